@@ -88,7 +88,7 @@ class Loader(ABC):
         tap.conntrack.flush()
 
     def forget_lists(self) -> None:  # noqa: B027  # most rules have none
-        """Empty every list of addresses and reset counters; called between flows if lists may have entries."""
+        """Empty every list of addresses and reset counters; called between flows if a list may be in use."""
 
     def forget_one(self, tap: TapNode, sent: Packet) -> bool:
         """Forget only the connection that began with ``sent``, which is fast; False if that is not possible.

@@ -1,11 +1,11 @@
-"""The reference: the kernel's treatment of packets in pure Python, as a set of outcomes.
+"""The reference: the kernel's treatment of packets, modelled in pure Python, with all possible outcomes.
 
-It imports ``translate.ir`` and ``backends.model`` alone. It reads the Ruleset as written and never sees a
-lowered Program, so that an error of lowering cannot hide on both sides of a comparison. Other packages
-import the names exported here. The subpackages follow the kernel's own division: ``hooks`` (the packet's
-path, and the node's answers), ``routing``, ``conntrack``, ``nat``, ``matching`` (the tests of rules) and
-``walk`` (chains): ``walk.plain`` defines the result, ``walk.fast`` gives the same with less work. ``chance``
-finds all branches of a flow, and ``simulate`` runs them.
+It imports only ``translate.ir`` and ``backends.model``. It reads the Ruleset as written and never sees a
+lowered Program, so that an error of lowering cannot hide on both sides of a comparison. Other packages import
+the names exported here. The subpackages follow the kernel's own division: ``hooks`` (the packet's path, and
+the node's answers), ``routing``, ``conntrack``, ``nat``, ``matching`` (the tests of rules) and ``walk``
+(chains): ``walk.plain`` defines the result, ``walk.fast`` gives the same with less work. ``chance`` finds all
+branches of a flow, and ``simulate`` runs them.
 """
 
 from backends.simulator.backend import SimulatorBackend

@@ -22,11 +22,11 @@ class SimulatorBackend:
     name = NAME
 
     def probe(self) -> Availability:
-        """Return that it can run: it needs nothing."""
+        """Return that it is available."""
         return Availability(ok=True)
 
     def open(self, job: Job) -> AbstractContextManager[Session]:
-        """Prepare the job; raises UnsupportedError when a rule cannot be simulated."""
+        """Prepare the job. Raises UnsupportedError if a rule cannot be simulated."""
         return nullcontext(_SimulatorSession(Simulation(job)))
 
 

@@ -39,12 +39,12 @@ __all__ = ["Simulation", "simulate", "trace"]
 T = TypeVar("T")
 
 _Done = tuple[Step, Emission | None, Outcome | None]
-"""One step of the flow, the packet that it sent (None: nothing) and its outcome (None: a pause)."""
+"""A step of the flow, its packet (None if nothing was sent) and its outcome (None for a pause)."""
 
 
 @dataclass(slots=True)
 class _Node:
-    """The node that flows run through; each run begins with the state of a node that saw no packet."""
+    """The node of a simulation; each run begins without any state."""
 
     stack: Stack
     memory: Memory
@@ -61,11 +61,10 @@ class _Node:
 
 
 class Simulation:
-    """A Job made ready to run flows through, one at a time.
+    """A Job that is prepared to simulate flows, one at a time.
 
-    With ``assuming``, a rule with hidden parts makes two branches, whose outcomes name the assumption.
-    Raises UnsupportedError when a rule cannot be simulated; without ``assuming`` also when a part of one is
-    hidden.
+    With ``assuming``, a rule with hidden parts makes two branches, whose outcomes name the assumption. Raises
+    UnsupportedError if a rule cannot be simulated, and without ``assuming`` also if a part of one is hidden.
     """
 
     def __init__(self, job: Job, *, assuming: bool = False) -> None:
@@ -83,14 +82,13 @@ class Simulation:
         self._untraced = self._node(FastWalk)
 
     def simulate(self, flow: Flow) -> FlowResult:
-        """Return the branches of the flow with exact probabilities; those of equal outcomes are added up.
+        """Return the branches of the flow with exact probabilities; branches with equal outcomes are joined.
 
-        Raises InputError for a flow of another address family than the rules, and when there are too
-        many branches.
+        Raises InputError for a flow of another address family than the rules, and for too many branches.
         """
         conversation, node = self._begun(flow), self._untraced
         node.stack.walk.jumps = Jumps()
-        # A single packet does not depend on an answer, so that it is the same in every run.
+        # A single packet does not depend on an answer, so it is the same in every run.
         only = conversation.emit(flow.first) if len(flow.steps) == 1 else None
         lists = dependent = False
 
@@ -129,12 +127,12 @@ class Simulation:
         )
 
     def trace(self, flow: Flow, *, every_rule: bool = True) -> tuple[TracedBranch, ...]:
-        """Return every branch, not added up, with everything that happened on it.
+        """Return every branch, without joining equal ones, with all of its events.
 
-        Without ``every_rule``, rules that the index of their chain rules out are recorded in series
-        (:class:`~backends.simulator.trace.RulesSkipped`), which takes far less time in long chains.
-        Of two branches that differ only in an assumption which changes no outcome, one is returned, without
-        the assumption. Raises InputError as :meth:`simulate` does, and when there are too many events.
+        Without ``every_rule``, rules that are excluded by the index of their chain are recorded in series
+        (:class:`~backends.simulator.trace.RulesSkipped`), which takes far less time in long chains. Of two
+        branches that differ only in an assumption that changes no outcome, one is returned, without the
+        assumption. Raises InputError as :meth:`simulate` does, and for too many events.
         """
         conversation, node = self._begun(flow), self._node(PlainWalk if every_rule else IndexedWalk)
 
@@ -153,7 +151,7 @@ class Simulation:
         return tuple(TracedBranch(w.probability, w.result, w.assuming) for w in without_needless(ways))
 
     def _node(self, walk: type[PlainWalk | FastWalk]) -> _Node:
-        """Return a new node; it records events unless its walk is the fast one."""
+        """Return a new node, which records events unless its walk is the fast one."""
         chooser: Chooser[Checkpoint] = Chooser()
         ports = Ports(chooser)
         recorder = Recorder(walk is not FastWalk)
@@ -206,7 +204,7 @@ class Simulation:
 
 
 def _sent(emission: Emission, node: _Node, start: Checkpoint | None = None) -> tuple[Outcome, Fate | None]:
-    """Send one packet and return its outcome and its fate, which is None where the rules hide it."""
+    """Send one packet and return its outcome and its fate, which is None if the rules hide it."""
     fate: Fate | None = None
     try:
         if start is not None:

@@ -53,9 +53,9 @@ class Manip(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookEntered:
-    """The packet reached a hook. ``iif`` and ``oif`` are empty where the hook has none.
+    """The packet reached a hook. ``iif`` and ``oif`` are empty if the hook does not have them.
 
-    ``answer``: this is the error or RST that the node made about the packet.
+    ``answer``: it is the node's error or RST about the packet.
     """
 
     hook: Hook
@@ -68,11 +68,11 @@ class HookEntered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleVisited:
-    """A rule was visited. ``failed`` is the first test that did not hold, None when the rule matched.
+    """A rule was visited. ``failed`` is the first test that did not hold, None if the rule matched.
 
-    It is an Assumption where all shown tests hold and a hidden one is assumed not to. ``index`` counts the
-    chain's rules from 1, as ``iptables -L --line-numbers`` does.
-    ``mark`` is the packet's mark after the rule.
+    It is an Assumption if all known tests hold and a hidden one is assumed not to. ``index`` counts the
+    chain's rules from 1, as ``iptables -L --line-numbers`` does. ``mark`` is the packet's mark after the
+    rule.
     """
 
     table: TableName
@@ -92,10 +92,10 @@ class RuleVisited:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AlikeRules:
-    """Rules of one chain that differ only in the test that they are filed under.
+    """Rules of one chain that differ only in the test by which they are indexed.
 
-    ``positions`` count the chain's rules from 0 and ascend. ``side`` is the position of that test in each
-    rule, ``before`` and ``behind`` are the tests around it, which all of the rules have.
+    ``positions`` are indices of rules, from 0 and ascending. ``side`` is the index of that test in each rule;
+    ``before`` and ``behind`` are the tests before and after it, which all of the rules share.
     """
 
     positions: tuple[int, ...]
@@ -106,11 +106,10 @@ class AlikeRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RulesSkipped:
-    """Consecutive rules of a chain were not visited: the chain's index shows that none of them matches.
+    """Consecutive rules of a chain were skipped, because its index shows that none of them matches.
 
     ``first`` and ``last`` count the chain's rules from 1. ``failed`` pairs each group of alike rules of the
-    chain, in this series and elsewhere, with the position of the first of their tests that fails. ``mark``
-    is the packet's mark.
+    whole chain with the position of their first test that fails. ``mark`` is the packet's mark.
     """
 
     table: TableName
@@ -175,7 +174,7 @@ class Routed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
-    """The node made an error or RST about the packet; ``packet`` None: none is due or can be routed."""
+    """The node answered the packet with an error or RST; ``packet`` None: none is due or routable."""
 
     kind: RejectKind | str
     packet: Packet | None
@@ -206,7 +205,7 @@ Event = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TracedStep:
-    """One step of the flow, the packet that it sent (None: nothing) and the events in order."""
+    """A step of the flow, its packet (None if nothing was sent) and the events in order."""
 
     step: Step
     emission: Emission | None
@@ -246,7 +245,7 @@ class Recorder:
         self._events.clear()
 
     def add(self, event: Event) -> None:
-        """Keep an event, if enabled. Raises InputError when there are too many for anyone to read."""
+        """Record an event, if enabled. Raises InputError if there are too many."""
         if not self.enabled:
             return
         self._count += 1

@@ -1,1 +1,1 @@
-"""Random decisions of a run, and every branch that they open."""
+"""Random decisions of a run, and the branches of their results."""

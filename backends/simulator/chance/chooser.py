@@ -17,19 +17,19 @@ from backends.model.outcome import Assumption
 __all__ = ["MOST_BRANCHES", "Chance", "Chooser", "TooManyBranches", "branches"]
 
 MOST_BRANCHES: Final = 20_000
-"""The limit of branches of one flow: a few seconds of work, and more than any service has endpoints."""
+"""The limit of branches of a flow: a few seconds of work, and more than the endpoints of any service."""
 _MOST_CHOICES: Final = 10_000
-"""The limit of choices in one run: each adds another branch, and a branch takes longer the more there are."""
+"""The limit of choices in one run: each adds a branch, and branches with more choices take longer."""
 
 C = TypeVar("C")
 T = TypeVar("T")
 
 _reduced = lru_cache(maxsize=4096)(Fraction)
-"""Services with as many endpoints have the same fractions, and reducing one is slow."""
+"""Cached: reducing a fraction is slow, and services with equal numbers of endpoints have the same."""
 
 
 class TooManyBranches(Exception):  # noqa: N818  # the caller, who knows the flow, turns it into a message
-    """A flow has more branches than the limit; each of its packets draws anew.
+    """A flow has more branches than the limit, because each of its packets makes new choices.
 
     ``number`` is the limit that was reached.
     """
@@ -40,7 +40,7 @@ class TooManyBranches(Exception):  # noqa: N818  # the caller, who knows the flo
 
 
 class Chance(Protocol):
-    """The source of random decisions, as the code that needs one sees it."""
+    """The source of random decisions, for the code that makes them."""
 
     def choose(self, weights: Sequence[Fraction]) -> int:
         """Return the index of one alternative; ``weights`` are probabilities that sum to 1."""
@@ -55,15 +55,15 @@ class Chance(Protocol):
         ...
 
     def assume(self, either: tuple[Assumption, Assumption]) -> Assumption:
-        """Return one of two answers, neither of which is likelier than the other."""
+        """Return one of two answers to a question without probabilities."""
         ...
 
 
 class _Start(NamedTuple, Generic[C]):
     """The beginning of a run: ``script`` answers its first choices.
 
-    With a ``checkpoint``, the run starts there. The choices before it are all of the script but the
-    last, their probability is ``numerator / denominator``, and they assume nothing.
+    With a ``checkpoint``, the run starts there. The choices before it are those of the script except the
+    last; their probability is ``numerator / denominator``, and none is an assumption.
     """
 
     script: tuple[int, ...] = ()
@@ -84,19 +84,19 @@ class Chooser(Generic[C]):
         self._script, numerator, denominator, checkpoint = _Start[C]() if start is None else start
         self._taken = [] if checkpoint is None else list(self._script[:-1])
         self.untaken: list[_Start[C]] = []
-        """The starts of the branches that this run found and did not follow."""
+        """The starts of the branches that this run found but did not follow."""
         self._numerator, self._denominator = (1, 1) if checkpoint is None else (numerator, denominator)
         self.start = checkpoint
         """The checkpoint where the run starts; None: at the beginning."""
         self.here: Callable[[], C | None] | None = None
-        """Makes a checkpoint of the present choice; None where there can be none."""
+        """Makes a checkpoint at the present choice; None if that is not possible."""
         self.assuming: list[Assumption] = []
         """The assumptions of this run about hidden parts of rules."""
 
     def choose(self, weights: Sequence[Fraction]) -> int:
         """Return the index of one alternative; ``weights`` are probabilities that sum to 1.
 
-        Alternatives of probability 0 are never taken; a single possible one is no choice.
+        Alternatives of probability 0 are never taken; a single possible alternative is not a choice.
         """
         possible = [i for i, w in enumerate(weights) if w]
         if len(possible) == 1:
@@ -120,7 +120,7 @@ class Chooser(Generic[C]):
         return self.draw(probability.numerator, probability.denominator)
 
     def assume(self, either: tuple[Assumption, Assumption]) -> Assumption:
-        """Return one of two answers, neither of which is likelier than the other."""
+        """Return one of two answers to a question without probabilities."""
         made = either[self._take((0, 1))]
         self.assuming.append(made)
         return made
@@ -149,9 +149,8 @@ class Chooser(Generic[C]):
 def branches(run: Callable[[Chooser[C]], T]) -> Iterator[tuple[Fraction, T]]:
     """Call ``run`` once per branch and yield its probability and result, depth first.
 
-    The result of ``run`` must depend on its chooser alone. A run with a ``start`` must continue as if it
-    had come there from the beginning. The probabilities sum to 1, unless something is assumed. Raises
-    TooManyBranches.
+    The result of ``run`` must depend on its chooser alone. A run with a ``start`` must continue as if it had
+    begun at the beginning. The probabilities sum to 1, unless there are assumptions. Raises TooManyBranches.
     """
     pending: list[_Start[C]] = [_Start()]
     done = 0

@@ -1,4 +1,4 @@
-"""Ports that the kernel picks: known only as a range, yet the same port wherever they occur."""
+"""Ports that the kernel picks: known only as a range, but the same port wherever they occur."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class PickedPort(PortClass):
 
 @dataclass(slots=True)
 class _Pick:
-    """The knowledge about a pick: its possible ports, and other picks that are not the same port.
+    """The facts about a pick: its possible ports, and other picks that differ from it.
 
     ``drawn``: every possible port is equally likely. Otherwise some kernels draw, and others take the first.
     """
@@ -40,9 +40,9 @@ class _Pick:
 class Ports:
     """All picked ports of one run.
 
-    A test of a picked port splits the run by the exact share of the ports that pass it, and narrows the
-    pick, so that later tests of the same port agree. Where kernels pick differently, the shares are a
-    guess, and ``guessed`` is set.
+    A test of a picked port splits the run by the exact share of the ports that pass it, and narrows the pick,
+    so that later tests of the same port agree. If kernels pick differently, the shares are a guess, and
+    ``guessed`` is set.
     """
 
     def __init__(self, chance: Chance) -> None:
@@ -61,9 +61,9 @@ class Ports:
         return len(self._picks)
 
     def pick(self, low: int, high: int, taken: Iterable[Port] = (), *, drawn: bool = True) -> Port:
-        """Pick a port of ``low..high`` that is not in ``taken``; a full range yields a taken one.
+        """Pick a port of ``low..high`` that is not in ``taken``, or any port of a full range.
 
-        ``nf_nat_l4proto_unique_tuple`` returns a used port rather than fail. ``drawn``: every kernel draws
+        ``nf_nat_l4proto_unique_tuple`` returns a used port instead of failing. ``drawn``: every kernel draws
         the port at random.
         """
         numbers, others = [], set()
@@ -83,7 +83,7 @@ class Ports:
         return PickedPort(low, high, serial)
 
     def within(self, port: Port, intervals: Sequence[Interval]) -> bool:
-        """Return whether ``port`` is in one of ``intervals``, splitting the run when unknown."""
+        """Return whether ``port`` is in one of ``intervals``, splitting the run if it is not known."""
         if not isinstance(port, PickedPort):
             number = port
             assert isinstance(number, int)
@@ -123,14 +123,14 @@ class Ports:
         return True
 
     def _falls(self, share: Fraction, *picks: _Pick) -> bool:
-        """Return whether the event happens: with probability ``share`` if all ports are equally likely."""
+        """Return whether an event happens that has probability ``share`` if all ports are equally likely."""
         if 0 < share < 1 and not all(pick.drawn for pick in picks):
             self.guessed = True
             share = _GUESS
         return self._chance.happens(share)
 
     def could_equal(self, a: Port, b: Port) -> bool:
-        """Return whether the two could be the same port, without deciding it."""
+        """Return whether the two could be the same port, without splitting the run."""
         if not isinstance(a, PickedPort):
             return self.could_equal(b, a) if isinstance(b, PickedPort) else a == b
         one = self._picks[a.serial]
@@ -142,13 +142,13 @@ class Ports:
         return one is other or bool(intersection(one.possible, other.possible))
 
     def same(self, a: Port, b: Port) -> bool:
-        """Return whether the two are known to be the same port, without deciding it."""
+        """Return whether the two are known to be the same port, without splitting the run."""
         if isinstance(a, PickedPort) and isinstance(b, PickedPort):
             return self._picks[a.serial] is self._picks[b.serial]
         return a == b
 
     def shown(self, port: Port | None) -> Port | None:
-        """Return the port as an outcome shows it: a number, or the range of its possible values."""
+        """Return the port in the form of outcomes: a number, or the range of its possible values."""
         if not isinstance(port, PickedPort):
             return port
         possible = self._picks[port.serial].possible

@@ -14,7 +14,7 @@ __all__ = ["DNAT", "NO_ZONE", "ORIGINAL", "REPLY", "SNAT", "ConntrackEntry", "Zo
 ORIGINAL: Final = 0
 REPLY: Final = 1
 
-# Entries hold the status as a plain integer: an IntFlag's arithmetic takes ten times as long.
+# Entries have the status as a plain integer: an IntFlag's arithmetic takes ten times as long.
 SNAT = int(ConnectionStatus.SNAT)
 DNAT = int(ConnectionStatus.DNAT)
 
@@ -41,7 +41,7 @@ class ConntrackEntry:
 
     ``status`` has the bits of :class:`ConnectionStatus`. ``source_done``/``destination_done``: NAT has bound
     that side (``IPS_SRC_NAT_DONE``, ``IPS_DST_NAT_DONE``). ``masquerade_out`` is the output device of a
-    masquerade. ``template`` is not None for what stands in the place of a connection until conntrack sees the
+    masquerade. ``template`` is not None for a template, which replaces a connection until conntrack sees the
     packet (``nf_ct_tmpl_alloc``).
     """
 
@@ -60,7 +60,7 @@ class ConntrackEntry:
     template: Template | None = None
 
     def split(self) -> ConntrackEntry:
-        """Return a copy that another run can change."""
+        """Return a copy that another run may change."""
         return ConntrackEntry(
             self.original,
             self.reply,
@@ -86,5 +86,5 @@ _NOTHING: Final = Tuple(0, 0, 0, 0, 0)
 
 
 def template_of(action: Template) -> ConntrackEntry:
-    """Return what a packet has in the place of a connection: all zeros, and confirmed."""
+    """Return the entry of a packet with a template: all zeros, and confirmed."""
     return ConntrackEntry(_NOTHING, _NOTHING, status=int(ConnectionStatus.CONFIRMED), template=action)

@@ -19,7 +19,7 @@ class SocketKind(Enum):
 
     NONE = "none"
     KERNEL = "kernel"
-    """One without a file, which no process has opened."""
+    """A socket without a file, which no process has opened."""
     OPENED = "opened"
 
 
@@ -47,7 +47,7 @@ class Skb:
     link: int = 0
 
     def split(self) -> Skb:
-        """Return a copy for another run, with a connection of its own, which must be unconfirmed."""
+        """Return a copy for another run, with a copy of the connection, which must be unconfirmed."""
         entry = None if self.entry is None else self.entry.split()
         return Skb(
             self.packet,
@@ -64,10 +64,10 @@ class Skb:
 
     @property
     def type(self) -> PacketType:
-        """The kind of the frame (``pkt_type``): a packet made here, or through ``lo``, is for this host."""
+        """The kind of the frame (``pkt_type``); a packet made here or through ``lo`` is for this host."""
         return frame_type(self.packet, self.link) if self.link else PacketType.UNICAST
 
     @property
     def ct_state(self) -> ConnectionState:
-        """The state that ``--ctstate`` compares: INVALID without one (``xt_conntrack``)."""
+        """The state that ``--ctstate`` tests; INVALID without one (``xt_conntrack``)."""
         return ConnectionState.INVALID if self.state is None else self.state

@@ -42,7 +42,7 @@ class TrackSettings:
 
 
 _Key = Tuple | tuple[Tuple, int]
-"""A tuple in zone 0, or with another zone."""
+"""A tuple in zone 0, or a tuple with another zone."""
 
 
 def _key(t: Tuple, zone: int) -> _Key:
@@ -76,8 +76,8 @@ class Conntrack:
     def find(self, t: Tuple, zone: Zone = NO_ZONE) -> tuple[ConntrackEntry, int] | None:
         """Return the confirmed entry with this tuple and its direction (``nf_conntrack_find_get``).
 
-        Of an entry, the zone of the direction that the tuple has must be that of the packet
-        (``nf_ct_key_equal``); the zone of the original direction is asked for first (``resolve_normal_ct``).
+        The entry's zone for the tuple's direction must be that of the packet (``nf_ct_key_equal``); the zone
+        of the original direction is tried first (``resolve_normal_ct``).
         """
         if not self._table:
             return None
@@ -109,7 +109,7 @@ class Conntrack:
         return known is not None and known[0] is not ignored and known[0].original != ignored.original
 
     def ports_in_use(self, t: Tuple, zone: Zone, *, source: bool) -> list[Port]:
-        """Return the source (or destination) ports of known tuples that equal ``t`` otherwise."""
+        """Return the source (or destination) ports of known tuples that are otherwise equal to ``t``."""
         used = []
         for entry, direction in self._table.values():
             known = entry.tuple(direction)
@@ -123,7 +123,7 @@ class Conntrack:
         return used
 
     def kill(self, entry: ConntrackEntry) -> None:
-        """Remove a connection (``nf_ct_kill``); packets that already have it keep it."""
+        """Remove a connection (``nf_ct_kill``); its packets keep it."""
         for direction in (ORIGINAL, REPLY):
             key = _key(entry.tuple(direction), entry.zone.of(direction))
             if self._table.get(key, (None, 0))[0] is entry:
@@ -134,7 +134,7 @@ class Conntrack:
     def confirm(self, skb: Skb) -> bool:
         """Enter a new connection whose first packet has passed every hook (``__nf_conntrack_confirm``).
 
-        Return False when another connection has taken one of its tuples: the packet is dropped.
+        Return False if another connection has taken one of its tuples; then the packet is dropped.
         """
         entry = skb.entry
         if entry is None or entry.confirmed or skb.direction != ORIGINAL:
@@ -175,7 +175,7 @@ class Conntrack:
         self._attach(skb, zone)
 
     def _settle_icmp(self, skb: Skb, zone: Zone, proto: int, kind: int) -> bool:
-        """Set the state of ICMP that is no query or answer; return False for those."""
+        """Set the state of ICMP other than queries and answers; return False for these."""
         if proto == Protocol.ICMP:
             if kind in ICMP_ERRORS:
                 self._relate(skb, zone)
@@ -287,22 +287,22 @@ class Conntrack:
             entry.status |= _ASSURED
 
     def _follow_stream(self, entry: ConntrackEntry, before: float, after: float) -> None:
-        """An answer makes it a stream at once (``nf_conntrack_udplite_packet``, ``…_gre_packet``)."""
+        """The first answer makes it a stream (``nf_conntrack_udplite_packet``, ``…_gre_packet``)."""
         answered = bool(entry.status & _SEEN_REPLY)
         self._refresh(entry, after if answered else before)
         if answered:
             entry.status |= _ASSURED
 
     def _refresh(self, entry: ConntrackEntry, timeout: float) -> None:
-        """``nf_ct_refresh_acct``: an entry not yet confirmed counts from its confirmation."""
+        """``nf_ct_refresh_acct``: the timeout of an unconfirmed entry begins with its confirmation."""
         entry.expires = timeout if not entry.confirmed else self.now + timeout
 
 
 def _sum_is_refused(packet: Packet) -> bool:
     """Return whether the tracker refuses the packet's checksum (``tcp_error``, ``udp_error`` …).
 
-    UDP-Lite's is computed with the protocol number of UDP (``udplite_error``, ``nf_checksum_partial``), so
-    that a correct one is always refused.
+    The checksum of UDP-Lite is computed with the protocol number of UDP (``udplite_error``,
+    ``nf_checksum_partial``), so a correct one is always refused.
     """
     if packet.proto == Protocol.UDPLITE:
         return True

@@ -1,7 +1,6 @@
 """TCP connection tracking: the state machine and the window check of nf_conntrack_proto_tcp.c.
 
-Segments carry no options here, so there is no window scaling and no SACK; every segment announces the same
-window.
+Segments have no window scaling and no SACK here, and all announce the same window.
 """
 
 from __future__ import annotations
@@ -77,7 +76,7 @@ class TcpTrack:
         return replace(self, seen=(replace(first), replace(second)))
 
     def start(self, packet: Packet) -> bool:
-        """Begin with a connection's first segment; return False when it cannot be one (``tcp_new``)."""
+        """Begin with a connection's first segment; return False if it cannot begin one (``tcp_new``)."""
         state = TRANSITIONS[0][tcp_index(packet)][TcpState.NONE]
         if state is TcpState.INVALID:
             return False
@@ -160,7 +159,7 @@ class TcpTrack:
         return TcpVerdict.ACCEPT
 
     def timeout(self, packet: Packet, timeouts: Timeouts, *, seen_reply: bool) -> int:
-        """Return the seconds that the entry lives after this segment (``nf_conntrack_tcp_packet``)."""
+        """Return the timeout of the entry after this segment, in seconds (``nf_conntrack_tcp_packet``)."""
         timeout = timeouts.tcp[self.state]
         if self.retransmissions >= timeouts.tcp_max_retrans and timeout > timeouts.tcp_retransmitted:
             timeout = timeouts.tcp_retransmitted
@@ -177,7 +176,7 @@ class TcpTrack:
     def _ignore(
         self, packet: Packet, direction: int, index: TcpIndex, old: TcpState, new: TcpState
     ) -> tuple[TcpState, bool]:
-        """Accept a segment that may be valid while our state is out of sync; False when back in sync."""
+        """Accept a segment that may be valid while conntrack is out of sync; False when back in sync."""
         if (
             index is TcpIndex.SYNACK
             and self.last_index is TcpIndex.SYN
@@ -206,7 +205,7 @@ class TcpTrack:
     def _reset(
         self, packet: Packet, direction: int, old: TcpState, *, seen_reply: bool
     ) -> tuple[TcpVerdict | None, TcpState, bool]:
-        """Follow a RST: return a verdict if decided, the new state, and whether to check the window."""
+        """Follow a RST: return a verdict or None, the new state, and whether to check the window."""
         new = TcpState.CLOSE
         closing = (
             TcpState.FIN_WAIT,

@@ -86,11 +86,11 @@ def _gre_tuple(packet: Packet) -> Tuple | None:
 
 
 def invert(t: Tuple) -> Tuple | None:
-    """Return the tuple of an answer (``nf_ct_invert_tuple``); None for ICMP that has no answer."""
+    """Return the tuple of an answer (``nf_ct_invert_tuple``); None for ICMP without an answer."""
     src, dst, proto, sport, dport = t
     if proto in _ICMP:
         return _invert_icmp(t)
-    # A named tuple's own constructor is written in Python, and this is called at every hook.
+    # A named tuple's constructor is slow Python, and this is called at every hook.
     return tuple.__new__(Tuple, (dst, src, proto, dport, sport))
 
 
@@ -112,21 +112,21 @@ def can_be_rewritten(packet: Packet, *, source: bool) -> bool:
 
 
 def rewrite_source(packet: Packet, target: Tuple) -> Packet:
-    """Return the packet with the source that ``target`` has (``nf_nat_ipv4_manip_pkt``)."""
+    """Return the packet with the source of ``target`` (``nf_nat_ipv4_manip_pkt``)."""
     if packet.has_ports:
         return with_fields(packet, src=target.src, sport=target.sport)
     return with_fields(packet, src=target.src, icmp_id=_identifier(packet, target))
 
 
 def rewrite_destination(packet: Packet, target: Tuple) -> Packet:
-    """Return the packet with the destination that ``target`` has (``nf_nat_ipv4_manip_pkt``)."""
+    """Return the packet with the destination of ``target`` (``nf_nat_ipv4_manip_pkt``)."""
     if packet.has_ports:
         return with_fields(packet, dst=target.dst, dport=target.dport)
     return with_fields(packet, dst=target.dst, icmp_id=_identifier(packet, target))
 
 
 def _identifier(packet: Packet, target: Tuple) -> Port | None:
-    """Return the identifier of the rewritten packet (``icmp_manip_pkt``): queries have one for both sides."""
+    """Return the identifier of the rewritten packet (``icmp_manip_pkt``); queries have one for both sides."""
     queries = _QUERIES if packet.proto == Protocol.ICMP else _ECHOES_6
     if packet.is_icmp and packet.icmp_type in queries and target.sport != (packet.icmp_id or 0):
         return target.sport

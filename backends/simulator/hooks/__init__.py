@@ -1,1 +1,1 @@
-"""The path of a packet through the node's hooks, and the answers that the node makes."""
+"""The path of a packet through the node's hooks, and the node's answers."""

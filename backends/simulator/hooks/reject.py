@@ -1,4 +1,4 @@
-"""Answers of the node to refused packets: the packets that get one, and its form.
+"""Answers of the node to refused packets: their conditions and their form.
 
 Follows ``nf_send_unreach`` and ``nf_send_reset`` (nf_reject_ipv4.c), ``__icmp_send`` (icmp.c), and for IPv6
 ``nf_send_unreach6``, ``nf_send_reset6`` and ``icmp6_send``.
@@ -29,7 +29,7 @@ def unreachable(family: Family, kind: RejectKind) -> tuple[int, int]:
 
 
 def icmp_due(packet: Packet) -> bool:
-    """Return whether an ICMP error may be sent about a packet: not about another (``__icmp_send``)."""
+    """Return whether an ICMP error may be sent about a packet that is not an ICMP error (``__icmp_send``)."""
     if packet.family is Family.IP6:
         # is_ineligible
         return packet.proto != Protocol.ICMPV6 or (packet.icmp_type or 0) >= 128
@@ -45,10 +45,10 @@ def sender_is_one(packet: Packet) -> bool:
 
 
 def checksum_holds(packet: Packet) -> bool:
-    """Return whether ``nf_send_unreach`` accepts the packet's checksum, and so answers.
+    """Return whether ``nf_send_unreach`` accepts the packet's checksum and so answers.
 
-    For protocols that it does not know, it sums all bytes as a checksum (``nf_ip_checksum``), which is
-    hardly ever right; a few are exempt (``nf_reject_verify_csum``).
+    For unknown protocols it sums all bytes as a checksum (``nf_ip_checksum``), which is almost never correct;
+    a few protocols are exempt (``nf_reject_verify_csum``).
     """
     ours = Protocol.ICMP if packet.family is Family.IP else Protocol.ICMPV6
     if packet.proto in (Protocol.TCP, Protocol.UDP, ours):
@@ -62,7 +62,7 @@ def checksum_holds(packet: Packet) -> bool:
 
 
 def _summed_with_addresses(packet: Packet) -> bool:
-    """Return whether ``nf_ip6_checksum`` accepts the payload; it sums any protocol with its addresses."""
+    """Return whether ``nf_ip6_checksum`` accepts the payload; it adds the addresses for every protocol."""
     if not packet.payload:
         return False
     padded = packet.payload + bytes(len(packet.payload) % 2)
@@ -73,8 +73,8 @@ def _summed_with_addresses(packet: Packet) -> bool:
 def reset_due(packet: Packet) -> bool:
     """Return whether a RST is sent about a packet (``nf_reject_ip_tcphdr_get``).
 
-    Over IPv6 none is sent where an address is IPv4-mapped: ``nf_send_reset6`` requires unicast addresses,
-    and ``ipv6_addr_type`` does not classify such an address as unicast.
+    Over IPv6 none is sent if an address is IPv4-mapped: ``nf_send_reset6`` requires unicast addresses, and
+    ``ipv6_addr_type`` does not classify such an address as unicast.
     """
     if packet.family is Family.IP6 and (packet.src in MAPPED or packet.dst in MAPPED):
         return False

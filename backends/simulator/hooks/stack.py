@@ -1,6 +1,6 @@
 """The path of a packet through the stack: hooks, routing, delivery, and the node's answers.
 
-Follows ip_rcv, ip_forward, ip_local_deliver, ip_output and raw_sendmsg of net/ipv4, and net/ipv6 where that
+Follows ip_rcv, ip_forward, ip_local_deliver, ip_output and raw_sendmsg of net/ipv4, and net/ipv6 where it
 differs.
 """
 
@@ -56,7 +56,7 @@ from translate.ir import (
 __all__ = ["Stack"]
 
 
-# Names of this module, because a member is looked up in its Enum anew each time.
+# Module names, because an attribute of an Enum is looked up each time.
 _TRACKING = (Hook.PREROUTING, Hook.OUTPUT)
 _GROUP = 0xFF
 """The first byte of a multicast address of IPv6."""
@@ -64,7 +64,7 @@ _WITHOUT_OUT = (Hook.PREROUTING, Hook.INPUT)
 _MANGLE, _NAT = TableName.MANGLE, TableName.NAT
 
 _TOS, _INTERNETWORK_CONTROL = 0x1E, 0xC0
-"""The bits of TOS that an ICMP error takes from its packet, and its precedence (``__icmp_send``)."""
+"""The bits of TOS that an ICMP error copies from its packet, and its own precedence (``__icmp_send``)."""
 
 
 @dataclass(slots=True)
@@ -80,7 +80,7 @@ class Stack:
     links: Mapping[str, int]
     """The number of each of the node's interfaces, from 1."""
     first: bool = True
-    """True for the first packet that the flow sends."""
+    """True for the first packet of the flow."""
 
     def begin(self) -> None:
         """Forget all packets, for another run."""
@@ -142,7 +142,7 @@ class Stack:
         return self._received(skb)
 
     def _received(self, skb: Skb) -> Fate:
-        """Route the packet (``ip_rcv_finish``); one that came through ``lo`` may keep its route."""
+        """Route the packet (``ip_rcv_finish``); a packet that came through ``lo`` may keep its route."""
         if skb.path is None:
             packet = skb.packet
             route = self.router.route_input(packet.src, packet.dst, skb.dev)
@@ -152,7 +152,7 @@ class Stack:
                 case Path():
                     skb.path = route
                 case NoRoute.NET_UNREACHABLE:
-                    # ip_error: the route of the packet is one that may be answered.
+                    # ip_error: a packet with such a route may be answered.
                     skb.path = Path(type=AddressType.UNREACHABLE, dev=skb.dev)
                     four = packet.family is Family.IP
                     kind = RejectKind.ICMP_NET_UNREACHABLE if four else RejectKind.ICMP6_NO_ROUTE
@@ -218,7 +218,7 @@ class Stack:
         return self._output(skb)
 
     def _output(self, skb: Skb) -> Fate:
-        """Send the packet (``ip_output``); sent to ``lo``, it comes in again as the same skb."""
+        """Send the packet (``ip_output``); on ``lo`` it comes in again as the same skb."""
         if (gone := self._hook(Hook.POSTROUTING, skb)) is not None:
             return gone
         return self._leave(skb)
@@ -236,7 +236,7 @@ class Stack:
     # Hooks
 
     def _hook(self, hook: Hook, skb: Skb) -> Fate | None:
-        """Run the tables and conntrack at a hook; None when the packet continues."""
+        """Run the tables and conntrack at a hook; return None if the packet continues."""
         # POSTROUTING has both interfaces since Linux 5.7 (ip_output); a packet made here has no input device.
         iif, oif = skb.dev, "" if skb.path is None or hook in _WITHOUT_OUT else skb.path.dev
         if self.recorder.enabled:
@@ -319,7 +319,7 @@ class Stack:
         return self.walk.table(table, view, self._is_young) if start is None else self.walk.resume(start)
 
     def _is_young(self) -> bool:
-        """Return whether the run has no state but the packet and its connection, so that it can be split."""
+        """Return whether the run has no state except the packet and its connection, so it can be split."""
         return self.first and not self.recorder.answer and self.conntrack.is_empty()
 
     def _reroute(self, skb: Skb, why: str) -> Fate | None:
@@ -401,8 +401,8 @@ class Stack:
     ) -> Fate:
         """Send the node's answer to ``skb``, attached to its connection (``nf_ct_attach``).
 
-        Without a connection, conntrack tracks it as any other packet; NOTRACK ignores it if ``skb`` is
-        UNTRACKED.
+        Without a connection, conntrack tracks the answer like any other packet; NOTRACK ignores it if ``skb``
+        is UNTRACKED.
         """
         made = Skb(answer, path=path, attached=skb.state is ConnectionState.UNTRACKED, socket=socket)
         if skb.entry is not None:
@@ -425,7 +425,7 @@ class Stack:
 
 
 def _route_key(skb: Skb) -> tuple[object, ...]:
-    """Return what makes ``ipt_mangle_out`` or ``ip6t_mangle_out`` ask for the route again when it changes."""
+    """Return the values whose change makes ``ipt_mangle_out`` or ``ip6t_mangle_out`` route again."""
     packet = skb.packet
     if packet.family is Family.IP:
         return skb.mark, packet.tos, packet.src, packet.dst

@@ -1,8 +1,8 @@
-"""Assumptions about the parts of rules that the input hides; every outcome names those it depends on.
+"""Assumptions about hidden parts of rules; every outcome names the assumptions that it depends on.
 
-A hidden part makes two branches. It has no probability, so the probability of an outcome is its share
-*where its assumptions hold*: whatever the hidden parts are, the outcomes whose assumptions fit sum to 1.
-An assumption that makes no difference to the outcome is removed again (:func:`without_needless`).
+A hidden part makes two branches without probabilities. So the probability of an outcome is its share *if its
+assumptions hold*: whatever the hidden parts are, the outcomes whose assumptions are true sum to 1. An
+assumption that does not change the outcome is removed (:func:`without_needless`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ T = TypeVar("T")
 _PREPOSITION: Final = {Field.IIF: "in", Field.OIF: "out", Field.SADDR: "from", Field.DADDR: "to"}
 
 _MOST_ASSUMED: Final = 8
-"""Most results of unmodelled matches that are followed both ways; after them everything is unknown."""
+"""The most results of unmodelled matches that are followed both ways; after them all is unknown."""
 
 
 class Undecided(Exception):  # noqa: N818  # not an error: the run ends with an outcome that says so
@@ -38,10 +38,10 @@ class Assumptions:
 
     chance: Chance
     denied: Assumption | None = None
-    """The assumption by which the last rule that did not match failed."""
+    """The assumption by which the last failed rule did not match."""
     made: dict[tuple[object, ...], Assumption] = field(default_factory=dict)
     visits: Counter[int] = field(default_factory=Counter)
-    """The number of packets that came to each rule with a match that is not modelled."""
+    """The number of packets that reached each rule with a match that is not modelled."""
 
     def begin(self, chance: Chance) -> None:
         """Forget all assumptions, for another run."""
@@ -50,9 +50,9 @@ class Assumptions:
         self.visits.clear()
 
     def matches(self, rule: Rule, view: View) -> bool:
-        """Return whether a rule whose shown tests hold matches.
+        """Return whether a rule matches, given that its known tests hold.
 
-        Raises Undecided when it does and its action is hidden.
+        Raises Undecided if it does and its action is hidden.
         """
         line, reasons = rule.origin.line, tuple(part.reason for part in rule.unknown)
         hides = {part.hides for part in rule.unknown}
@@ -100,7 +100,7 @@ def _value(field: Field, value: object, view: View) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Run(Generic[T]):
-    """One run of a flow: its probability where its assumptions hold, its outcomes, and its result."""
+    """One run of a flow: its probability if its assumptions hold, its outcomes, and its result."""
 
     probability: Fraction
     assuming: tuple[Assumption, ...]
@@ -109,7 +109,7 @@ class Run(Generic[T]):
 
 
 def added_up(ways: Sequence[Run[None]]) -> list[Run[None]]:
-    """Join equal ways, adding their probabilities, and those that differ in one assumption alone."""
+    """Join equal runs, adding their probabilities, and runs that differ only in one assumption."""
     while True:
         by_key: dict[tuple[tuple[Outcome, ...], frozenset[Assumption]], Run[None]] = {}
         for way in ways:
@@ -125,10 +125,10 @@ def added_up(ways: Sequence[Run[None]]) -> list[Run[None]]:
 
 
 def without_needless(ways: Sequence[Run[T]]) -> list[Run[T]]:
-    """Join ways that differ only in one assumption; the one in which the rule matches stays.
+    """Join runs that differ only in one assumption; the run in which the rule matches is kept.
 
-    Sound for any two ways of equal outcomes and probability: wherever their other assumptions hold, one
-    of the two opposite assumptions holds, and exactly one of the two ways counts.
+    Sound for two runs of equal outcomes and probability: if their other assumptions hold, exactly one of the
+    two opposite assumptions holds, so exactly one of the two runs counts.
     """
     kept = list(ways)
     joined = True

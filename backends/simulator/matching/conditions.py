@@ -39,7 +39,7 @@ __all__ = ["Condition", "Memory", "condition", "hidden_condition"]
 
 @dataclass(slots=True)
 class Memory:
-    """The state of one run that tests read, besides the packet."""
+    """The state of one run that tests read, apart from the packet."""
 
     chance: Chance
     ports: Ports
@@ -48,9 +48,9 @@ class Memory:
     tables: HashTables
     sets: Mapping[str, Members] = field(default_factory=dict)
     counters: dict[object, int] = field(default_factory=dict)
-    """The counter of each Nth, by the rule and test that it belongs to."""
+    """The counter of each Nth, by rule and test."""
     buckets: dict[object, int] = field(default_factory=dict)
-    """The time, in nanoseconds, at which the bucket of each Limit that packets took from is full again."""
+    """For each Limit that packets have reached, the time in nanoseconds at which its bucket is full again."""
 
     def begin(self, chance: Chance) -> None:
         """Forget everything, for another run."""
@@ -63,13 +63,13 @@ class Memory:
         self.tables.known.clear()
 
     def is_blank(self) -> bool:
-        """Return whether the run has no state yet except the choices made."""
+        """Return whether the run has no state yet except its choices."""
         known = self.counters or self.buckets or self.tables.known or self.ports.picked or self.lists.known
         return not (known or self.assumptions.made)
 
     @property
     def holds_any(self) -> bool:
-        """Return whether something is left that the packets of another flow could meet."""
+        """Return whether there is state that could affect the packets of another flow."""
         return bool(self.buckets or self.tables.known) or self.lists.holds_any
 
 
@@ -79,7 +79,7 @@ Condition = Callable[[View, Memory], bool]
 def hidden_condition(rule: Rule) -> Condition:
     """Return the function that evaluates the hidden part of a rule.
 
-    It raises :class:`~backends.simulator.matching.assumptions.Undecided` where the rule's action is hidden.
+    It raises :class:`~backends.simulator.matching.assumptions.Undecided` if the rule's action is hidden.
     """
     return lambda view, memory: memory.assumptions.matches(rule, view)
 
@@ -178,7 +178,7 @@ def _random(test: Random) -> Condition:
 def _nth(test: Nth, place: object) -> Condition:
     """``xt_statistic``'s nth mode.
 
-    The counter outlives flows, so its value is unknown when a flow first meets it: every value is
+    The counter outlives flows, so its value is unknown when a flow first reaches it, and every value is
     equally likely. From then on it counts.
     """
     weights = (Fraction(1, test.every),) * test.every
@@ -194,10 +194,10 @@ def _nth(test: Nth, place: object) -> Condition:
 
 
 def _limit(test: Limit, place: object) -> Condition:
-    """``limit_mt``: what is missing from the bucket is the time until it is full again.
+    """``limit_mt``, with the level of the bucket stored as the time at which it is full again.
 
-    The kernel counts time in jiffies. Here it is exact, so the kernel may decide otherwise about a packet
-    within a jiffy of the time at which a packet's worth has flowed in.
+    The kernel counts time in jiffies. Here it is exact, so the kernel may decide differently within a jiffy
+    of the time at which a token is added.
     """
     interval, capacity = test.interval, test.capacity
 
@@ -222,7 +222,7 @@ def _recent(test: Recent) -> Condition:
     def holds(view: View, memory: Memory) -> bool:
         packet = view.skb.packet
         address = packet.src if source else packet.dst
-        # A forwarded packet has lost one already where there is an out-device (recent_mt).
+        # In hooks with an out-device the TTL of a forwarded packet is already decremented (recent_mt).
         ttl = packet.ttl + 1 if view.oif and view.skb.dev else packet.ttl
         return memory.lists.matches(test, address, ttl)
 
@@ -230,6 +230,6 @@ def _recent(test: Recent) -> Condition:
 
 
 def _set(test: SetTest) -> Condition:
-    """Return the condition: a packet that cannot be looked up is in no set (``set_match_v4``)."""
+    """Return the condition of a set test; a packet that lacks a key field is in no set (``set_match_v4``)."""
     name, negated, directions = test.name, test.negated, test.directions
     return lambda view, memory: memory.sets[name].holds(directions, view, memory.ports) != negated

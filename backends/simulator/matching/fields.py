@@ -17,12 +17,12 @@ from translate.ir import Field, Hook, Protocol
 __all__ = ["Reader", "Value", "View", "reader"]
 
 Value = Port | str | None
-"""The value of a field; None when the packet does not have the field."""
+"""The value of a field; None if the packet does not have the field."""
 
 
 @dataclass(slots=True)
 class View:
-    """A packet as the rules of one hook see it; the name of a missing interface is empty."""
+    """A packet at one hook, as rules see it; the name of a missing interface is empty."""
 
     skb: Skb
     hook: Hook
@@ -78,7 +78,7 @@ def _of_routing(number: int) -> Reader:
 
 
 def _of_connection(read: Callable[[ConntrackEntry], Value]) -> Reader:
-    """Return a reader of a connection: a packet without one has none of these fields (``xt_conntrack``)."""
+    """Return a reader of a connection's field, absent from packets without a connection (``xt_conntrack``)."""
     return lambda view: None if view.skb.entry is None else read(view.skb.entry)
 
 
@@ -121,19 +121,19 @@ _READERS: Final[dict[Field, Reader]] = {
     Field.CT_REPLY_DADDR: _of_connection(lambda entry: entry.reply.dst),
     Field.CT_REPLY_SPORT: _of_connection(lambda entry: entry.reply.sport),
     Field.CT_REPLY_DPORT: _of_connection(lambda entry: entry.reply.dport),
-    # a Node has no policy routing, which could read the mark
+    # a Node has no policy routing by mark
     Field.REVERSE_PATH: _reverse_path,
     Field.REVERSE_PATH_BY_MARK: _reverse_path,
     Field.SOCKET: lambda view: int(view.skb.socket is not SocketKind.NONE),
     Field.SOCKET_UID: lambda view: view.skb.packet.uid if view.skb.socket is SocketKind.OPENED else None,
     Field.SOCKET_GID: lambda view: view.skb.packet.gid if view.skb.socket is SocketKind.OPENED else None,
-    # which is in no cgroup with a class, as the replay is
+    # its cgroup has no class, as in the replay
     Field.SOCKET_CLASS: lambda view: None if view.skb.socket is SocketKind.NONE else 0,
-    # nobody listens there
+    # the node has no listening sockets
     Field.TAKER: lambda view: 0,
     Field.TAKER_WILDCARD: lambda view: None,
     Field.TAKER_TRANSPARENT: lambda view: None,
-    # and there is neither IPsec nor a bridge
+    # the node has neither IPsec nor a bridge
     Field.IPSEC_IN: lambda view: 0,
     Field.IPSEC_OUT: lambda view: 0,
     Field.BRIDGED: lambda view: 0,

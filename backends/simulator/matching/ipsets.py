@@ -33,8 +33,8 @@ _BITMAP_PROTOCOLS: Final = (Protocol.TCP, Protocol.UDP)
 class Members:
     """The elements of one set by key, for each prefix length of its nets, the longest first.
 
-    ``tables`` pairs the mask of a net with the elements: their keys, and whether a packet with that key is
-    in the set (False for ``nomatch``). Sets without nets have one table.
+    ``tables`` pairs the mask of a net with its elements by key: True for a member, False for ``nomatch``.
+    Sets without nets have one table.
     """
 
     set: IpSet
@@ -45,8 +45,8 @@ class Members:
     def holds(self, directions: _Sides, view: View, ports: Ports) -> bool:
         """Return whether the packet is in the set.
 
-        A packet that lacks a field of the key, such as a port for a ``bitmap:port``, is no member
-        (``ip_set_test`` treats an error of the set type so).
+        A packet that lacks a field of the key, such as a port for a ``bitmap:port``, is not a member
+        (``ip_set_test`` treats errors of the set type in this way).
         """
         if self.set.type is SetType.BITMAP_PORT and view.skb.packet.proto not in _BITMAP_PROTOCOLS:
             return False
@@ -62,14 +62,14 @@ class Members:
         return self.has(key)  # type: ignore[arg-type]  # addresses, protocols and ports are numbers
 
     def _picked(self, key: tuple[object, ...], index: int, value: PickedPort, ports: Ports) -> bool:
-        """Return whether a packet with a picked port is in the set; the answer narrows the port."""
+        """Return whether a packet with a picked port is in the set; the result narrows the port."""
         known = {k[index] for _, table in self.tables for k in table}
         before, behind = key[:index], key[index + 1 :]
         fitting = [n for n in sorted(known) if self.has((*before, n, *behind))]  # type: ignore[arg-type]
         return bool(fitting) and ports.within(value, tuple(Interval.point(n) for n in fitting))
 
     def has(self, key: _Key) -> bool:
-        """Return whether a packet with this key, a number for each cell, is in the set."""
+        """Return whether a packet with this key (a number for each cell) is in the set."""
         for mask, table in self.tables:
             if self.net is not None:
                 key = (*key[: self.net], key[self.net] & mask, *key[self.net + 1 :])

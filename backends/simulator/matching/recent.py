@@ -1,7 +1,7 @@
 """The lists of ``-m recent``: addresses with the times at which they were seen (``xt_recent``).
 
 A list belongs to the network namespace, not to a table: all rules that name it share it. The kernel counts
-time in jiffies. Here time is exact, so the kernel may decide otherwise about a packet within a jiffy of a
+time in jiffies. Here time is exact, so the kernel may decide differently about a packet within a jiffy of a
 timeout.
 """
 
@@ -17,15 +17,15 @@ from translate.ir import Recent, RecentMode
 __all__ = ["MOST_ADDRESSES", "RecentLists", "remembered_times"]
 
 MOST_ADDRESSES: Final = 100
-"""Addresses per list (module parameter ``ip_list_tot``); another one evicts the least recently seen."""
+"""Addresses per list (module parameter ``ip_list_tot``); one more evicts the least recently seen."""
 
 _DEFAULT_TIMES: Final = 32
 
 
 def remembered_times(rules: Iterable[Recent]) -> dict[str, int]:
-    """Return how many times each list keeps per address.
+    """Return the number of times that each list keeps per address.
 
-    The most that a rule of the list needs: the next power of two of its ``--hitcount``, or 32
+    The maximum over the rules of the list: the next power of two of ``--hitcount``, or 32
     (``recent_mt_check`` with ``ip_pkt_list_tot`` 0, its default).
     """
     capacity: dict[str, int] = {}
@@ -117,7 +117,7 @@ class RecentLists:
         known.move_to_end(address)
 
     def _reap(self, test: Recent, known: OrderedDict[int, _Entry], *, keep: int | None) -> None:
-        """Drop the least recently seen address if that was more than the rule's seconds ago."""
+        """Remove the least recently seen address if it was seen more than the rule's seconds ago."""
         assert test.seconds is not None
         oldest = next(iter(known))
         if oldest != keep and known[oldest].latest() < self.now - test.seconds:

@@ -43,7 +43,7 @@ __all__ = ["Nat", "NatAction"]
 
 NatAction = Dnat | Snat | Masquerade | Redirect
 
-# Names of this module, because a member is looked up in its Enum anew each time.
+# Module names, because an attribute of an Enum is looked up each time.
 _SOURCE, _DESTINATION = Manip.SOURCE, Manip.DESTINATION
 _SOURCE_HOOKS = (Hook.POSTROUTING, Hook.INPUT)
 _RELATED = ConnectionState.RELATED
@@ -66,9 +66,9 @@ class Nat:
     family: Family = Family.IP
 
     def asks(self, hook: Hook, skb: Skb) -> bool:
-        """Return whether the nat table's chain at this hook decides about a packet (``nf_nat_inet_fn``).
+        """Return whether the nat table is walked for a packet at this hook (``nf_nat_inet_fn``).
 
-        It decides about the first packet of a connection only, once for each side.
+        That is so only for the first packet of a connection, once for each side.
         """
         entry = skb.entry
         if entry is None or skb.state not in _UNBOUND or (skb.state is _RELATED and skb.packet.is_icmp):
@@ -76,7 +76,7 @@ class Nat:
         return not (entry.source_done if _manip(hook) is _SOURCE else entry.destination_done)
 
     def bind(self, hook: Hook, skb: Skb, out: str, decided: NatAction | Accept) -> bool:
-        """Apply the decision of the chain to a packet; return False when the packet is dropped.
+        """Apply the decision of the nat table to a packet; return False if the packet is dropped.
 
         Accept leaves the address unchanged.
         """
@@ -89,7 +89,7 @@ class Nat:
         return self._rewrite(hook, skb, entry, manip)
 
     def follow(self, hook: Hook, skb: Skb, out: str) -> bool:
-        """Apply the binding to a packet that the chain does not see; return False when it is dropped."""
+        """Apply the binding to a packet without a walk of the table; return False if it is dropped."""
         entry = skb.entry
         if entry is None:
             return True
@@ -137,7 +137,7 @@ class Nat:
         return True
 
     def _bind_nothing(self, hook: Hook, entry: ConntrackEntry, manip: Manip) -> None:
-        """``nf_nat_alloc_null_binding``: the address stays; a clashing port may still change."""
+        """``nf_nat_alloc_null_binding``: the address is kept, but a clashing port may change."""
         if entry.confirmed:
             return
         if self.conntrack.taken(entry.reply, entry):
@@ -218,7 +218,7 @@ class Nat:
         return self.ports.within(t.sport if source else t.dport, (given,))
 
     def _same_source(self, original: Tuple, wanted: NatRange, entry: ConntrackEntry) -> Tuple | None:
-        """``find_appropriate_src``: what another connection from the same source was mapped to."""
+        """``find_appropriate_src``: the mapping of another connection from the same source."""
         for other in self.conntrack.by_source:
             o = other.original
             if other is entry or other.zone.of(ORIGINAL) != entry.zone.of(ORIGINAL):
@@ -265,7 +265,7 @@ class Nat:
     ) -> Tuple:
         reply = invert(t)
         assert reply is not None
-        # Seen from the reply, a source port is the destination port (an identifier stays put).
+        # In the reply a source port is the destination port (an identifier has the same place).
         in_reply_source = not source or t.proto in _ICMP
         taken = self.conntrack.ports_in_use(reply, entry.zone, source=in_reply_source)
         port = None
@@ -282,7 +282,7 @@ class Nat:
     # Rewriting
 
     def _rewrite(self, hook: Hook, skb: Skb, entry: ConntrackEntry, manip: Manip) -> bool:
-        """``nf_nat_packet``; False when it drops the packet."""
+        """``nf_nat_packet``; False if it drops the packet."""
         if not entry.status & _NAT or not _applies(entry, manip, skb.direction):
             return True
         if not can_be_rewritten(skb.packet, source=manip is _SOURCE):

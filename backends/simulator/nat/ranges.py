@@ -1,4 +1,4 @@
-"""Ranges of addresses and ports that a NAT rule maps into, and the choice of one of them."""
+"""Ranges of addresses and ports of a NAT rule, and the choice of one of them."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class NatRange(NamedTuple):
 def shifted_port(port: Port, given: Interval, base: int, taken: Iterable[Port]) -> Port | None:
     """Return the first free port of a range, starting as far into it as ``port`` is above ``base``.
 
-    The search wraps around. None where the kernel starts again elsewhere; the last port tried where all are
-    taken.
+    The search wraps around. The result is None if the kernel starts again elsewhere, and the last port tried
+    if all are in use.
     """
     if not isinstance(port, int):
         return None
@@ -59,10 +59,9 @@ def with_address(t: Tuple, wanted: NatRange, manip: Manip, family: Family) -> Tu
 
 
 def _hashed(t: Tuple, addresses: Interval, manip: Manip, family: Family, *, persistent: bool) -> int:
-    """Draw 32 bits at a time, as the kernel does, from a hash over all of ``nf_inet_addr``.
+    """Choose an address 32 bits at a time, as the kernel does, by a hash over all of ``nf_inet_addr``.
 
-    Between two draws the destination goes into the hash; where the destination is being bound, the 32 bits
-    just drawn do.
+    The destination is hashed between two words, or the last chosen word if the destination is bound.
     """
     words = family.bits // 32
     source, destination = _words(t.src, words), _words(t.dst, words)

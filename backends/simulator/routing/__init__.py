@@ -1,1 +1,1 @@
-"""Routing of the two families: tables, source addresses, and the packets that are not received."""
+"""Routing of the two families: tables, source addresses, and packets that are not received."""

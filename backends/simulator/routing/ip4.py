@@ -52,7 +52,7 @@ class Router:
         self.forwards = functools.cache(self._forwards)
         self._flag = functools.cache(self._read_flag)
         self._rp_filter = functools.cache(self._read_rp_filter)
-        # Called for every branch of a flow, of which there are as many as endpoints.
+        # Called for every branch of a flow, of which there is one per endpoint.
         self.route_input = functools.lru_cache(_MOST_ROUTED)(self._route_input)
         given = {i.name: i.addresses for i in node.interfaces}
         self._devices: dict[str, _Device] = {}
@@ -98,9 +98,9 @@ class Router:
     def select_address(self, dev: str, dst: int) -> int:
         """Return the source address for sending out of ``dev`` to ``dst`` (``inet_select_addr``).
 
-        The first primary address in the same network as ``dst``, else the first primary address
-        of the device, else that of the first device that has one; 0 when there is none.
-        127.0.0.1 has host scope, which no caller accepts.
+        The first primary address in the same network as ``dst``, else the first primary address of the
+        device, else the first of any device; 0 if there is none. 127.0.0.1 has host scope, which no caller
+        accepts.
         """
         own = [a for a in self._devices[dev].primary if not _loopback(a.value)]
         for a in own:
@@ -122,7 +122,7 @@ class Router:
     # Input
 
     def not_received(self, src: int, dst: int, dev: str) -> str | None:
-        """Return why a packet is dropped before any hook: never, as ``ip_rcv`` reads no address."""
+        """Return None: ``ip_rcv`` drops no packet before the first hook because of its addresses."""
         return None
 
     def _route_input(self, src: int, dst: int, dev: str) -> Path | NoRoute:
@@ -198,7 +198,7 @@ class Router:
         return (given or self._node.sysctl("net.ipv4.ip_forward")) != "0"
 
     def _read_flag(self, name: str, dev: str) -> bool:
-        """Return a flag: on for all interfaces or for this one; off by default (``IN_DEV_ORCONF``).
+        """Return a flag, which is on if it is on for all interfaces or for this one (``IN_DEV_ORCONF``).
 
         Linux has ``send_redirects`` on by default; a node under test has it off, because ICMP redirects
         would come out beside the packets under test.
@@ -274,11 +274,11 @@ class Router:
         return self.route_output(dst, address if about.type is AddressType.LOCAL else 0)
 
     def stays_on_link(self, src: int, dev: str, out: str) -> AddressType | None:
-        """Return why a source must not be forwarded: never, ``ip_route_input_slow`` has dropped such."""
+        """Return None: ``ip_route_input_slow`` has dropped packets whose source must not be forwarded."""
         return None
 
     def _owner(self, address: int) -> str | None:
-        """Return the device with an address, the last one that got it (``__ip_dev_find``)."""
+        """Return the device with an address, the last that was given it (``__ip_dev_find``)."""
         for d in reversed(self._devices.values()):
             if any(a.value == address for a in d.addresses):
                 return d.name
@@ -295,7 +295,7 @@ def _loopback(address: int) -> bool:
 
 
 def _primary(addresses: tuple[Address, ...]) -> tuple[Address, ...]:
-    """Return the first address of each network, which lacks ``IFA_F_SECONDARY``."""
+    """Return the primary addresses, the first of each network (without ``IFA_F_SECONDARY``)."""
     networks: set[Interval] = set()
     primary = []
     for a in addresses:

@@ -1,8 +1,8 @@
 """IPv6 routing: the local and main tables, source selection, and packets that are not received.
 
 The tables are those of a namespace without policy routing, where the local table comes before the main one
-(``fib6_rule_lookup``). The devices of the node have no neighbour discovery, so that no solicited-node group
-is joined (``addrconf_join_solict``).
+(``fib6_rule_lookup``). The devices of the node have no neighbour discovery, so no solicited-node group is
+joined (``addrconf_join_solict``).
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Router6:
     def address_type(self, address: int, dev: str | None = None) -> AddressType:
         """Return the type of an address on this node (``match_lookup_rt6``, ``__nft_fib6_eval_type``).
 
-        With ``dev``, a local address counts only if it is that interface's own.
+        With ``dev``, a local address counts only if it belongs to that interface.
         """
         if _multicast(address):
             return AddressType.MULTICAST
@@ -117,7 +117,7 @@ class Router6:
     def leads_back(self, src: int, dst: int, dev: str) -> bool:
         """Return whether a route to ``src`` leads out of ``dev`` (``rpfilter_lookup_reverse6``).
 
-        Of several routes to the longest prefix, any one out of the device will do (``rt6_device_match``).
+        Any of the routes to the longest prefix may lead out of the device (``rt6_device_match``).
         """
         if dev == LOOPBACK:
             return True
@@ -133,7 +133,7 @@ class Router6:
         return False
 
     def not_received(self, src: int, dst: int, dev: str) -> str | None:
-        """Return why a packet is dropped before any hook (``ip6_rcv_core``); None when it is not."""
+        """Return the reason for which a packet is dropped before any hook (``ip6_rcv_core``), or None."""
         if _multicast(src):
             return "its source is a multicast address"
         if dev != LOOPBACK and _LOCALHOST.value in (src, dst):
@@ -159,10 +159,10 @@ class Router6:
         return Path(type=entry.type, dev=entry.dev, via=entry.via)
 
     def stays_on_link(self, src: int, dev: str, out: str) -> AddressType | None:
-        """Return why a source must not be forwarded (``ip6_forward``): UNICAST if it is link-local.
+        """Return the reason not to forward a source (``ip6_forward``): UNICAST if it is link-local.
 
-        None when it may be; UNSPEC when it is not a valid source. A packet that leaves on its input device
-        is not checked.
+        None if it may be forwarded; UNSPEC if it is not a valid source. A packet that leaves on its input
+        device is not checked.
         """
         if dev == out:
             return None
@@ -214,8 +214,8 @@ class Router6:
     def route_error(self, dst: int, about: Path, address: int, dev: str) -> Path | NoRoute:
         """Route an ICMPv6 error to ``dst`` about a packet for ``address`` that came in on ``dev``.
 
-        Its source is the address that the packet was for, if it is the node's, else the device's address for
-        that destination (``icmp6_send``). No error is sent to an anycast address.
+        Its source is the packet's destination if that is an address of the node, else the device's address
+        for ``dst`` (``icmp6_send``). No error is sent to an anycast address.
         """
         link = dev if dst in LINK_LOCAL else None
         entry = None if _multicast(address) else self._find(address)

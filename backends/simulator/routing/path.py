@@ -27,7 +27,7 @@ class Path:
     """A route of a packet: to the node itself, or out of ``dev`` to the neighbour ``via``.
 
     ``dev`` is ``lo`` for a local destination. ``via`` None: the destination itself is the neighbour.
-    ``source`` is the address that a packet without one would get.
+    ``source`` is the source address for a packet without one.
     """
 
     type: AddressType

@@ -1,7 +1,7 @@
-"""Memoises chain verdicts by the few fields the chain reads.
+"""Memoised verdicts of chains, by the few fields that each chain reads.
 
 Some chains test only the mark, the state or an interface. Few combinations of these values occur, so the
-chain, with the chains that it calls, is walked once for each combination. The verdict is that of the
+chain, with the chains that it calls, is walked once for each combination. The verdict equals that of the
 plain walk, because a chain is memoised only if its rules and those of all chains that it can call
 
 - test nothing but fields of :data:`_FEW`, none of which is hidden or a port that the kernel picked: with
@@ -40,7 +40,7 @@ from translate.ir import (
 __all__ = ["ChainMemo", "Decision", "memo_of"]
 
 Decision = Accept | Drop | Reject | Dnat | Snat | Masquerade | Redirect
-"""The end of a table's walk: a verdict, or a NAT target, which accepts once it has bound."""
+"""The end of a table's walk: a verdict, or a NAT target, which accepts after it has bound."""
 
 _FEW: Final = {
     Field.L4PROTO: "skb.packet.proto",
@@ -56,7 +56,7 @@ _REPEATABLE: Final = Jump | Goto | Return | Decision | SetMark | SideEffect
 
 _FEWEST_RULES: Final = 2
 _MOST_RULES: Final = 100
-"""Fewer are visited as fast as they are looked up; more are seldom all of this kind."""
+"""Limits of the rules of a memoised chain: fewer are visited as fast, more are seldom all of this kind."""
 _MOST_KNOWN: Final = 4096
 
 

@@ -1,10 +1,9 @@
 """The fast walk through a table: the decisions of the plain walk, without visiting every rule.
 
-It saves work in three ways, each of which gives the plain walk's result for the reasons that its module
-states: :mod:`~backends.simulator.walk.index` leaves out rules that cannot match,
-:mod:`~backends.simulator.walk.chainmemo` returns what a chain decided about an equal packet before, and
-:mod:`~backends.simulator.walk.checkpoint` lets another branch of the flow start at the draw where it begins.
-It records nothing.
+It saves work in three ways; each module explains why the result is the same:
+:mod:`~backends.simulator.walk.index` skips rules that cannot match, :mod:`~backends.simulator.walk.chainmemo`
+returns the decision of a chain about an earlier equal packet, and :mod:`~backends.simulator.walk.checkpoint`
+lets another branch of the flow start at its draw. It records no events.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ from translate.ir import (
 
 __all__ = ["FastWalk"]
 
-# Names of this module, because a member is looked up in its Enum anew each time.
+# Module names, because an attribute of an Enum is looked up each time.
 _ACCEPTING = Policy.ACCEPT
 _ACCEPT = Accept()
 _DROP = Drop()
@@ -55,7 +54,7 @@ def _always() -> bool:
 
 @dataclass(slots=True)
 class FastWalk:
-    """``ipt_do_table`` over prepared tables, for one run whose random numbers ``chooser`` gives."""
+    """``ipt_do_table`` over prepared tables, for one run with the random numbers of ``chooser``."""
 
     memory: Memory
     chooser: Chooser[Checkpoint]
@@ -81,7 +80,7 @@ class FastWalk:
     def _remembered(
         self, table: PreparedTable, chain: PreparedChain, memo: ChainMemo, view: View
     ) -> Decision | None:
-        """Return the decision of a chain, from memory if an equal packet came before."""
+        """Return the decision of a chain, which is memoised for equal packets."""
         skb, key = view.skb, memo.key(view)
         known = memo.known.get(key)
         if known is not None:
@@ -98,7 +97,7 @@ class FastWalk:
         chains: list[Sequence[PreparedRule]],
         can_split: Callable[[], bool],
     ) -> Decision | None:
-        """Visit the rules of ``chains``, the innermost last, until one decides; None when none does."""
+        """Visit the rules of ``chains``, the innermost last, until one decides; return None if none does."""
         memory, skb = self.memory, view.skb
         walks = [iter(rules) for rules in chains]
         while walks:
@@ -154,7 +153,7 @@ class FastWalk:
         walks: Sequence[Iterator[PreparedRule]],
         can_split: Callable[[], bool],
     ) -> Checkpoint | None:
-        """Return the checkpoint before the rule that is visited now."""
+        """Return a checkpoint before the present rule."""
         if not (can_split() and self.memory.is_blank()):
             return None
         left = [length_hint(walk) for walk in walks]

@@ -1,9 +1,9 @@
-"""An index of the rules of a chain by the values that they test, to find those that a packet may match.
+"""An index of a chain's rules by the values that they test, to find the rules that a packet may match.
 
-A rule that tests a field for one of a few values cannot match a packet with another value there. So the
-rules of a long chain are filed by such a value, and a walk visits only those filed under the packet's
-own value and those that are not filed. The decision is that of the plain walk, because a rule is filed
-only under a test that
+A rule that tests a field for one of a few values cannot match a packet with another value. So the rules of a
+long chain are filed by such values, and a walk visits only rules that are filed under the packet's value and
+rules that are not filed. The decision equals that of the plain walk, because a rule is filed only under a
+test that
 
 - is evaluated before any test that does more than compare (random numbers, counters, lists, and tests of
   a port that the kernel picked, which narrow it): a skipped rule would have failed without any effect;
@@ -29,7 +29,7 @@ __all__ = ["ChainIndex", "index_of"]
 
 _FEWEST_RULES: Final = 8
 _FEWEST_FILED: Final = 4
-"""Fewer, in a chain or under one shape of key, are visited as fast as they are looked up."""
+"""The fewest rules of an index, or of a file in it: visiting fewer is as fast as a lookup."""
 
 _PORTS: Final = frozenset(
     {
@@ -53,7 +53,7 @@ _CONSTANT: Final = _PORTS | {
     Field.CT_REPLY_SADDR,
     Field.CT_REPLY_DADDR,
 }
-"""Fields that do not change while a table is walked; marks and the state do."""
+"""Fields that do not change during the walk of a table, unlike marks and the conntrack state."""
 
 
 class _Shape(NamedTuple):
@@ -64,9 +64,9 @@ class _Shape(NamedTuple):
 
 
 class _Key(NamedTuple):
-    """A place for a rule: under each of some blocks, which are named by their lowest value or the name.
+    """A place for a rule in the index: blocks, each identified by its lowest value, or names.
 
-    ``side`` is the position among the rule's tests of the one that has these values.
+    ``side`` is the index of the rule's test that has these values.
     """
 
     shape: _Shape
@@ -94,7 +94,7 @@ class _File:
 
 @dataclass(slots=True)
 class ChainIndex:
-    """The files of one chain, and the positions of the rules that are in none."""
+    """The files of one chain, and the positions of the rules that are not filed."""
 
     files: tuple[_File, ...]
     unfiled: tuple[int, ...]
@@ -105,7 +105,7 @@ class ChainIndex:
 
     @property
     def alike(self) -> tuple[AlikeRules, ...]:
-        """All filed rules, in groups of those that differ only in the test that they are filed under."""
+        """All filed rules, in groups that differ only in the test by which they are filed."""
         if self._alike is None:
             groups: dict[tuple[int, tuple[Test, ...], tuple[Test, ...]], list[int]] = {}
             for position in sorted(self._sides):
@@ -124,7 +124,7 @@ class ChainIndex:
 
 
 def index_of(rules: Sequence[Rule]) -> ChainIndex | None:
-    """Return the index of a chain's rules; None when there is nothing to gain from one.
+    """Return the index of a chain's rules; None if an index would save nothing.
 
     Each rule is filed under the key that it shares with the fewest others.
     """

@@ -1,4 +1,4 @@
-"""The plain walk without the rules that a chain's index rules out, for traces that need only matches."""
+"""The plain walk without the rules that a chain's index excludes, for traces that need only matches."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class IndexedWalk(PlainWalk):
     def _failed(self, chain: PreparedChain, rules: AlikeRules, view: View) -> int:
         """Return the position of the first test that fails in skipped rules.
 
-        The tests before the filed one only compare, so that evaluating them has no effect.
+        The tests before the filed one only compare, so evaluating them has no effect.
         """
         before = chain.rules[rules.positions[0]].conditions[: rules.side]
         return next((i for i, holds in enumerate(before) if not holds(view, self.memory)), rules.side)

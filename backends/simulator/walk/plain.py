@@ -1,7 +1,7 @@
 """The plain walk through a table: every rule in order, as ``ipt_do_table`` visits them.
 
-This walk defines what the simulator computes. :mod:`backends.simulator.walk.fast` is held to it by tests; a
-full trace is made by it.
+This walk defines the result of the simulator. Tests compare :mod:`backends.simulator.walk.fast` with it, and
+full traces use it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from translate.ir import (
 __all__ = ["Jumps", "PlainWalk"]
 
 _MOST_JUMPS: Final = 500_000
-"""The limit of jumps for one flow: some seconds of work. The kernel has no limit, and would walk on."""
+"""The limit of jumps for one flow: some seconds of work. The kernel has no limit."""
 
 
 @dataclass(slots=True)
@@ -46,7 +46,7 @@ class Jumps:
     count: int = 0
 
     def add(self, rule: PreparedRule) -> None:
-        """Count one jump, made by ``rule``. Raises InputError when there are too many."""
+        """Count a jump by ``rule``. Raises InputError if there are too many."""
         self.count += 1
         if self.count > _MOST_JUMPS:
             raise InputError(
@@ -75,7 +75,7 @@ class PlainWalk:
         return Accept() if start.policy is Policy.ACCEPT else Drop()
 
     def _walk(self, table: PreparedTable, start: PreparedChain, view: View) -> Decision | None:
-        """Visit rules until one decides; None when the walk leaves the built-in chain undecided."""
+        """Visit rules until one decides; return None if the walk leaves the built-in chain undecided."""
         walks = [self._rules(table, start, view)]
         while walks:
             for rule in walks[-1]:

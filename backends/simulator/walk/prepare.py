@@ -56,7 +56,7 @@ Control = Jump | Goto | Return | Accept | Drop | Reject | Dnat | Snat | Masquera
 class PreparedRule:
     """A rule with its tests as functions. ``number`` counts from 1 in ``chain``.
 
-    ``tests`` are those of the conditions; None stands for the hidden part of the rule.
+    ``tests`` are the tests of the conditions; None stands for the hidden part of the rule.
     """
 
     rule: Rule
@@ -84,14 +84,14 @@ class PreparedChain:
 
 @dataclass(frozen=True, slots=True)
 class PreparedTable:
-    """A table's chains by name; ``prepared`` has those that were needed so far."""
+    """A table's chains by name; ``prepared`` has the chains that were needed so far."""
 
     name: TableName
     _written: dict[str, Chain]
     prepared: dict[str, PreparedChain] = field(default_factory=dict)
 
     def chain(self, name: str) -> PreparedChain:
-        """Return a chain; a built-in one that is not declared is empty."""
+        """Return a chain; an undeclared built-in chain is empty."""
         chain = self.prepared.get(name)
         if chain is None:
             written = self._written.get(name)
@@ -123,7 +123,7 @@ def _prepared(name: str, rules: tuple[Rule, ...]) -> tuple[PreparedRule, ...]:
         )
         action = rule.actions[0] if rule.actions else None
         if isinstance(action, Proxy):
-            action = Drop()  # nobody listens on a node under test
+            action = Drop()  # a node under test has no listening sockets
         effect, control = (action, None) if isinstance(action, EFFECTS) else (None, action)
         draws = any(isinstance(test, Random) for test in tests)
         prepared.append(PreparedRule(rule, name, number, tests, conditions, effect, control, draws))
@@ -134,7 +134,7 @@ def _tests(rule: Rule) -> tuple[Test | None, ...]:
     """Return the tests in order of evaluation; None represents the hidden part.
 
     Hidden tests are the rule's own (interfaces, addresses), which come before tests with state
-    (``ipt_do_table``). Tests of the packet alone come first: where one fails, no assumption is needed.
+    (``ipt_do_table``). Tests that read only the packet come first: if one fails, no assumption is needed.
     """
     if not rule.is_undecided:
         return rule.tests
@@ -148,7 +148,7 @@ class Prepared:
 
     at: dict[Hook, tuple[tuple[PreparedTable, int], ...]]
     busy: dict[Hook, tuple[tuple[PreparedTable, int], ...]]
-    """The same without tables that accept every packet; NAT stays, because it always binds."""
+    """The same without tables that accept every packet, except nat, which always binds."""
     recent: dict[str, int]
     """The number of times that each list of ``-m recent`` keeps per address."""
     hashed: dict[str, HashLimit]
@@ -158,11 +158,11 @@ class Prepared:
 
 
 def prepare(ruleset: Ruleset, *, assuming: bool = False) -> Prepared:
-    """Make a ruleset ready to run.
+    """Prepare a ruleset for simulation.
 
-    Raises UnsupportedError that names every rule with a test that is not simulated or whose ipset was
-    not given, and, unless ``assuming``, every one of which the input hides something that may change where
-    a packet goes. Rules that are not modelled are followed both ways.
+    Raises UnsupportedError with every rule that has a test that is not simulated or an ipset that was not
+    given and, unless ``assuming``, every rule with a hidden part that may change where a packet goes. Rules
+    that are not modelled are followed both ways.
     """
     refusals = []
     tables = {}
@@ -200,7 +200,7 @@ def _recents(ruleset: Ruleset) -> Iterator[tuple[Rule, Recent]]:
 
 
 def _other_masks(ruleset: Ruleset) -> Iterator[Refusal]:
-    """Refuse other masks of a list than that of its first rule, which wins (``recent_mt_check``)."""
+    """Refuse masks of a list that differ from that of its first rule (``recent_mt_check`` ignores them)."""
     masks: dict[str, int] = {}
     for rule, test in _recents(ruleset):
         if masks.setdefault(test.name, test.mask) != test.mask:

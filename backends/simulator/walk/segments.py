@@ -13,9 +13,9 @@ from translate.ir import Family, TcpFlag
 __all__ = ["MSS_OPTION", "with_segment_size"]
 
 MSS_OPTION: Final = 2
-"""The number of the option."""
+"""The kind of the option."""
 _MTU: Final = 1500
-"""Of every device of a node under test but lo."""
+"""The MTU of every device of a node under test except lo."""
 _LOOPBACK_MTU: Final = 65536
 _HEADERS: Final = {Family.IP: 40, Family.IP6: 60}
 _UNASKED: Final = {Family.IP: 536, Family.IP6: 1220}
@@ -23,9 +23,9 @@ _UNASKED: Final = {Family.IP: 536, Family.IP6: 1220}
 
 
 def with_segment_size(skb: Skb, limit: int | None) -> Packet:
-    """Return the packet with an MSS of at most ``limit``; None is the MTU of its path without headers.
+    """Return the packet with an MSS of at most ``limit``; None is the path MTU less the headers.
 
-    An option is lowered and never raised. One that is missing is added, unless the segment has data.
+    An existing option is lowered but never raised. A missing option is added, unless the segment has data.
     """
     packet = skb.packet
     if not packet.flags & TcpFlag.SYN:
