@@ -78,7 +78,7 @@ def _of_routing(number: int) -> Reader:
 
 
 def _of_connection(read: Callable[[ConntrackEntry], Value]) -> Reader:
-    """Return a reader of a connection's field, absent from packets without a connection (``xt_conntrack``)."""
+    """Return a reader of a connection's field, absent without a connection (``xt_conntrack``)."""
     return lambda view: None if view.skb.entry is None else read(view.skb.entry)
 
 
