@@ -1,4 +1,4 @@
-"""The Backend: translate here, load and replay in the child process."""
+"""The tc-ebpf backend, which translates here, and loads and replays in the child process."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ __all__ = ["TcEbpfBackend"]
 class TcEbpfBackend:
     """Runs packets through the tc eBPF translation, without netfilter.
 
-    With ``direct``, what the stack would only forward does not go through it either. Without ``cached``, the
-    program is compiled in any case.
+    With ``direct``, packets that the stack would only forward bypass it. Without ``cached``, the program is
+    always compiled.
     """
 
     name: str = BACKEND
@@ -30,7 +30,7 @@ class TcEbpfBackend:
     cached: bool = True
 
     def probe(self) -> Availability:
-        """Return whether BCC, kernel headers, clsact and the rest are available."""
+        """Return whether BCC, kernel headers, clsact and all other requirements are available."""
         if find_package() is None:
             return Availability(False, "BCC is not installed (Debian package python3-bpfcc)")
         if find_headers() is None:

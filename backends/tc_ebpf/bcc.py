@@ -1,11 +1,11 @@
 """BCC, loaded by path, and kernel headers for it.
 
-``python3-bpfcc`` is a package of the distribution and is seen by the distribution's Python alone;
-PyPI's ``bcc`` is an unrelated project. It is pure ctypes, so this Python can run it from where
-it lies; the folder is not put on ``sys.path``, where it would bring old copies of everything else.
+``python3-bpfcc`` is a package for the distribution's Python only; PyPI's ``bcc`` is an unrelated project. It
+is pure ctypes, so this Python can load it by path. Its directory is not added to ``sys.path``, because it has
+old copies of other packages.
 
-BCC compiles against the headers of the running kernel. A tc program needs nothing of them that
-changes, so any headers will do. Where the running kernel has none, BCC_KERNEL_SOURCE names others.
+BCC compiles against the headers of the running kernel. A tc program needs no part of them that changes, so
+any headers can be used. If the running kernel has none, BCC_KERNEL_SOURCE names others.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _GENERATED: Final = (
 )
 
 Headers = tuple[Path, Path]
-"""The folders that BCC calls ``build`` and ``source``; Debian splits headers in two."""
+"""BCC's ``build`` and ``source`` directories; Debian splits headers in two."""
 
 
 def find_package() -> Path | None:
@@ -53,7 +53,7 @@ def find_package() -> Path | None:
 
 
 def import_bcc() -> ModuleType:
-    """Load BCC. Raises MachineError when it is not there or does not load."""
+    """Load BCC. Raises MachineError if it is missing or does not load."""
     loaded = sys.modules.get("bcc")
     if loaded is not None:
         return loaded
@@ -66,7 +66,7 @@ def import_bcc() -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules["bcc"] = module  # its own modules import it by this name
+    sys.modules["bcc"] = module  # its modules import it by this name
     try:
         spec.loader.exec_module(module)
     except (ImportError, OSError) as e:
@@ -94,9 +94,9 @@ def find_headers() -> Headers | None:
 
 @contextmanager
 def provided_headers() -> Iterator[tuple[str, ...]]:
-    """Make BCC find headers while the block runs; yield the flags for its compiler.
+    """Provide headers for BCC inside a ``with`` block; yield the flags for its compiler.
 
-    Raises MachineError when there are none.
+    Raises MachineError if there are none.
     """
     headers = find_headers()
     if _VARIABLE in os.environ or (headers and headers == _complete(_MODULES / os.uname().release)):
@@ -120,7 +120,7 @@ def _complete(folder: Path) -> Headers | None:
 
 
 def _debian(folder: Path) -> Headers | None:
-    """``linux-headers-6.1.0-1-amd64`` goes with ``linux-headers-6.1.0-1-common``."""
+    """Return both directories: ``linux-headers-6.1.0-1-amd64`` and ``linux-headers-6.1.0-1-common``."""
     if not folder.name.startswith("linux-headers-"):
         return None
     common = folder.with_name(re.sub(r"-[^-]+$", "-common", folder.name))

@@ -1,6 +1,6 @@
-"""The bpf(2) calls that maps and programs need, without the library that compiles.
+"""The bpf(2) calls for maps and programs, without BCC.
 
-Attributes are packed by hand, after ``union bpf_attr`` of ``linux/bpf.h``. Functions raise OSError.
+Attributes are packed by hand, as in ``union bpf_attr`` of ``linux/bpf.h``. Functions raise OSError.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ _CALL: Final = {"x86_64": 321, "aarch64": 280}
 _CREATE, _LOOKUP, _UPDATE, _NEXT_KEY, _LOAD, _PIN, _GET, _INFO = 0, 1, 2, 4, 5, 6, 7, 15
 _LOAD_TYPES, _OPEN_TYPES = 18, 19
 _SCHED_CLS: Final = 3  # BPF_PROG_TYPE_SCHED_CLS
-_TYPES_AT: Final = 64  # where btf_id is in struct bpf_map_info
+_TYPES_AT: Final = 64  # offset of btf_id in struct bpf_map_info
 _LOOKUP_BATCH, _UPDATE_BATCH, _DELETE_BATCH = 24, 26, 27
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MapInfo:
-    """A map as the kernel describes it (``struct bpf_map_info``).
+    """The kernel's description of a map (``struct bpf_map_info``).
 
     ``kind`` is a number of ``enum bpf_map_type``; sizes are in bytes. ``types`` is the number of the BTF
     object that describes keys and values by the type numbers ``key_type`` and ``value_type``; all three are 0
@@ -104,20 +104,20 @@ def types_of(number: int) -> bytes:
 
 
 def load_types(data: bytes) -> int:
-    """Return a descriptor of a BTF object made of ``data``."""
+    """Load ``data`` as a BTF object and return its descriptor."""
     held = ctypes.create_string_buffer(data, len(data))
     return _call(_LOAD_TYPES, struct.pack("=QQIII4x", ctypes.addressof(held), 0, len(data), 0, 0))
 
 
 def create_map(name: str, info: MapInfo, types: int) -> int:
-    """Return a descriptor of a new map like ``info``; ``types`` is the descriptor of its BTF object."""
+    """Create a map like ``info`` and return its descriptor; ``types`` is the descriptor of its BTF object."""
     of_types = (types, info.key_type, info.value_type) if info.types else (0, 0, 0)
     sizes = (info.kind, info.key_size, info.value_size, info.max_entries, info.flags)
     return _call(_CREATE, struct.pack("=5III16sI3I", *sizes, 0, 0, name.encode()[:15], 0, *of_types))
 
 
 def load_program(name: str, instructions: bytes) -> int:
-    """Return a descriptor of a tc program. The verifier's log is not kept."""
+    """Load a tc program, without the verifier's log, and return its descriptor."""
     held = ctypes.create_string_buffer(instructions, len(instructions))
     license_ = ctypes.create_string_buffer(b"GPL")
     code = (_SCHED_CLS, len(instructions) // 8, ctypes.addressof(held), ctypes.addressof(license_))
@@ -131,7 +131,7 @@ def program_number(descriptor: int) -> int:
 
 
 def lookup(descriptor: int, key: bytes, width: int) -> bytes | None:
-    """Return the value of a key, of ``width`` bytes; None if it is not there."""
+    """Return the value of a key, in ``width`` bytes, or None."""
     held, value = ctypes.create_string_buffer(key, len(key)), ctypes.create_string_buffer(width)
     at = struct.pack("=I4xQQQ", descriptor, ctypes.addressof(held), ctypes.addressof(value), 0)
     try:
@@ -175,21 +175,21 @@ def lookup_batch(
 
 
 def update(descriptor: int, key: bytes, value: bytes) -> None:
-    """Write one entry; for maps of programs, which take no batches."""
+    """Write one entry, for maps of programs, which do not support batches."""
     held, given = ctypes.create_string_buffer(key, len(key)), ctypes.create_string_buffer(value, len(value))
     at = struct.pack("=I4xQQQ", descriptor, ctypes.addressof(held), ctypes.addressof(given), 0)
     _call(_UPDATE, at)
 
 
 def update_batch(descriptor: int, keys: bytes, values: bytes, count: int) -> None:
-    """Write entries, one after the other, up to one that is refused."""
+    """Write entries in order, up to one that is refused."""
     given = ctypes.create_string_buffer(values, len(values))
     held = ctypes.create_string_buffer(keys, len(keys))
     _call_with(_UPDATE_BATCH, _batch(descriptor, count, held, given))
 
 
 def delete_batch(descriptor: int, keys: bytes, count: int) -> None:
-    """Delete entries, one after the other, up to one that is not there."""
+    """Delete entries in order, up to one that is missing."""
     held = ctypes.create_string_buffer(keys, len(keys))
     _call_with(_DELETE_BATCH, _batch(descriptor, count, held, None))
 

@@ -1,4 +1,4 @@
-"""A BPF map, by its descriptor: reads and writes many entries in one system call, as bytes."""
+"""A BPF map, whose entries are read and written as bytes, many in one system call."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ class BpfMap:
             raise MachineError(f"cannot open {path}: {e.strerror}") from e
 
     def close(self) -> None:
-        """Close the descriptor; only its opener may."""
+        """Close the descriptor; only for the code that opened it."""
         os.close(self.descriptor)
 
     def update(self, entries: Sequence[tuple[bytes, bytes]]) -> None:
-        """Write entries, each at once; those before one that is refused stay (``BPF_MAP_UPDATE_BATCH``)."""
+        """Write entries; those before a refused one are kept (``BPF_MAP_UPDATE_BATCH``)."""
         if not entries:
             return
         for key, value in entries:
@@ -77,15 +77,15 @@ class BpfMap:
             raise MachineError(f"the map {self.name} lacks some of {len(keys)} keys: {e.strerror}") from e
 
     def clear(self) -> None:
-        """Delete all entries. Nothing else may change the map meanwhile."""
+        """Delete all entries. Nothing else may change the map at the same time."""
         self.delete([key for key, _ in self.entries()])
 
     def get(self, key: bytes) -> bytes | None:
-        """Return the value of a key; of a map per CPU, all of them, one after the other."""
+        """Return the value of a key; for a per-CPU map, the values of all CPUs in order."""
         return bpfcall.lookup(self.descriptor, key, self._width)
 
     def entries(self) -> Iterator[tuple[bytes, bytes]]:
-        """Yield the entries. Those that change meanwhile may come twice, or not at all."""
+        """Yield the entries. Entries that change meanwhile may be missing or be yielded twice."""
         yield from self._by_batch() if self.info.kind in _HASHES else self._one_by_one()
 
     def _one_by_one(self) -> Iterator[tuple[bytes, bytes]]:
@@ -102,7 +102,7 @@ class BpfMap:
                 token, keys, values, last = bpfcall.lookup_batch(self.descriptor, token, count, size, width)
             except OSError as e:
                 if e.errno == _ENOSPC:
-                    count *= 2  # a bucket holds more
+                    count *= 2  # a bucket has more
                     continue
                 raise MachineError(f"cannot read the map {self.name}: {e.strerror}") from e
             for at in range(len(keys) // size):
@@ -113,17 +113,17 @@ _ENOSPC: Final = 28
 
 
 def possible_cpus() -> int:
-    """Return the number of values that a map per CPU has for one key."""
+    """Return the number of values that a per-CPU map has for one key."""
     last = Path("/sys/devices/system/cpu/possible").read_text().strip().rpartition(",")[2]
     return int(last.rpartition("-")[2]) + 1
 
 
 def wait_for_readers() -> None:
-    """Return once every packet that is in a program now has left it.
+    """Wait until every packet that is in a program now has left it.
 
-    ``membarrier(MEMBARRIER_CMD_GLOBAL)`` is ``synchronize_rcu`` where there is more than one CPU; with one,
-    no program is interrupted by this one. Where the call is not known, nothing is waited for: a packet
-    between two lookups may then find the second one's entry gone.
+    ``membarrier(MEMBARRIER_CMD_GLOBAL)`` is ``synchronize_rcu`` with more than one CPU; with a single CPU,
+    this process does not run while a program does. Without the system call the function returns at once: then
+    a packet between two lookups may miss the entry of the second one.
     """
     number = _MEMBARRIER.get(platform.machine())
     if number is not None:

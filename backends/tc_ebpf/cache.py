@@ -1,7 +1,7 @@
-"""Compiled programs kept on disk, by a hash of everything that the compiler's output depends on.
+"""A cache of compiled programs on disk, by a hash of everything that the compiler's output depends on.
 
-An entry is loaded into the kernel, so it is ignored unless it is whole and its file and folder belong to
-this user alone. A folder that cannot be written is no error; it keeps nothing.
+An entry is loaded into the kernel, so it is ignored unless it is complete and only this user can write its
+file and directory. A directory that cannot be written is not an error; nothing is cached then.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def program_key(source: str) -> str:
 
 @functools.cache
 def _compiler() -> Sequence[str]:
-    """Identify BCC and the clang in it: the Python package's version, and the libraries by size and time."""
+    """Identify BCC and its clang: by the Python package's version and the size and time of the libraries."""
     package = find_package()
     version = package / "version.py" if package is not None else None
     identity = [version.read_text(errors="replace")] if version is not None and version.exists() else []
@@ -80,13 +80,13 @@ def _headers() -> Sequence[str]:
 
 
 class Cache:
-    """The cache in one folder."""
+    """The cache in one directory."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def get(self, key: str) -> CompiledProgram | None:
-        """Return the program of this key; None without a trustworthy one."""
+        """Return the program of this key, or None if there is no trustworthy entry."""
         try:
             if not _is_ours(os.stat(self._folder)):
                 return None
@@ -99,7 +99,7 @@ class Cache:
         return decode(data)
 
     def put(self, key: str, program: CompiledProgram) -> None:
-        """Keep a program, whole or not at all."""
+        """Store a program, completely or not at all."""
         with contextlib.suppress(OSError):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             if not _is_ours(os.stat(self._folder)):
@@ -138,7 +138,7 @@ def encode(program: CompiledProgram) -> bytes:
 
 
 def decode(data: bytes) -> CompiledProgram | None:
-    """Return the encoded program; None for damaged or other data."""
+    """Return the program in ``data``; None for damaged or other data."""
     digest, body = data[:_DIGEST], data[_DIGEST:]
     if hashlib.sha256(body).digest() != digest:
         return None

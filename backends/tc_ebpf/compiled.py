@@ -1,7 +1,7 @@
 """A compiled tc program as plain data: instructions, maps and types, ready for bpf(2) on any machine.
 
-Instructions name a map by its place in ``maps``. :meth:`CompiledProgram.load` makes the maps and puts their
-descriptors there (``ld_imm64`` with the source register ``BPF_PSEUDO_MAP_FD``).
+Instructions refer to a map by its index in ``maps``. :meth:`CompiledProgram.load` creates the maps and
+replaces the indices by descriptors (``ld_imm64`` with the source register ``BPF_PSEUDO_MAP_FD``).
 """
 
 from __future__ import annotations
@@ -49,17 +49,17 @@ class Descriptors:
 
 @dataclass(frozen=True, slots=True)
 class CompiledProgram:
-    """Functions, the maps they use, and the BTF object of the maps' keys and values (empty without one)."""
+    """Functions, their maps, and the BTF object of the maps' keys and values (empty without one)."""
 
     functions: tuple[CompiledFunction, ...]
     maps: tuple[CompiledMap, ...]
     types: bytes
 
     def load(self, sizes: Mapping[str, int], kept: Mapping[str, int]) -> Descriptors:
-        """Make the maps of these sizes, in entries, load the functions, and return descriptors of both.
+        """Create the maps with these sizes, in entries, load the functions, and return descriptors of both.
 
         ``kept`` are descriptors of maps to use instead of new ones; a copy of each is returned. Raises
-        OSError with what the kernel said, ValueError for a kept map that does not fit; then nothing stays
+        OSError with the kernel's error, ValueError for a kept map that does not fit; then nothing remains
         open.
         """
         with ExitStack() as opened:
@@ -95,7 +95,7 @@ def _map(one: CompiledMap, sizes: Mapping[str, int], kept: Mapping[str, int], ty
 
 
 def with_maps(instructions: bytes, numbers: Mapping[int, int] | list[int]) -> bytes:
-    """Return instructions in which the number of each map is replaced by way of ``numbers``.
+    """Return the instructions with the number of each map replaced by its value in ``numbers``.
 
     Raises KeyError or IndexError for a number that ``numbers`` lacks.
     """

@@ -1,4 +1,4 @@
-"""Compiles C text with BCC; for a program that the kernel refuses, BCC explains the reason."""
+"""Compilation of C text with BCC, and BCC's explanation of a program that the kernel refuses."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from translate.errors import MachineError
 __all__ = ["FLAGS", "compile_program", "explain_refusal"]
 
 FLAGS: Final = ("-Xclang", "-disable-llvm-passes")
-"""BCC optimises whatever clang hands over; optimised twice, it takes longer, here and in the verifier."""
+"""BCC optimises clang's output itself; optimising twice takes longer, here and in the verifier."""
 
 
 def compile_program(
     source: str, functions: Sequence[str], maps: Sequence[str], log: Path | None = None
 ) -> CompiledProgram:
-    """Compile a text that has these functions and maps.
+    """Compile a text with these functions and maps.
 
-    BCC makes the maps while it compiles; they end with this call. Raises MachineError with the
-    compiler's errors; ``log`` receives its whole output.
+    BCC creates the maps while it compiles; they end with this call. Raises MachineError with the compiler's
+    errors; ``log`` receives its whole output.
     """
     with _compiled(source, log) as (bpf, _):
         made = [CompiledMap(name, bpfcall.map_info(bpf[name.encode()].map_fd)) for name in maps]
@@ -42,7 +42,7 @@ def compile_program(
         if len(described) > 1:
             raise MachineError(f"the maps have {len(described)} BTF objects, where BCC makes one")
         types = bpfcall.types_of(described.pop()) if described else b""
-    # Without the numbers that the kernel gave to these maps, the same text makes the same program.
+    # Without the kernel's numbers of these maps, the same text compiles to the same program.
     declared = [
         replace(made_map, info=replace(made_map.info, number=0, types=int(made_map.info.types > 0)))
         for made_map in made
@@ -53,7 +53,7 @@ def compile_program(
 def explain_refusal(source: str, functions: Sequence[str], log: Path | None = None) -> MachineError:
     """Return an error with the kernel's reason to refuse a program, and the line of C.
 
-    Only BCC tells the kernel which instruction belongs to which line, hence a second load of the same.
+    Only BCC tells the kernel which instruction belongs to which line, so BCC loads the program again.
     """
     with _compiled(source, log) as (bpf, said):
         for name in functions:
@@ -75,7 +75,7 @@ def _compiled(source: str, log: Path | None) -> Iterator[tuple[Any, Callable[[],
         try:
             yield bpf, said
         finally:
-            atexit.unregister(bpf.cleanup)  # which would keep all of it
+            atexit.unregister(bpf.cleanup)  # which would keep all objects alive
             bpf.cleanup()
 
 

@@ -1,6 +1,6 @@
-"""A translation loaded in the current network namespace, for as long as its process lives.
+"""A translation that is loaded in the current network namespace as long as its process lives.
 
-The facts that the program needs are read from the namespace alone. The two families are two independent
+The facts that the program needs are read only from the namespace. The two families are independent
 dataplanes.
 """
 
@@ -33,9 +33,9 @@ _FIRST: Final = struct.pack("=I", 0)
 class Dataplane:
     """Carries the packets of one family in the current network namespace. Methods raise MachineError.
 
-    ``sysctls`` are conntrack's, which a namespace without conntrack does not have. Without ``direct``, what
-    is forwarded always goes through the stack, and what else is hooked in there. Without ``cached``, the
-    program is compiled in any case.
+    ``sysctls`` are conntrack's, which a namespace without conntrack does not have. Without ``direct``,
+    forwarded packets always go through the stack and its hooks. Without ``cached``, the program is always
+    compiled.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Dataplane:
         self._program: LoadedProgram | None = None
 
     def load(self) -> None:
-        """Compile, fill the maps, attach to every device, and open the gate."""
+        """Compile, fill the maps, attach to every device, and switch the program on."""
         family = self._output.family
         devices = [name for _, name in socket.if_nameindex()]
         checks = read_checks(devices) if family is Family.IP else {}
@@ -74,7 +74,7 @@ class Dataplane:
     def change(self, steps: tuple[MapChange, ...]) -> None:
         """Change the maps while packets pass (:meth:`BpfChange.live`); connections stay.
 
-        Raises ValueError when nothing is loaded.
+        Raises ValueError if nothing is loaded.
         """
         change_maps(self._loaded().map, steps)
 
@@ -92,7 +92,7 @@ class Dataplane:
             self.map("buckets").update([(struct.pack("=I", n), full) for n in range(self._output.buckets)])
 
     def map(self, name: str) -> BpfMap:
-        """Return one of the program's maps. Raises KeyError, ValueError when nothing is loaded."""
+        """Return one of the program's maps. Raises KeyError, or ValueError if nothing is loaded."""
         return self._loaded().map(name)
 
     def _loaded(self) -> LoadedProgram:
@@ -102,17 +102,17 @@ class Dataplane:
 
 
 def fitted(output: BpfOutput) -> BpfOutput:
-    """Return a translation with slots for as many processors as this machine can have."""
+    """Return a translation with slots for every processor that this machine can have."""
     last = re.split("[,-]", Path("/sys/devices/system/cpu/possible").read_text().strip())[-1]
     return replace(output, processors=int(last) + 1)
 
 
 def change_maps(map_of: Callable[[str], BpfMap], steps: Iterable[MapChange]) -> None:
-    """Apply changes to maps, in their order, while a program uses them."""
+    """Apply changes to maps, in order, while a program uses them."""
     deleting = False
     for step in steps:
         if step.deleted and not deleting:
-            wait_for_readers()  # of entries that led to what goes now
+            wait_for_readers()  # of entries that referred to the entries deleted now
             deleting = True
         map_of(step.name).update(step.written)
         map_of(step.name).delete(step.deleted)

@@ -1,7 +1,7 @@
 """The devices between which the program may forward without the stack (``runtime/forward.h``).
 
-The program cannot decide that for each packet, so it is decided here once: if the stack does more than look
-up a route and a neighbour, packets keep going through it.
+The program cannot decide this for each packet, so it is decided here once: if the stack does more than look
+up a route and a neighbour, packets continue to go through it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NETLINK_XFRM: Final = 6
 _XFRM_MSG_GETPOLICY: Final = 0x15
 _SELECTOR: Final = bytes(64)  # struct xfrm_userpolicy_id: any
 _PLAIN_RULES: Final = {(0, 255), (32766, 254), (32767, 253)}
-"""Preferences and tables of the rules that every namespace begins with: local, main, default."""
+"""Preferences and tables of the initial rules of every namespace: local, main, default."""
 _OF_RULES: Final = {"FRA_TABLE", "FRA_PRIORITY", "FRA_PROTOCOL", "FRA_SUPPRESS_PREFIXLEN"}
 _TO_TABLE: Final = 1
 _IPV6: Final = Path("/proc/sys/net/ipv6/conf")
@@ -32,10 +32,9 @@ _IPV6: Final = Path("/proc/sys/net/ipv6/conf")
 def direct_devices(ipr: IPRoute, links: list[Any], family: Family, bridges: frozenset[int]) -> frozenset[int]:
     """Return the devices of the current namespace between which packets may bypass the stack.
 
-    None where rules choose among routing tables (before Linux 6.10 ``bpf_fib_lookup`` takes no mark), where
-    there are IPsec policies, or where the node answers for its neighbours; otherwise those that
-    carry Ethernet frames and belong to no other device, but for ``bridges``, whose packets
-    ``br_netfilter`` sees.
+    None of them if rules choose among routing tables (before Linux 6.10 ``bpf_fib_lookup`` has no mark), if
+    there are IPsec policies, or if the node answers for its neighbours. Otherwise the devices with Ethernet
+    frames that do not belong to another device, except ``bridges``, whose packets ``br_netfilter`` sees.
     """
     if not all(map(_is_plain, ipr.get_rules(family=family.socket_family))) or _has_policies():
         return frozenset()
@@ -53,7 +52,7 @@ def direct_devices(ipr: IPRoute, links: list[Any], family: Family, bridges: froz
 
 
 def _forwards(device: str) -> bool:
-    """Return whether ``ip6_forward``, which checks ``all`` alone, forwards whatever the lookup returns."""
+    """Return whether ``ip6_forward``, which checks only ``all``, forwards all packets that the lookup would."""
     return _ipv6("all", "forwarding") or not _ipv6(device, "forwarding")
 
 
@@ -76,4 +75,4 @@ def _ipv6(device: str, name: str) -> bool:
     try:
         return (_IPV6 / device / name).read_text().strip() != "0"
     except OSError:
-        return False  # a kernel without IPv6, or a device that is gone
+        return False  # a kernel without IPv6, or a missing device

@@ -1,8 +1,8 @@
 """Facts about the node that the program needs: devices, local addresses and routes of the namespace.
 
-The kernel still routes. These maps answer the questions for which a tc program has no helper: the type of
-an address (``addrtype``, and whether INPUT is next), the source address of masquerading (``sources``), and
-the route of a local packet whose destination has changed.
+The kernel still routes. These maps have facts for which a tc program has no helper: the type of an address
+(``addrtype``, and whether INPUT is next), the source address of masquerading (``sources``), and the route of
+a local packet whose destination has changed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["NodeFacts", "SourceChecks", "read_facts", "settings_of"]
 _U32: Final = struct.Struct("=I")
 _TABLE_MAIN: Final = 254
 _TABLE_LOCAL: Final = 255
-_IFA_F_SECONDARY: Final = 0x01  # of IPv4; IPv6 calls it temporary
+_IFA_F_SECONDARY: Final = 0x01  # of IPv4; the same bit means temporary in IPv6
 _IFA_F_DADFAILED: Final = 0x08
 _IFA_F_DEPRECATED: Final = 0x20
 _IFA_F_TENTATIVE: Final = 0x40
@@ -61,11 +61,11 @@ class SourceChecks:
 
 @dataclass(frozen=True, slots=True)
 class NodeFacts:
-    """Packed keys and values, by the name of the map that they belong into."""
+    """Packed keys and values, by the name of their map."""
 
     entries: dict[str, list[Entry]]
     devices: tuple[int, ...]
-    """The interfaces to attach to: ``lo`` too, but no ports, whose packets come up on their master."""
+    """The interfaces to attach to, with ``lo`` but without ports, whose packets appear on their master."""
     names: dict[int, str]
     """The names of all interfaces."""
 
@@ -75,8 +75,8 @@ def read_facts(
 ) -> NodeFacts:
     """Read devices, addresses and routes of the current network namespace.
 
-    ``checks`` are those of each device; ``node`` has conntrack's sysctls. Without ``direct``, all packets
-    go through the stack. Raises MachineError for routes of a kind that the program does not follow.
+    ``checks`` has the source checks of each device; ``node`` has conntrack's sysctls. Without ``direct``, all
+    packets go through the stack. Raises MachineError for routes of a kind that the program does not support.
     """
     try:
         from pyroute2 import IPRoute
@@ -144,7 +144,7 @@ class _Reader:
             yield _U32.pack(index), value
 
     def locals(self, routes: list[Any]) -> Iterator[Entry]:
-        # Of several devices with one IPv4 address, __ip_dev_find finds the one that got it last.
+        # Of several devices with one IPv4 address, __ip_dev_find finds the last one.
         own = {a.value: a.index for a in self.addresses}
         known = set()
         for route in routes:
@@ -208,7 +208,7 @@ class _Reader:
 
 def _address(message: Any) -> OwnAddress:
     flags = message.get_attr("IFA_FLAGS") or message["flags"]
-    # IPv6 calls its own address IFA_ADDRESS where there is no peer.
+    # In IPv6 IFA_ADDRESS is the node's own address if there is no peer.
     text = message.get_attr("IFA_LOCAL") or message.get_attr("IFA_ADDRESS")
     return OwnAddress(
         index=message["index"],
@@ -227,9 +227,9 @@ _IFF_UP: Final = 1
 
 
 def _attached(links: list[Any]) -> Iterator[int]:
-    """The devices where netfilter sees packets. Raises MachineError for one that cannot be attached to.
+    """The devices where netfilter sees packets. Raises MachineError for one without Ethernet headers.
 
-    A port's packets are taken from it (``rx_handler``) before IP sees them, and come up on its master.
+    The master of a port takes its packets (``rx_handler``) before IP sees them.
     """
     for link in links:
         info = link.get_attr("IFLA_LINKINFO")
@@ -262,7 +262,7 @@ def _mac(text: str | None) -> bytes:
 
 def settings_of(node: Node, family: Family) -> bytes:
     """Return the bytes of ``struct settings``."""
-    # From the facts: these sysctls do not exist in a namespace that has no conntrack.
+    # From the node's facts: these sysctls do not exist in a namespace without conntrack.
     names = {"tcp_loose": "tcp_loose", "tcp_liberal": "tcp_be_liberal", "checksum": "checksum"}
     switches = {
         member: int(node.sysctl(f"net.netfilter.nf_conntrack_{name}") != "0")

@@ -1,13 +1,13 @@
 """Filters of ``clsact``, which attach a program to a device next to other filters.
 
-Each family has a preference of its own, since all filters of one preference are for one protocol
-(``tcf_chain_tp_find``). A filter for IPv4 does not see other packets, nor those that still carry a VLAN
-tag (``skb_protocol``): these belong to the VLAN device.
+Each family has its own preference, because all filters of one preference are for one protocol
+(``tcf_chain_tp_find``). A filter for IPv4 does not see other packets, nor packets with a VLAN tag
+(``skb_protocol``), which belong to the VLAN device.
 
-The kernel runs filters in the order of their preference until one decides. Ours decides (``TC_ACT_OK``,
-with the number of a slot in ``tc_classid``, which becomes ``tc_index``) and leaves other packets to the
-next (``TC_ACT_UNSPEC``). So filters with smaller preferences must not decide about packets that ours has
-to see, and those with greater ones see the packets that it leaves.
+The kernel runs filters in the order of their preference until one decides. Nfparity's filter decides about
+its packets (``TC_ACT_OK``, with the number of a slot in ``tc_classid``, which becomes ``tc_index``) and
+leaves others to the next filter (``TC_ACT_UNSPEC``). So filters with smaller preferences must not decide
+about packets that it must see, and filters with greater ones see the packets that it leaves.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from translate.ir import Family
 __all__ = ["PREFERENCES", "Filter", "Filters", "Side", "read_filter"]
 
 PREFERENCES: Final = {Family.IP: 40960, Family.IP6: 40961}
-"""Smaller than those that the kernel chooses by default, from 49152 downwards (``tcf_auto_prio``)."""
+"""The preferences, below the kernel's defaults, which go down from 49152 (``tcf_auto_prio``)."""
 
 _PREFIX: Final = "nfparity_"
 _HANDLE: Final = 1
@@ -63,7 +63,7 @@ class Side(Enum):
 class Filter:
     """A filter as the kernel lists it. ``protocol`` is an EtherType; 3 is every packet.
 
-    ``name``, ``tag`` and ``program`` (the program's number) are those of a BPF program, otherwise empty.
+    ``name``, ``tag`` and ``program`` (its number) are those of a BPF program; without one they are empty.
     """
 
     index: int
@@ -83,11 +83,11 @@ class Filter:
 
     @property
     def family(self) -> Family | None:
-        """The family whose preference it has, if any."""
+        """The family with this preference, or None."""
         return next((f for f, preference in PREFERENCES.items() if preference == self.preference), None)
 
     def runs_before(self, family: Family) -> bool:
-        """Return whether it sees that family's packets before the program of ``family``."""
+        """Return whether it sees packets of ``family`` before nfparity's program does."""
         matches = self.protocol in (_PROTOCOLS[family], _ALL_PROTOCOLS)
         return matches and self.preference < PREFERENCES[family]
 
@@ -133,7 +133,7 @@ class Filters(Netlink):
     def attach(
         self, index: int, side: Side, family: Family, program: int, *, replacing: bool = False
     ) -> None:
-        """Attach a program, by its descriptor; with ``replacing``, in place of ours that is there.
+        """Attach a program, by its descriptor; with ``replacing``, it replaces nfparity's present one.
 
         A packet then meets either of the two (``cls_bpf_change`` swaps them in one list operation).
         """
@@ -152,7 +152,7 @@ class Filters(Netlink):
         _insist(number, index, f"attach to its {side.word}")
 
     def detach(self, index: int, side: Side, family: Family) -> bool:
-        """Detach our program; return whether it was there."""
+        """Detach nfparity's program; return whether there was one."""
         if not any(f.ours and f.family is family for f in self.on(index, side)):
             return False
         number = self.request(_RTM_DELTFILTER, 0, _filter(index, side, family))
@@ -178,7 +178,7 @@ _GONE: Final = (0, errno.ENOENT, errno.ENODEV, errno.EINVAL)
 
 
 def read_filter(message: bytes) -> Filter | None:
-    """Return the filter in a message of a listing; None for the chain of a preference's filters."""
+    """Return the filter in a message of a listing; None for a preference's head entry."""
     index, handle, parent, info = struct.unpack_from("=4xiIII", message)
     values = attributes(message[20:])
     kind = values.get(_TCA_KIND, b"").rstrip(b"\0").decode(errors="replace")

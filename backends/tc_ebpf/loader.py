@@ -19,7 +19,7 @@ __all__ = ["TcEbpfLoader"]
 class TcEbpfLoader(Loader):
     """Loads one :class:`~translate.bpf.BpfOutput`; without ``direct``, all packets go through the stack.
 
-    Without ``cached``, the program is compiled in any case.
+    Without ``cached``, the program is always compiled.
     """
 
     # Conntrack stays off, and REJECT answers from the program never pass netfilter's OUTPUT.
@@ -38,7 +38,7 @@ class TcEbpfLoader(Loader):
         dataplane = Dataplane(self._output, tap.node.sysctls, direct=self._direct, cached=self._cached)
         dataplane.load()
         if self.family is Family.IP:
-            # They are the program's now: the node's must not be set again.
+            # The program has set them: the node's values must not be set again.
             others = {k: v for k, v in tap.node.sysctls.items() if not k.endswith(TAKEN)}
             tap.node = replace(tap.node, sysctls=others)
         self.dataplane = dataplane
@@ -52,14 +52,14 @@ class TcEbpfLoader(Loader):
         self._loaded().forget_lists()
 
     def forget_one(self, tap: TapNode, sent: Packet) -> bool:
-        """Return False: only the program knows which entries of its tables belong to one connection."""
+        """Return False: only the program knows which table entries belong to a connection."""
         return False
 
     def change(self, steps: tuple[MapChange, ...]) -> None:
         """Change the maps of the loaded program (:meth:`BpfChange.live`).
 
-        Connections and lists of ``-m recent`` stay. Raises ValueError when nothing is loaded,
-        MachineError with what the kernel said.
+        Connections and lists of ``-m recent`` are kept. Raises ValueError if nothing is loaded, MachineError
+        with the kernel's error.
         """
         self._loaded().change(steps)
 

@@ -28,10 +28,10 @@ _FUNCTIONS: Final = tuple(f"nfparity_{name}" for name in (*(side.word for side i
 
 
 def compiled(output: BpfOutput, log: Path | None = None, *, cache: Cache | None) -> CompiledProgram:
-    """Return a translation's program from the cache, or compile it and keep it there.
+    """Return a translation's program from the cache, or compile and cache it.
 
-    The sizes of maps are no part of it. Raises MachineError with the compiler's errors; ``log``
-    receives its whole output.
+    The sizes of maps are not part of it. Raises MachineError with the compiler's errors; ``log`` receives its
+    whole output.
     """
     if cache is not None:
         key = program_key(output.shape)
@@ -57,9 +57,9 @@ def _number(value: int) -> bytes:
 class LoadedProgram:
     """A translation, loaded from the cache or compiled now.
 
-    ``kept`` are pinned maps that it uses instead of new ones, by name. ``log`` is the file for the whole
-    log of the compiler or the verifier when they refuse. Without ``cached``, it is compiled in any case.
-    Raises MachineError with the relevant lines of the log.
+    ``kept`` are pinned maps that it uses instead of new ones, by name. ``log`` is the file for the whole log
+    of the compiler or the verifier if they refuse. Without ``cached``, it is always compiled. Raises
+    MachineError with the relevant lines of the log.
     """
 
     def __init__(
@@ -81,11 +81,11 @@ class LoadedProgram:
             bpfcall.update(programs, _number(number), _number(functions[f"nfparity_{name}"]))
 
     def __enter__(self) -> Self:
-        """Return it, to be closed at the end."""
+        """Return the program."""
         return self
 
     def __exit__(self, *exc: object) -> None:
-        """Close it."""
+        """Close all descriptors."""
         self.close()
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Source address checks, which the program does instead of the kernel (IPv4).
+"""Source address checks (IPv4), which the program does instead of the kernel.
 
 A reply to a local packet has its source translated back at ingress, before the kernel routes it; netfilter
 does so in INPUT, after the check. So the kernel is configured to accept any source, and the program checks
@@ -17,7 +17,7 @@ from translate.errors import MachineError
 __all__ = ["TAKEN", "read_checks", "read_sysctl", "taken_sysctls", "write_sysctl"]
 
 TAKEN: Final = ("rp_filter", "accept_local")
-"""Last parts of the names of the sysctls for the sources that a device accepts."""
+"""The last parts of the names of sysctls for the sources that a device accepts."""
 
 _NOTHING: Final[Mapping[tuple[str, str], str]] = {}
 _CONF: Final = Path("/proc/sys/net/ipv4/conf")
@@ -28,7 +28,7 @@ def read_checks(
 ) -> dict[str, SourceChecks]:
     """Return the effective checks of each device of the current network namespace.
 
-    ``saved`` has the values of sysctls, by device and name, that have been changed for the program.
+    ``saved`` has the original values of sysctls that were changed for the program, by device and name.
     """
 
     def number(device: str, name: str) -> int:
@@ -45,7 +45,7 @@ def read_checks(
 
 
 def taken_sysctls(devices: Iterable[str]) -> dict[tuple[str, str], str]:
-    """Return the values that the program needs, by device and sysctl."""
+    """Return the sysctl values that the program needs, by device and sysctl."""
     wanted = {}
     for name in ("all", *devices):
         wanted[name, "rp_filter"] = "0"

@@ -1,9 +1,9 @@
 """The node's source addresses by destination, as a table for the program to look up.
 
-For IPv4 it is ``inet_select_addr(device, next hop, universe)``, which chooses by the network of the next
-hop. For IPv6 it is ``ipv6_dev_get_saddr(device, destination)``: the rules of RFC 6724 that distinguish
-static addresses. All destinations of a prefix have the same source, except for longer prefixes in it: so
-the table is a trie.
+For IPv4 it is ``inet_select_addr(device, next hop, universe)``, which chooses by the network of the next hop.
+For IPv6 it is ``ipv6_dev_get_saddr(device, destination)``: the rules of RFC 6724 that distinguish static
+addresses. All destinations of a prefix have the same source, except longer prefixes in it, so the table is a
+trie.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _WIDTH: Final = 128
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnAddress:
-    """An address of the node, in the order in which the kernel lists them.
+    """An address of the node; lists of these are in the kernel's order.
 
-    ``usable`` says that it is neither tentative nor failed; ``aging`` that it is deprecated.
+    ``usable``: it is neither tentative nor failed. ``aging``: it is deprecated.
     """
 
     index: int
@@ -53,7 +53,7 @@ def _sources4(addresses: Sequence[OwnAddress], index: int) -> list[Region]:
     here = [a for a in addresses if a.index == index and _usable4(a)]
     regions = [(0, 0, default)]
     for address in here:
-        # In the order of the list, not of the lengths: an earlier, wider network comes first.
+        # In list order, not by length: an earlier, wider network comes first.
         first = next(a for a in here if a.length <= address.length and _holds(a, address.value))
         if address.length:
             network = address.value >> (32 - address.length) << (32 - address.length)
@@ -64,8 +64,8 @@ def _sources4(addresses: Sequence[OwnAddress], index: int) -> list[Region]:
 def select4(addresses: Sequence[OwnAddress], index: int, next_hop: int | None) -> int | None:
     """``inet_select_addr``.
 
-    The first primary address of the device whose network holds the next hop; without one, its
-    first primary address; without any, the first usable address of the first device that has one.
+    The device's first primary address whose network contains the next hop; or else its first primary address;
+    or else the first usable address of any device.
     """
     usable = [a for a in addresses if _usable4(a)]
     here = [a for a in usable if a.index == index]
@@ -120,9 +120,9 @@ def _sources6(addresses: Sequence[OwnAddress], index: int) -> list[Region]:
 def _regions(
     prefix: _Prefix, borders: Sequence[_Prefix], select: Callable[[int], int]
 ) -> tuple[int, list[Region]]:
-    """Return the source for a prefix and the longer prefixes in it that have others.
+    """Return the source for a prefix and for the longer prefixes in it with other sources.
 
-    ``borders``, sorted, are the prefixes in it outside which every destination is treated alike.
+    ``borders``, sorted, are prefixes in it; all destinations outside of them have the same source.
     """
     start, length = prefix
     inside = [b for b in borders if b[1] > length]
@@ -130,7 +130,7 @@ def _regions(
         return select(start), []
     common = min(_common(inside[0][0], inside[-1][0]), *(n for _, n in inside))
     if common > length:
-        # All borders lie in one part. The rest is one region; the other half stands for it.
+        # All borders are in one part. The rest is one region, represented by the other half.
         value = select(inside[0][0] ^ 1 << (_WIDTH - 1 - length))
         part = inside[0][0] >> (_WIDTH - common) << (_WIDTH - common), common
         other, longer = _regions(part, inside, select)
@@ -143,7 +143,7 @@ def _regions(
 
 
 def _select6(candidates: Iterable[OwnAddress], index: int, dst: int) -> int:
-    """``ipv6_dev_get_saddr``; the first of those that are equally good."""
+    """``ipv6_dev_get_saddr``; of equally good addresses the first."""
     of_link = _scope(dst) <= 2 or _within(dst, _GROUPS)
     mine = [a for a in candidates if a.index == index] if of_link else candidates
     return max(mine, key=lambda a: _score(a, index, dst), default=_NOBODY).value
@@ -166,7 +166,7 @@ def _score(a: OwnAddress, index: int, dst: int) -> tuple[int, ...]:
 
 
 def _borders(candidates: Sequence[OwnAddress]) -> set[_Prefix]:
-    """Prefixes between whose borders the choice is the same for every destination."""
+    """Return prefixes between whose borders all destinations have the same source."""
     borders = {(0, 0), _GROUPS, *((p, n) for p, n, _ in (*_LABELS, *_LINK_SCOPES))}
     borders |= {(0xFF << 120 | scope << 112 | flags << 116, 16) for scope in range(16) for flags in range(16)}
     for a in candidates:

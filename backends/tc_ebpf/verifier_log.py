@@ -40,11 +40,11 @@ _HELPERS: Final = {
     152: "bpf_redirect_neigh",
     160: "bpf_ktime_get_coarse_ns",
 }
-"""The helpers that the runtime calls (``enum bpf_func_id``): a kernel cannot name one that it lacks."""
+"""The helpers that the runtime calls (``enum bpf_func_id``), because a kernel cannot name missing ones."""
 
 
 def shorten(error: str, log: str) -> str:
-    """Return a line with the reason, and under it the lines that show the place."""
+    """Return a line with the reason, followed by the lines that show the place."""
     lines = log.splitlines()
     compiler = [at for at, line in enumerate(lines) if _COMPILER.match(line)]
     if compiler:

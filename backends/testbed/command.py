@@ -1,4 +1,4 @@
-"""Running the tools that load rules, and finding them where root's PATH does not look."""
+"""Running of the tools that load rules, also if root's PATH does not have their directory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PLACES: Final = ("/usr/sbin", "/sbin", "/usr/local/sbin", "/usr/bin", "/bin")
 
 
 def find_tool(name: str) -> str | None:
-    """Return the path of a program, also when ``PATH`` lacks the sbin folders; None if absent."""
+    """Return the path of a program, also if ``PATH`` lacks the sbin directories; None if it is missing."""
     path = os.environ.get("PATH", "")
     return shutil.which(name, path=os.pathsep.join((path, *_PLACES)))
 
@@ -33,10 +33,9 @@ def run(
 ) -> subprocess.CompletedProcess[str]:
     """Run a tool to its end with ``text`` on its input, in the C locale.
 
-    For a process of one thread: the tool dies with it (``PR_SET_PDEATHSIG``), but a moment later. With
-    ``inherit`` it has every descriptor that is inheritable here, so that who waits for a lock that this
-    process holds waits for the tool, too. Raises MachineError when there is no such tool; its exit status
-    is for the caller to judge.
+    For a process of one thread: the tool is killed a moment after it ends (``PR_SET_PDEATHSIG``). With
+    ``inherit`` it inherits every inheritable descriptor, so a process that waits for a lock of this process
+    waits for the tool, too. Raises MachineError if the tool is missing; the caller checks the exit status.
     """
     path = find_tool(command[0])
     if path is None:
@@ -51,17 +50,17 @@ def run(
         close_fds=not inherit,
         preexec_fn=die_with_parent,
     )
-    # Not by subprocess: it takes a carriage return, which a rule's comment may hold, for the end of a line.
+    # Not by subprocess, which takes a carriage return for the end of a line; a rule's comment may have one.
     out, err = (data.decode(errors="surrogateescape") for data in (done.stdout, done.stderr))
     return subprocess.CompletedProcess(done.args, done.returncode, out, err)
 
 
 @contextmanager
 def own_xtables_lock() -> Iterator[dict[str, str]]:
-    """Yield an environment in which iptables takes a lock of its own.
+    """Yield an environment in which iptables uses a private lock file.
 
-    Its own is one file for the whole machine, network namespaces or not (iptables(8), ``XTABLES_LOCKFILE``).
-    This one has no place in any folder, so that nothing of it stays when this process is killed.
+    By default all network namespaces of the machine share one file (iptables(8), ``XTABLES_LOCKFILE``). The
+    private file is in no directory, so it does not remain if this process is killed.
     """
     lock = os.memfd_create("xtables.lock")
     try:
@@ -75,6 +74,6 @@ _PR_SET_PDEATHSIG: Final = 1
 
 
 def die_with_parent() -> None:
-    """Have this process, a child that is about to become a tool, killed with the thread that made it."""
+    """Have this process, a child that is about to execute a tool, killed together with its parent thread."""
     # A tool that is still loading rules would keep the namespace alive after its owner was killed.
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)

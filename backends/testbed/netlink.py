@@ -1,8 +1,8 @@
 """The few netlink requests that a node needs, packed by hand.
 
-pyroute2 would do, but importing it takes longer than everything else that a replay does before
-its first packet, and forgetting a connection between two flows must cost microseconds.
-Only requests with an acknowledgement; see rtnetlink(7) and ``linux/netfilter/nfnetlink*.h``.
+pyroute2 is not used: importing it takes longer than all other work of a replay before its first packet, and
+forgetting a connection between two flows must take microseconds. There are only requests with an
+acknowledgement; see rtnetlink(7) and ``linux/netfilter/nfnetlink*.h``.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Netlink:
         self.close()
 
     def request(self, kind: int, flags: int, body: bytes) -> int:
-        """Send one request, wait for its acknowledgement, return its errno (0: done)."""
+        """Send one request, wait for its acknowledgement, and return its errno (0: success)."""
         self._sequence += 1
         header = _HEADER.pack(16 + len(body), kind, flags | _REQUEST | _ACK, self._sequence, 0)
         self._socket.send(header + body)
@@ -94,9 +94,9 @@ class Netlink:
     def transact(
         self, begin: tuple[int, bytes], requests: Sequence[tuple[int, bytes]], end: tuple[int, bytes]
     ) -> int:
-        """Send requests that the kernel carries out together or not at all, and return the errno (0: done).
+        """Send requests that the kernel executes together or not at all, and return the errno (0: success).
 
-        ``begin`` and ``end`` enclose them, as ``nfnetlink_rcv_batch`` of the kernel wants it.
+        ``begin`` and ``end`` enclose them, as ``nfnetlink_rcv_batch`` of the kernel requires.
         """
         messages: list[bytes] = []
         for kind, body in (begin, *requests, end):
@@ -135,7 +135,7 @@ class Netlink:
                 data = data[(length + 3) & ~3 :]
 
     def demand(self, kind: int, flags: int, body: bytes) -> None:
-        """Send one request; raises OSError with the kernel's reason when it is refused."""
+        """Send one request. Raises OSError with the kernel's reason if it is refused."""
         number = self.request(kind, flags, body)
         if number:
             raise OSError(number, os.strerror(number))
@@ -160,9 +160,9 @@ class Routing(Netlink):
         self.demand(_RTM_NEWLINK, 0, body)
 
     def send_at_once(self, index: int) -> None:
-        """Have a link send without a queue (``noqueue``).
+        """Make a link send without a queue (``noqueue``).
 
-        With one, whoever finds that another CPU is sending leaves the packet to it (``__dev_xmit_skb``).
+        With a queue, a sender leaves its packet to another CPU that is sending (``__dev_xmit_skb``).
         """
         body = struct.pack("=BxHiIII", socket.AF_UNSPEC, 0, index, 0, _TC_H_ROOT, 0)
         body += attribute(_TCA_KIND, b"noqueue\0")
@@ -179,8 +179,8 @@ class Routing(Netlink):
     def add_route(self, index: int, family: Family, dst: int, length: int, via: int | None) -> None:
         """Add a unicast route to the main table.
 
-        A gateway of IPv4 counts as on the link of its device, whether a connected route says so or not, as
-        for overlay networks (``ip route add … onlink``).
+        An IPv4 gateway is taken to be on the link of its device, even without a connected route, as for
+        overlay networks (``ip route add … onlink``).
         """
         scope = _SCOPE_LINK if via is None and family is Family.IP else _SCOPE_UNIVERSE
         body = struct.pack(
@@ -213,13 +213,13 @@ class Conntrack(Netlink):
     def flush(self) -> None:
         """Forget every connection.
 
-        ``nf_ct_iterate_cleanup_net`` walks the hash table of the whole machine, unless this
-        namespace has no connection at all: milliseconds where memory is large.
+        ``nf_ct_iterate_cleanup_net`` walks the hash table of the whole machine, unless this namespace has no
+        connection. That takes milliseconds on a machine with much memory.
         """
         self.demand(_CT_DELETE, 0, struct.pack("=BBH", socket.AF_INET, 0, 0))
 
     def forget(self, family: Family, src: int, dst: int, proto: int, sport: int, dport: int) -> None:
-        """Forget the connection that such a packet belongs to, if there is one: microseconds.
+        """Forget the connection of such a packet, if there is one, in microseconds.
 
         For protocols with ports.
         """
@@ -237,19 +237,19 @@ class Conntrack(Netlink):
 
 
 class Accounting(Netlink):
-    """The objects that ``-m nfacct`` counts in (``nfnetlink_acct``), of the current network namespace."""
+    """The counters of ``-m nfacct`` (``nfnetlink_acct``) in the current network namespace."""
 
     def __init__(self) -> None:
         super().__init__(_NETLINK_NETFILTER)
 
     def add(self, name: str) -> None:
-        """Make an object that counts from zero and has no quota."""
+        """Create an object that counts from zero and has no quota."""
         body = struct.pack("=BBH", socket.AF_UNSPEC, 0, 0) + attribute(_NFACCT_NAME, name.encode() + b"\0")
         self.demand(_ACCT_NEW, _CREATE | _EXCL, body)
 
 
 def nested(kind: int, value: bytes) -> bytes:
-    """Return an attribute that holds attributes."""
+    """Return an attribute that contains attributes."""
     return attribute(_NLA_F_NESTED | kind, value)
 
 

@@ -1,4 +1,4 @@
-"""A network namespace of this process's own, also for users other than root."""
+"""A private network namespace for this process, also for users other than root."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _SWITCHES: Final = (
 def enter_network_namespace() -> None:
     """Move this process, of one thread, into a fresh network namespace.
 
-    Who may not make one gets it inside a user namespace, where this process is root over it: that is enough
-    for devices, iptables and nft, and not for BPF programs. Raises MachineError, naming the sysctl that
-    forbids user namespaces where there is one.
+    Without permission to create one, it is created inside a user namespace, in which this process is root.
+    That is enough for devices, iptables and nft, but not for BPF programs. Raises MachineError, with the
+    sysctl that forbids user namespaces, if there is one.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     if not libc.unshare(_CLONE_NEWNET):

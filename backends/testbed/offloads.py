@@ -1,4 +1,4 @@
-"""Switches off offloads of a device, so that checksums and segments are as on a wire."""
+"""Switches off a device's offloads, so that checksums and segments are as on a wire."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Offload(IntEnum):
 
 
 def switch_off(device: str, *offloads: Offload) -> None:
-    """Switch offloads of a device off; MachineError when the kernel refuses one that the device has."""
+    """Switch off offloads of a device. Raises MachineError if the kernel refuses one that the device has."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
         for offload in offloads:
             value = ctypes.create_string_buffer(struct.pack("=II", offload, 0))

@@ -1,4 +1,4 @@
-"""Sockets of other users and groups: the kernel notes who opened one (``f_cred``), not who sends."""
+"""Sockets of other users and groups: the kernel records who opened a socket (``f_cred``), not who sends."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ __all__ = ["opening_as"]
 _LIBC: Final = ctypes.CDLL(None)
 _LIBC.setfsuid.restype = _LIBC.setfsgid.restype = ctypes.c_uint
 _NOBODY: Final = -1
-"""Sets nothing: both calls then only return the present user or group (setfsuid(2))."""
+"""An invalid id, with which both calls only return the present user or group (setfsuid(2))."""
 
 
 @contextmanager
 def opening_as(uid: int, gid: int) -> Iterator[None]:
-    """Open sockets and files as this user and group, in this thread, with the rights of before.
+    """Open sockets and files of this thread as this user and group, with unchanged privileges.
 
     Raises MachineError for a user or group that the user namespace does not have.
     """

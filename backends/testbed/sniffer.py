@@ -1,8 +1,8 @@
 """A packet socket on all devices at once, which sees every packet that leaves the node, and its mark.
 
-The socket module could read it, one message a call, and asks the kernel for the name of the device each
-time (``makesockaddr``), which costs more than the message. ``recvmmsg(2)`` reads many in one call; its
-structures are laid out here once.
+The socket module would read one message in each call and ask the kernel for the name of the device each time
+(``makesockaddr``), which costs more than the message. ``recvmmsg(2)`` reads many in one call; its structures
+are laid out here once.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ _SLOT: Final = 2048
 """The buffer of a packet: a ``struct sockaddr_ll`` (20 bytes), one control message, and the packet."""
 _CONTROL, _DATA = 24, 48
 _TOLD: Final = struct.Struct(f"=4xi{_CONTROL - 8}x{struct.calcsize('Nii')}xI")
-"""Of a slot: the index of the device, and the mark, the only thing that is told beside the packet."""
+"""The parts read from a slot: the index of the device, and the mark, which is the only control message."""
 assert _TOLD.size <= _DATA
 
 
 class Sniffer:
     """Sees each packet of one ethertype that leaves by a device other than ``lo``, after tc's egress.
 
-    Raises MachineError where the kernel does not tell marks.
+    Raises MachineError if the kernel does not report marks.
     """
 
     def __init__(self, ethertype: int) -> None:
         # Only taps for all protocols see outgoing packets (dev_queue_xmit_nit). The filter keeps
         # those that leave, are of the family, and do so elsewhere than on lo, whose index is always 1.
-        # Nothing is sent before the first look, so no packet slips in ahead of the filter.
+        # Nothing is sent before the first read, so no packet arrives before the filter.
         kind = socket.SOCK_DGRAM | socket.SOCK_NONBLOCK
         self._socket = socket.socket(socket.AF_PACKET, kind, socket.htons(_ETH_P_ALL))
         _attach_filter(
@@ -100,7 +100,7 @@ class Sniffer:
     def read(self) -> Iterator[tuple[int, bytes, int]]:
         """Yield packets that have left and were not read before: the device's index, the packet, its mark.
 
-        Nothing when nothing has. A packet longer than any device here takes is cut.
+        Yields nothing if there are none. A packet longer than the devices' MTU is cut.
         """
         self._messages[:] = self._blank  # the kernel has written to it
         count = self._recvmmsg(self._socket.fileno(), self._address, _MANY, socket.MSG_DONTWAIT, None)

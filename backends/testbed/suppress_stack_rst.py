@@ -1,26 +1,24 @@
 """Drops the TCP resets of the stack itself, by a table of nftables before all others.
 
-Nobody listens on the node, so the stack answers each TCP segment that is delivered with a RST. It
-passes OUTPUT, and conntrack (priority -200) closes the connection for it: the reply that the test
-sends next would be INVALID. A chain before everything else drops it, and leaves other resets
-alone, by their socket:
+The node has no listening sockets, so the stack answers each delivered TCP segment with a RST. The RST passes
+OUTPUT, where conntrack (priority -200) closes the connection, and the next reply of the flow would be
+INVALID. A chain with an earlier priority drops the stack's resets. It distinguishes them from other resets by
+their socket:
 
-* packets that the replay makes belong to a socket that somebody opened, hence with an owner
+* packets of the replay belong to a socket that a process opened, so it has an owner
   (``nft_meta_get_eval_skugid``);
-* the stack's belong to its control socket (``ip_send_unicast_reply``), which has a cgroup like
-  any socket, but no owner;
-* REJECT's belong to no socket at all (``nf_send_reset``), and a test of the cgroup does not
-  match them.
+* resets of the stack belong to its control socket (``ip_send_unicast_reply``), which has a cgroup like any
+  socket, but no owner;
+* resets of REJECT have no socket (``nf_send_reset``), so a test of the cgroup does not match them.
 
-IPv6 sends the stack's resets without a socket, too (``tcp_v6_send_response``), but with the flow label
-of the packet that they answer, if ``net.ipv6.flowlabel_reflect`` requests it (bit 1). Every packet of
-the harness has one, and REJECT's resets have none (``nf_reject_ip6hdr_put``).
+IPv6 sends the stack's resets without a socket, too (``tcp_v6_send_response``), but with the flow label of the
+packet that they answer, if ``net.ipv6.flowlabel_reflect`` requests it (bit 1). Every packet of the harness
+has a flow label, and REJECT's resets have none (``nf_reject_ip6hdr_put``).
 
-A kernel without ``CONFIG_CGROUP_NET_CLASSID`` cannot ask for the cgroup. There the state of the
-connection must do: REJECT's RST has that of the rejected packet attached before it is sent
-(``nf_ct_attach``), the stack's has none yet, which nft calls ``invalid``. That is not exact for a
-REJECT of packets without a connection, and it switches conntrack on; so it is not used for rules
-that must do without conntrack.
+A kernel without ``CONFIG_CGROUP_NET_CLASSID`` cannot test the cgroup. There the connection is tested instead:
+REJECT's RST has the connection of the rejected packet (``nf_ct_attach``), and the stack's RST has none yet,
+which is ``invalid`` in nft. That is not exact for a REJECT of packets without a connection, and it switches
+conntrack on, so it is not used for rules that must run without conntrack.
 """
 
 from __future__ import annotations
@@ -41,7 +39,7 @@ class ResetFallback(Enum):
     UNTRACKED = "ct state invalid"
     """Resets without a connection; this switches conntrack on."""
     ALL = ""
-    """All resets; for rules that reject in another place than netfilter's OUTPUT."""
+    """All resets, for rules whose own resets do not pass netfilter's OUTPUT."""
 
 
 _BY_SOCKET: Final = "meta cgroup 0"

@@ -12,13 +12,13 @@ from translate.ir import Family
 __all__ = ["set_node_sysctls", "set_own_sysctls"]
 
 _OWN: Final = {
-    # Echo requests must show as delivered, not as answered.
+    # An echo request must count as delivered, without an answer.
     "net.ipv4.icmp_echo_ignore_all": "1",
     # Errors are limited per peer and per namespace; both limits turn rejects into drops.
     "net.ipv4.icmp_ratelimit": "0",
     "net.ipv4.icmp_msgs_per_sec": "1000000000",
     "net.ipv4.icmp_msgs_burst": "1000000000",
-    # A path MTU that an ICMP error tells is forgotten at once: otherwise TCPMSS clamps later flows to it.
+    # The path MTU of an ICMP error expires at once: otherwise TCPMSS clamps later flows to it.
     "net.ipv4.route.mtu_expires": "0",
     # These are inherited from the machine otherwise (net.core.devconf_inherit_init_net).
     "net.ipv4.conf.{dev}.accept_local": "0",
@@ -30,7 +30,7 @@ _OWN: Final = {
 }
 _OF_FAMILY: Final = {
     Family.IP: {
-        # No neighbour discovery, no MLD, in the middle of somebody's outcome.
+        # No packets of neighbour discovery or MLD among those of a flow.
         "net.ipv6.conf.{dev}.disable_ipv6": "1",
     },
     Family.IP6: {
@@ -59,20 +59,20 @@ def set_own_sysctls(family: Family) -> None:
 
 
 def set_node_sysctls(node: Node) -> None:
-    """Set those of the node. Raises MachineError for one that this kernel does not have or take."""
+    """Set the node's sysctls. Raises MachineError for one that this kernel lacks or refuses."""
     for name, value in DEFAULT_SYSCTLS.items():
         _set(name, value, missing_ok=True)
     dotted = [i.name for i in node.interfaces if "." in i.name]
     for name, value in node.sysctls.items():
         for device in dotted:
-            # A Node has the device's name as it is; a path of sysctl(8) has "/" for its dots (eth0/100).
+            # A Node has the plain name of a device; sysctl(8) writes "/" for its dots (eth0/100).
             if name.startswith((f"net.ipv4.conf.{device}.", f"net.ipv6.conf.{device}.")):
                 name = name.replace(device, device.replace(".", "/"), 1)
         _set(name, value, missing_ok=name.startswith("net.netfilter."))
 
 
 def _set(name: str, value: str, *, missing_ok: bool) -> None:
-    # As sysctl(8): where the first separator is a dot, dots separate, and "/" stands for a dot.
+    # As in sysctl(8): if the first separator is a dot, dots separate, and "/" means a dot.
     first = min((i for i in (name.find("."), name.find("/")) if i >= 0), default=0)
     path = name.translate(_SWAPPED) if name[first : first + 1] == "." else name
     parts = path.split("/")

@@ -1,27 +1,25 @@
-"""The node under test: TAP devices in this process's network namespace, and eyes on all of them.
+"""The node under test: TAP devices in this process's network namespace, all of them observed.
 
-A TAP per interface, its other end held here, makes this process the rest of the world. Writing a
-frame runs the stack to the end before ``write`` returns (``tun_get_user`` calls
-``netif_receive_skb`` itself, and no TAP has a queueing discipline, in which packets would wait for another
-CPU that is sending a listener report), so what came of it is already waiting:
+Each interface is a TAP whose other end is this process, which plays all other hosts. The stack has handled a
+written frame completely when ``write`` returns (``tun_get_user`` calls ``netif_receive_skb`` itself, and no
+TAP has a queueing discipline, in which packets would wait for another CPU that is sending a listener report),
+so the results can be read at once:
 
-* frames that left are read from the TAPs, and once more from a packet socket, which knows the
-  mark (``SO_RCVMARK``) with which they passed the device;
+* frames that left are read from the TAPs, and again from a packet socket, which reports the mark
+  (``SO_RCVMARK``) with which they passed the device;
 * packets delivered to the node are read from raw sockets, which get them after INPUT;
 * packets made on the node are sent through a raw socket with ``IP_HDRINCL``.
 
-Raw sockets of IPv6 do not hand out the header; it is put together again from what they tell beside
-the data (``IPV6_PKTINFO``, ``IPV6_HOPLIMIT``, ``IPV6_TCLASS``, the sender), so that a delivered packet shows
-no extension headers.
+Raw sockets of IPv6 do not return the header. It is rebuilt from their control messages (``IPV6_PKTINFO``,
+``IPV6_HOPLIMIT``, ``IPV6_TCLASS``) and the sender, so a delivered packet shows no extension headers.
 
-Only what crosses ``lo``, or is redirected to a device's ingress, takes the detour of the per-CPU
-backlog. :meth:`TapNode.settle` waits for that without sleeping.
+Only packets on ``lo``, or redirected to a device's ingress, go through the per-CPU backlog.
+:meth:`TapNode.settle` waits for it without sleeping.
 
-The devices have no ARP (``IFF_NOARP``): neighbours are valid at once (``ndisc_constructor``, too, looks
-at that flag), nothing ages, and the machine-wide limit of the neighbour table does not bound the
-number of addresses in a corpus. A node of IPv6 has the addresses given and no others: link-local
-ones are not made, nobody is solicited, and its multicast listener reports, which no sysctl stops,
-are not counted as packets.
+The devices have no ARP (``IFF_NOARP``): neighbours are valid at once (also in ``ndisc_constructor``) and do
+not age, and the machine-wide limit of the neighbour table does not limit the number of addresses in a corpus.
+A node of IPv6 has only the given addresses: no link-local addresses are made, no neighbours are solicited,
+and its multicast listener reports, which no sysctl stops, are not counted as packets.
 """
 
 from __future__ import annotations
@@ -61,9 +59,9 @@ _FENCE_SECONDS: Final = 5.0
 
 
 class Sighting(NamedTuple):
-    """An IP packet that came out: on device ``out``, or delivered to the node when None.
+    """An IP packet that came out: on device ``out``, or delivered to the node if that is None.
 
-    ``mark`` is the packet mark there; None when the device's packet socket did not see it pass.
+    ``mark`` is its packet mark; None if the packet socket did not see it.
     """
 
     data: bytes
@@ -72,10 +70,10 @@ class Sighting(NamedTuple):
 
 
 class TapNode:
-    """A Node, built in the current network namespace, which must be a fresh and private one.
+    """A Node, built in the current network namespace, which must be fresh and private.
 
-    It has the addresses and routes of one family, and carries packets of that family only.
-    Raises MachineError, with what the kernel said, for whatever cannot be set up.
+    It has the addresses and routes of one family, and carries packets of that family only. Raises
+    MachineError, with the kernel's error, if a part cannot be set up.
     """
 
     def __init__(self, node: Node, family: Family = Family.IP) -> None:
@@ -109,9 +107,9 @@ class TapNode:
     def inject(
         self, device: str, data: bytes, *, source: int | None = None, destination: int | None = None
     ) -> None:
-        """Let an IP packet come in from the outside at ``device``. Raises KeyError if unknown.
+        """Send an IP packet into ``device`` from outside. Raises KeyError for an unknown device.
 
-        ``source`` and ``destination`` are hardware addresses, None for the neighbour's and the device's own.
+        ``source`` and ``destination`` are hardware addresses; None means the neighbour's and the device's.
         """
         header = self._headers[device]
         if destination is not None:
@@ -121,7 +119,7 @@ class TapNode:
         os.write(self._taps[device], header + data)
 
     def originate(self, data: bytes, *, mark: int, uid: int = 0, gid: int = 0) -> int:
-        """Send an IP packet from a socket that a user and group of the node opened.
+        """Send an IP packet from a socket of the node that was opened by this user and group.
 
         Returns the errno of ``sendto``, or 0.
         """
@@ -137,7 +135,7 @@ class TapNode:
         return 0
 
     def listen(self, proto: int) -> None:
-        """See packets of protocol ``proto`` that are delivered to the node, from now on."""
+        """Report packets of protocol ``proto`` that are delivered to the node from now on."""
         if proto in self._listening or proto == socket.IPPROTO_RAW:
             return
         family = self.family.socket_family
@@ -148,7 +146,7 @@ class TapNode:
             raw.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_RECVHOPLIMIT, 1)
             raw.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_RECVTCLASS, 1)
             if proto == Protocol.ICMPV6:
-                # A wrong checksum is ours to see (rawv6_rcv would hold the packet back).
+                # Packets with a wrong checksum must be reported, which rawv6_rcv would drop.
                 raw.setsockopt(_SOL_RAW, socket.IPV6_CHECKSUM, -1)
         self._listening[proto] = raw
         self._raw[raw.fileno()] = raw
@@ -159,8 +157,8 @@ class TapNode:
     def drain(self, at_most: int = 1) -> list[Sighting]:
         """Return the packets that have come out since the last call, in order for each device.
 
-        ``at_most`` packets are read of a device before the others are looked at: many save time when
-        there are many, and one when there is one.
+        ``at_most`` packets are read from a device before the next one: a large number is faster for many
+        packets, and 1 for a single packet.
         """
         left: dict[str, list[bytes]] = {}
         seen: dict[str, list[tuple[bytes, int]]] = {}
@@ -181,7 +179,7 @@ class TapNode:
         return sightings
 
     def _packets(self, fd: int, at_most: int) -> list[bytes]:
-        """Read the IP packets that have left by a device, of not more than so many frames."""
+        """Return the IP packets that have left by a device, from at most ``at_most`` frames."""
         frames: list[bytes] = []
         with contextlib.suppress(BlockingIOError):
             for _ in range(at_most):
@@ -198,11 +196,11 @@ class TapNode:
                 yield Sighting(data, None, _mark(extra))
 
     def settle(self) -> list[Sighting]:
-        """Wait until nothing sent before is under way in the stack, and drain.
+        """Wait until the stack has handled everything sent before, and drain.
 
-        A frame of our own through ``lo`` stands in the backlog behind everything else of this CPU;
-        when it is back, the rest has been dealt with. Twice, because what waited may have been
-        answered through ``lo``.
+        A frame sent through ``lo`` is in the backlog after all other packets of this CPU; when it returns,
+        the others have been handled. It is sent twice, because a waiting packet may have been answered
+        through ``lo``.
         """
         for _ in range(2):
             self._fence.send(bytes(12) + _ETH_P_FENCE.to_bytes(2, "big"))
@@ -219,19 +217,19 @@ class TapNode:
             self._poll.poll(left, 1)
             self.drain()
 
-    # For many packets of which little is asked
+    # For many packets of which few properties are read
 
     def inject_all(self, device: str, packets: Iterable[bytes | bytearray]) -> None:
-        """Let IP packets come in at ``device`` one after the other, each before the next is asked for.
+        """Send IP packets into ``device`` in order, each before the next is taken from the iterable.
 
-        What leaves waits in the queue of its device, which holds :data:`QUEUE` packets, and is lost beyond.
+        Packets that leave wait in the queue of their device; after :data:`QUEUE` packets they are lost.
         """
         write, fd, header = os.writev, self._taps[device], self._headers[device]
         for packet in packets:
             write(fd, (header, packet))
 
     def left(self) -> Iterator[bytes]:
-        """Yield the IP packets that have left, device by device; their marks stay where they are."""
+        """Yield the IP packets that have left, device by device, without reading their marks."""
         for fd in self._taps.values():
             yield from self._packets(fd, QUEUE)
 
@@ -243,9 +241,9 @@ class TapNode:
         self._sniffer.close()
 
     def flood(self, device: str, packets: Sequence[bytes]) -> float:
-        """Let IP packets come in at ``device`` one after the other; return the CPU seconds of that alone.
+        """Send IP packets into ``device`` in order; return the CPU seconds that only this took.
 
-        What goes out waits to be drained, and is lost once the queue of its device is full.
+        Packets that leave wait to be drained, and are lost once the queue of their device is full.
         """
         fd, header = self._taps[device], self._headers[device]
         frames = [header + packet for packet in packets]
@@ -257,9 +255,9 @@ class TapNode:
     # Building
 
     def apply_sysctls(self) -> None:
-        """Set the node's sysctls, once more, so that those that rules bring with them count too.
+        """Set the node's sysctls again, now also those that exist only after rules are loaded.
 
-        Conntrack's exist only after something has asked for conntrack.
+        Conntrack's exist only after a rule or a tool has switched conntrack on.
         """
         set_node_sysctls(self.node)
 
@@ -350,7 +348,7 @@ _LITTLE: Final = struct.pack("=H", 1) == b"\x01\x00"
 
 
 def _marks(packets: list[bytes], seen: list[tuple[bytes, int]]) -> list[int | None]:
-    """Return the marks with which packets that left by a device were seen to pass there; None if not seen."""
+    """Return the marks of packets that left by a device, as its packet socket saw them; None if not seen."""
     if packets == [data for data, _ in seen]:
         return [mark for _, mark in seen]
     marks: dict[bytes, list[int]] = {}
@@ -360,7 +358,7 @@ def _marks(packets: list[bytes], seen: list[tuple[bytes, int]]) -> list[int | No
 
 
 def _is_listener_report(frame: bytes) -> bool:
-    """Return whether an IPv6 frame is multicast listener discovery: hop-by-hop options, and to ff02::/16."""
+    """Return whether an IPv6 frame is multicast listener discovery: hop-by-hop options, to ff02::/16."""
     return frame[20:21] == b"\0" and frame[38:40] == b"\xff\x02"
 
 

@@ -1,8 +1,8 @@
 """The checksums of transport protocols.
 
-Ones' complement sums need no loop: 2^16 ≡ 1 (mod 65535), so the sum of all 16-bit words is the
-whole byte string, read as one number, modulo 65535 (RFC 1071). For the same reason the pseudo-header
-adds an address as the number that it is, of 32 bits or of 128.
+Ones' complement sums need no loop: 2^16 ≡ 1 (mod 65535), so the sum of all 16-bit words is the whole byte
+string, read as one number, modulo 65535 (RFC 1071). For the same reason an address of 32 or 128 bits is added
+to the pseudo-header's sum as one number.
 """
 
 from __future__ import annotations

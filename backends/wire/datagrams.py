@@ -1,10 +1,10 @@
 """The commonest flow, one UDP datagram without payload from outside, as a few numbers and as bytes.
 
-A large corpus is mostly such flows. Whoever handles many at once has no use for objects of many fields:
-a datagram here is a plain tuple, which ``marshal`` takes too, and what became of it is another.
+A large corpus is mostly such flows. Objects with many fields would be slow for so many: a datagram is a plain
+tuple, which ``marshal`` supports too, and its outcome is another tuple.
 
-As a packet it has a payload, its number, by which it is known again; all packets are of one size. They
-are what :func:`backends.wire.frames.build` makes, and are read with the same suspicion as there.
+As a packet it has its number as payload, by which it is identified; all packets have the same size. The
+packets equal those of :func:`backends.wire.frames.build`, and are checked as strictly.
 """
 
 from __future__ import annotations
@@ -34,10 +34,9 @@ __all__ = [
 ]
 
 Datagram = tuple[str, str, int, int, int, int, int]
-"""The flow's id, the interface where it comes in, src, dst, sport, dport, ttl."""
+"""A datagram: the flow's id, the interface where it comes in, src, dst, sport, dport, ttl."""
 Passed = tuple[str, str | None, int, int, int, int, int, int, bool, bool]
-"""The flow's id; where it left, or None if it was delivered; src, dst, sport, dport, ttl and mark as it
-did; whether its destination and its source are others than were sent."""
+"""Its outcome: flow id, interface (None: delivered), src, dst, sport, dport, ttl, mark, dnat, snat."""
 SPORT: Final = 4
 DPORT: Final = 5
 """The offset of the ports in both."""
@@ -59,7 +58,7 @@ _FORWARD: Final = Outcome(verdict=Verdict.FORWARD)
 
 
 def to_datagram(flow: Flow, family: Family) -> Datagram | None:
-    """Return a flow as a datagram; None for all flows of more than that, or of another family."""
+    """Return a flow as a datagram; None for any other flow, or for one of another family."""
     if len(flow.steps) != 1:
         return None
     step = flow.steps[0]
@@ -92,7 +91,7 @@ def flow_of(datagram: Datagram, family: Family) -> Flow:
 
 
 def result_of(passed: Passed) -> FlowResult:
-    """Return the result of a datagram's flow, as other flows have it."""
+    """Return the result of a datagram's flow as a FlowResult."""
     flow_id, out, src, dst, sport, dport, ttl, mark, dnat, snat = passed
     outcome = with_fields(
         (_LOCAL if out is None else _FORWARD),
@@ -112,7 +111,7 @@ def result_of(passed: Passed) -> FlowResult:
 def pack(datagram: Datagram, number: int, family: Family) -> bytes:
     """Return the datagram as a packet that carries ``number``."""
     _, _, src, dst, sport, dport, ttl = datagram
-    # The sums of all words; an address adds as the number that it is (see backends.wire.checksums).
+    # The sums of all words; an address is added as one number (see backends.wire.checksums).
     checksum = 0xFFFF - (_BODY_WORDS + src + dst + sport + dport + number) % 0xFFFF
     body = _BODY.pack(sport, dport, _BODY.size, checksum, _MAGIC, number)
     if family is Family.IP6:
@@ -122,7 +121,7 @@ def pack(datagram: Datagram, number: int, family: Family) -> bytes:
 
 
 def number_of(data: bytes) -> int | None:
-    """Return the number of the packet that this is, or that this quotes; None if it is neither."""
+    """Return the number of the packet in ``data``, or of the packet that it quotes, or None."""
     if len(data) < _TAG.size:
         return None
     magic, number = _TAG.unpack_from(data, len(data) - _TAG.size)
@@ -130,9 +129,9 @@ def number_of(data: bytes) -> int | None:
 
 
 def unpack(data: bytes, family: Family) -> tuple[int, int, int, int, int, int] | None:
-    """Return the number, src, dst, sport, dport and ttl of a packet of :func:`pack`, rewritten as it may be.
+    """Return the number, src, dst, sport, dport and ttl of a packet of :func:`pack`, perhaps rewritten.
 
-    None if it is none, if anything is wrong with it, or if it has a TOS, which none of them was sent with.
+    None for any other packet, for one with a fault, and for one with a TOS, with which none was sent.
     """
     if family is Family.IP6:
         if len(data) != _SIX_SIZE:
@@ -151,7 +150,7 @@ def unpack(data: bytes, family: Family) -> tuple[int, int, int, int, int, int] |
     sport, dport, size, checksum, magic, number = _BODY.unpack_from(data, len(data) - _BODY.size)
     if proto != _UDP or size != _BODY.size or magic != _MAGIC or not checksum:
         return None
-    # The addresses and what follows is what UDP sums, but for two numbers of its pseudo-header.
+    # UDP sums the addresses and everything after them, and two numbers of its pseudo-header.
     if (int.from_bytes(addresses, "big") + proto + size) % 0xFFFF:
         return None
     return number, src, dst, sport, dport, ttl

@@ -1,8 +1,8 @@
 """Packets to bytes and back: IPv4 and IPv6 with TCP, UDP, ICMP, SCTP and other protocols.
 
-Written for speed (a few microseconds a packet) and for suspicion: :func:`parse` checks every
-checksum and length that the headers carry, also inside an ICMP error, because a kernel that
-rewrites a packet and forgets its checksum does the right thing for nobody but a reader of headers.
+Fast (a few microseconds a packet) and strict: :func:`parse` checks every checksum and length in the headers,
+also inside an ICMP error, because a packet whose addresses were rewritten without its checksum would be
+dropped by its receiver.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ _MTU: Final = 1400
 """The MTU in a packet-too-big message."""
 
 _KNOWN_BY: Final = 256
-"""The bytes of a payload that tell packets apart; an ICMP error quotes more of a long packet."""
+"""The bytes of a payload that identify a packet; an ICMP error quotes at least as many."""
 
 Identity = tuple[object, ...]
 """The properties that a packet keeps while it is rewritten on its way; see :func:`identity`."""
 
 
 class FrameError(ValueError):
-    """Bytes that are no complete IPv4 or IPv6 packet; the text names the fault."""
+    """Bytes that are not a complete IPv4 or IPv6 packet; the text names the fault."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +79,8 @@ class Parsed:
 def identity(packet: Packet) -> Identity:
     """Return the properties that identify this packet and survive NAT, TTL and marks.
 
-    TCP is known by its sequence number, everything else by the beginning of its payload; an ICMP error by
-    the packet that it quotes, which keeps enough of either.
+    A TCP segment is identified by its sequence number, any other packet by the beginning of its payload, and
+    an ICMP error by its quoted packet, which has enough of either.
     """
     if packet.quoted is not None:
         return (packet.proto, "quotes", *identity(packet.quoted))
@@ -92,12 +92,11 @@ def identity(packet: Packet) -> Identity:
 def build(packet: Packet) -> bytes:
     """Return the packet as bytes, without a link header.
 
-    ``bad_checksum`` spoils the transport checksum (of protocols that have one). SCTP packets are
-    HEARTBEAT chunks that carry the payload, the one chunk that conntrack takes in either direction
-    without an association before it (``sctp_conntracks``). UDP-Lite packets are right by RFC 3828;
-    Linux's conntrack calls them INVALID on their way in nevertheless (6.18; it checks the sum with
-    UDP's protocol number), unless ``nf_conntrack_checksum`` is off. Raises UnsupportedError for DCCP,
-    which has no wire form here (gone from Linux since 6.16).
+    ``bad_checksum`` spoils the transport checksum (of protocols that have one). SCTP packets are HEARTBEAT
+    chunks with the payload, the only chunk that conntrack accepts in either direction without an earlier
+    association (``sctp_conntracks``). UDP-Lite packets are correct by RFC 3828, but incoming ones are INVALID
+    for Linux's conntrack (6.18 checks the sum with UDP's protocol number), unless ``nf_conntrack_checksum``
+    is off. Raises UnsupportedError for DCCP, which has no wire form here (gone from Linux since 6.16).
     """
     match packet.proto:
         case Protocol.UDP | Protocol.UDPLITE:
@@ -129,7 +128,7 @@ def build(packet: Packet) -> bytes:
         return header + body
     length = 20 + len(body)
     flags = _DONT_FRAGMENT if packet.proto == Protocol.TCP else 0
-    # The sum of the header without building it first: each field at its place in its word.
+    # The sum of the header before it is built: each field at its place in its word.
     total = (
         (0x4500 | packet.tos) + length + flags + (packet.ttl << 8 | packet.proto) + packet.src + packet.dst
     )
@@ -153,7 +152,7 @@ def _build_udp(packet: Packet) -> bytes:
     payload = packet.payload
     length = 8 + len(payload)
     sport, dport = _port(packet.sport), _port(packet.dport)
-    # UDP-Lite has its checksum's coverage where UDP has its length: here the whole packet, too.
+    # UDP-Lite has its checksum's coverage where UDP has its length; here it is the whole packet.
     total = packet.src + packet.dst + packet.proto + 2 * length + sport + dport + ones_sum(payload)
     checksum = 0xFFFF - (total % 0xFFFF)
     if packet.bad_checksum:
@@ -181,7 +180,7 @@ def _build_icmp(packet: Packet) -> bytes:
     kind, code = packet.icmp_type or 0, packet.icmp_code or 0
     if packet.quoted is not None:
         quoted = packet.quoted
-        # The quoted packet has been on its way: its checksums hold, whatever was asked of this one.
+        # The quoted packet has correct checksums, even if this one is sent with a wrong one.
         payload = build(with_fields(quoted, bad_checksum=False))[: LONGEST_QUOTE[Family.IP]]
         bare = _ICMP.pack(kind, code, 0, 0, _MTU if (kind, code) == (3, 4) else 0)
     else:
@@ -232,10 +231,10 @@ def _build_sctp(packet: Packet) -> bytes:
 
 
 def parse(data: bytes, *, inner: bool = False) -> Parsed:
-    """Return the packet that ``data`` holds, and the faults found in it.
+    """Return the packet in ``data``, and the faults found in it.
 
-    ``inner`` says that it is the quotation of an ICMP error, which may be cut short: what is not
-    there is not checked. Raises FrameError when there is not even a whole IP header.
+    ``inner`` is true for the quotation in an ICMP error, which may be cut short: missing bytes are not
+    checked. Raises FrameError without a complete IP header.
     """
     if data[:1] and data[0] >> 4 == 6:
         return _parse6(data, inner=inner)
@@ -361,7 +360,7 @@ def _mss(options: bytes) -> int | None:
 
 
 def _parse_icmp(body: bytes, pseudo: int, whole: bool, fields: dict[str, object], faults: list[str]) -> None:
-    """``pseudo`` is the sum of ICMPv6's pseudo-header; 0 for ICMP, which has none."""
+    """Read ICMP; ``pseudo`` is the sum of ICMPv6's pseudo-header, 0 for ICMP, which has none."""
     if len(body) < 8:
         faults.append(f"ICMP cut short after {len(body)} bytes")
         return
@@ -373,7 +372,7 @@ def _parse_icmp(body: bytes, pseudo: int, whole: bool, fields: dict[str, object]
         try:
             quoted = parse(body[8:], inner=True)
         except FrameError:
-            fields["payload"] = body[8:]  # an error that quotes no packet, and was perhaps sent so
+            fields["payload"] = body[8:]  # an error without a quoted packet, perhaps sent so
             return
         fields["quoted"] = quoted.packet
         faults.extend(f"quoted packet: {f}" for f in quoted.faults)
@@ -404,7 +403,7 @@ def _parse_ports(body: bytes, fields: dict[str, object], faults: list[str]) -> N
 
 
 def _port(port: object) -> int:
-    # A PortClass lives in the simulator alone; None is a packet made without ports.
+    # A PortClass exists only in the simulator; None is a packet made without ports.
     return port if isinstance(port, int) else 0
 
 

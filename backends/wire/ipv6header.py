@@ -1,7 +1,7 @@
 """The IPv6 header and its extension headers as bytes: written with a routing header or none, read with any.
 
-What stands before the transport header is walked as ``ipv6_skip_exthdr`` walks it, so that an
-extension header never passes for ports.
+The extension headers before the transport header are skipped as in ``ipv6_skip_exthdr``, so that they are
+never read as ports.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ _OPTIONS: Final = frozenset({_HOP_BY_HOP, ROUTING, _DESTINATION})
 class Ipv6Header:
     """The contents of the headers before the transport header.
 
-    ``length`` is what the header claims for the whole packet; ``offset`` is where ``proto`` begins.
-    ``fragment``: it is a part of a packet (an "atomic" fragment is not); ``cut``: the extension
-    headers go on beyond the data.
+    ``length`` is the length of the whole packet according to the header; ``offset`` is the start of
+    ``proto``. ``fragment``: it is a part of a packet (an "atomic" fragment is not); ``cut``: the extension
+    headers continue beyond the data.
     """
 
     src: int
@@ -66,7 +66,7 @@ def pack_routing(routing: Routing, proto: int) -> bytes:
 
 
 def unpack_ipv6(data: bytes) -> Ipv6Header | None:
-    """Return the headers of the packet in ``data``; None when there is no whole IPv6 header."""
+    """Return the headers of the packet in ``data``; None without a complete IPv6 header."""
     if len(data) < IPV6_HEADER_SIZE or data[0] >> 4 != 6:
         return None
     first, length, following, ttl, src, dst = _HEADER.unpack_from(data)
@@ -74,7 +74,7 @@ def unpack_ipv6(data: bytes) -> Ipv6Header | None:
     later = False
     while following in _OPTIONS or following in (_FRAGMENT, _AH):
         if later:
-            break  # what follows in a later fragment is no header
+            break  # a later fragment does not continue with a header
         if len(data) < offset + 8:
             cut = True
             break
