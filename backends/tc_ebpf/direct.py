@@ -52,7 +52,7 @@ def direct_devices(ipr: IPRoute, links: list[Any], family: Family, bridges: froz
 
 
 def _forwards(device: str) -> bool:
-    """Return whether ``ip6_forward``, which checks only ``all``, forwards all packets that the lookup would."""
+    """Return whether ``ip6_forward``, which checks only ``all``, forwards what the lookup forwards."""
     return _ipv6("all", "forwarding") or not _ipv6(device, "forwarding")
 
 
