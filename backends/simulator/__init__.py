@@ -28,6 +28,7 @@ from backends.simulator.trace import (
     TracedStep,
     Tracked,
 )
+from backends.simulator.walk.watching import Watched
 
 __all__ = [
     "AlikeRules",
@@ -49,6 +50,7 @@ __all__ = [
     "TracedBranch",
     "TracedStep",
     "Tracked",
+    "Watched",
     "simulate",
     "trace",
 ]

@@ -32,6 +32,7 @@ from backends.simulator.walk.fast import FastWalk
 from backends.simulator.walk.indexed import IndexedWalk
 from backends.simulator.walk.plain import Jumps, PlainWalk
 from backends.simulator.walk.prepare import Prepared, prepare
+from backends.simulator.walk.watching import Watched, WatchingWalk
 from translate.errors import InputError
 
 __all__ = ["Simulation", "simulate", "trace"]
@@ -137,18 +138,40 @@ class Simulation:
         conversation, node = self._begun(flow), self._node(PlainWalk if every_rule else IndexedWalk)
 
         def run(chooser: Chooser[Checkpoint]) -> tuple[tuple[TracedStep, ...], tuple[Assumption, ...]]:
-            node.begin(chooser)
-            steps = [
-                TracedStep(step=step, emission=emission, events=node.stack.recorder.take(), outcome=outcome)
-                for step, emission, outcome in self._steps(conversation.afresh(), node)
-            ]
-            return tuple(steps), tuple(chooser.assuming)
+            return self._traced(conversation, node, chooser), tuple(chooser.assuming)
 
         ways = [
             Run(probability, assuming, tuple(s.outcome for s in steps if s.outcome is not None), steps)
             for probability, (steps, assuming) in _followed(flow, run)
         ]
         return tuple(TracedBranch(w.probability, w.result, w.assuming) for w in without_needless(ways))
+
+    def watch(self, flow: Flow, watched: Watched) -> Iterator[TracedBranch]:
+        """Yield every branch with the visits of the watched rules alone, one by one, as they are followed.
+
+        A caller that has seen enough need not ask for the rest. Raises InputError as :meth:`trace` does.
+        """
+        conversation, node = self._begun(flow), self._node(WatchingWalk)
+        assert isinstance(node.stack.walk, WatchingWalk)
+        node.stack.walk.watched = watched
+
+        def run(chooser: Chooser[Checkpoint]) -> tuple[tuple[TracedStep, ...], tuple[Assumption, ...]]:
+            return self._traced(conversation, node, chooser), tuple(chooser.assuming)
+
+        for probability, (steps, assuming) in _following(flow, run):
+            yield TracedBranch(probability, steps, assuming)
+
+    def _traced(
+        self, conversation: Conversation, node: _Node, chooser: Chooser[Checkpoint]
+    ) -> tuple[TracedStep, ...]:
+        """Run one branch of a flow on a node that records."""
+        node.begin(chooser)
+        return tuple(
+            [
+                TracedStep(step=step, emission=emission, events=node.stack.recorder.take(), outcome=outcome)
+                for step, emission, outcome in self._steps(conversation.afresh(), node)
+            ]
+        )
 
     def _node(self, walk: type[PlainWalk | FastWalk]) -> _Node:
         """Return a new node, which records events unless its walk is the fast one."""
@@ -225,8 +248,12 @@ def _sent(emission: Emission, node: _Node, start: Checkpoint | None = None) -> t
 
 
 def _followed(flow: Flow, run: Callable[[Chooser[Checkpoint]], T]) -> list[tuple[Fraction, T]]:
+    return list(_following(flow, run))
+
+
+def _following(flow: Flow, run: Callable[[Chooser[Checkpoint]], T]) -> Iterator[tuple[Fraction, T]]:
     try:
-        return list(branches(run))
+        yield from branches(run)
     except TooManyBranches as e:
         raise InputError(
             f"flow {flow.id!r} has more than {e.number} branches: rules draw a random number for each of its"

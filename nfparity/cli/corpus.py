@@ -52,7 +52,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="generate flows for every rule and every service",
         description="For every rule and every hook that leads to it: a flow that matches the rule, and for"
         " each of its tests a flow that fails only this test. Every service from inside the cluster, from"
-        " outside, from the node and from its own endpoints. Rules without a matching flow are listed on"
+        " outside, from the node and from its own endpoints. With --by-class, of services whose rules"
+        " differ only in constants a few are searched, and the others get the flows of these with their own"
+        " constants. Rules without a matching flow are listed on"
         " standard error with the reason; exit status 1 if one of them is not proven unreachable.",
         epilog=_GENERATE_EXAMPLE,
         formatter_class=parser.formatter_class,
@@ -60,6 +62,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_rules(generate)
     add_node(generate)
     generate.add_argument("--seed", type=int, default=0, help="random seed (default: 0)")
+    generate.add_argument(
+        "--by-class",
+        action="store_true",
+        help="search for few of the services that differ only in constants: for large clusters",
+    )
     add_output(generate)
     check = actions.add_parser("check", help="compare the simulator with the expectations of cases")
     check.add_argument("folder", metavar="CASES", help="a folder of cases, or one case")
@@ -131,7 +138,8 @@ def _generate(arguments: argparse.Namespace) -> int:
     node = load_node(arguments.node, ruleset, rules=arguments.rules)
     print_unknown(ruleset)
     print_assumptions(node)
-    made = generate_corpus(Job(rules=ruleset, node=node), seed=arguments.seed)
+    job = Job(rules=ruleset, node=node)
+    made = generate_corpus(job, seed=arguments.seed, by_class=arguments.by_class)
     write_text(arguments.output, write_flows(made.flows))
     print_generated(made, sys.stderr)
     return 1 if made.coverage.missed else 0

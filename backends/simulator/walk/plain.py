@@ -76,10 +76,15 @@ class PlainWalk:
 
     def _walk(self, table: PreparedTable, start: PreparedChain, view: View) -> Decision | None:
         """Visit rules until one decides; return None if the walk leaves the built-in chain undecided."""
+        memory = self.memory
         walks = [self._rules(table, start, view)]
         while walks:
             for rule in walks[-1]:
-                failed = next((holds for holds in rule.conditions if not holds(view, self.memory)), None)
+                failed = None
+                for holds in rule.conditions:
+                    if not holds(view, memory):
+                        failed = holds
+                        break
                 if failed is None and rule.effect is not None:
                     take_effect(rule.effect, view.skb)
                 self._record(table, view, rule, failed)

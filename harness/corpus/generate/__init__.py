@@ -7,6 +7,9 @@ rules a flow hits and misses. Further flows come from ``services`` (every client
 ``endings`` (ends of connections), ``strays`` (packets that fail one test on the way to a rule), ``edges``
 (ends of ranges) and ``members`` (elements of ipsets). ``minimal`` keeps the fewest flows that meet all goals;
 ``generate`` runs all of it.
+
+``alike`` finds groups of rules that differ only in constants, ``classes`` chooses those that are searched,
+as a ``selection`` of rules, and ``others`` makes flows for the rest by an ``exchange`` of constants.
 """
 
 from harness.corpus.generate.generate import GeneratedCorpus, generate_corpus

@@ -7,15 +7,19 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from backends.model.contract import Job
-from backends.model.flow import Flow
+from backends.model.flow import Flow, Send
 from harness.corpus.coverage import CoverageReport, coverage
+from harness.corpus.generate.alike import Member
+from harness.corpus.generate.classes import Classes
 from harness.corpus.generate.edges import edge_flows
 from harness.corpus.generate.endings import ending_flows
 from harness.corpus.generate.goals import HIT, Goal, Seen
 from harness.corpus.generate.members import member_flows
 from harness.corpus.generate.minimal import cover
+from harness.corpus.generate.others import other_flows
+from harness.corpus.generate.places import Places
 from harness.corpus.generate.search import Found, Search
-from harness.corpus.generate.services import service_flows, services_of
+from harness.corpus.generate.services import destination, destination_name, service_flows, services_of
 from harness.corpus.generate.strays import stray_flows
 from harness.corpus.reachability import RuleId
 from harness.corpus.ruletext import test_text
@@ -43,44 +47,78 @@ class GeneratedCorpus:
     doubts: dict[RuleId, str]
 
 
-def generate_corpus(job: Job, *, seed: int) -> GeneratedCorpus:
+def generate_corpus(job: Job, *, seed: int, by_class: bool = False) -> GeneratedCorpus:
     """Generate a corpus for the job's rules and node; the same seed gives the same corpus.
 
-    Raises UnsupportedError when the simulator, which checks every flow, does not support a rule.
+    With ``by_class``, of rules that differ only in constants some are searched for every goal; the others get
+    the flows of these with their own constants (:mod:`~harness.corpus.generate.others`). Raises
+    UnsupportedError when the simulator, which checks every flow, does not support a rule.
     """
-    search = Search(job, seed)
+    places = Places.of(job.ruleset, job.node)
+    classes = Classes.of(job.ruleset, places) if by_class else Classes(job.ruleset, ())
+    while True:
+        made, odd = _made(job, seed, places, classes)
+        if made is not None:
+            return made
+        classes = classes.with_searched(odd)
+
+
+def _made(
+    job: Job, seed: int, places: Places, classes: Classes
+) -> tuple[GeneratedCorpus | None, list[Member]]:
+    """Return the corpus; None, with the members, if some do not show what their class's model shows."""
+    search = Search(job, seed, places, classes.chosen)
     search.run()
     services = services_of(f.seen for f in search.found)
-    flows, shown = _observed(service_flows(services, search.places), search)
+    used = list(service_flows(services, places))
+    uses = {flow.steps: who for who, flow in used}
+    flows, shown = _observed((flow for _, flow in used), search)
     given = {goal for seen in shown for goal in _worth(seen, search)}
     chosen = cover([_worth(f.seen, search) for f in search.found], given)
-    flows += _named([search.found[i] for i in chosen], job.ruleset.family)
+    taken: set[str] = set()
+    flows += _named([search.found[i] for i in chosen], job.ruleset.family, taken)
     shown += (search.found[i].seen for i in chosen)
-    endings, ended = _observed(ending_flows(services, search.places), search)
+    endings, ended = _observed(ending_flows(services, places), search)
     flows += endings
     shown += ended
-    taken = {flow.id for flow in flows}
+    taken |= {flow.id for flow in flows}
     found = list(stray_flows(search, taken))
     flows += (one.flow for one in found)
     shown += (one.seen for one in found)
+    others: list[Found] = []
+    odd: list[Member] = []
+    corpus = [(flow.steps, seen) for flow, seen in zip(flows, shown, strict=True)]
+    for member, of in other_flows(classes, search, corpus, uses):
+        if of is None:
+            odd.append(member)
+        else:
+            others += of
+    if odd:
+        return None, odd
+    flows += _named(others, job.ruleset.family, taken)
+    shown += (one.seen for one in others)
     models = [(flow.first, seen) for flow, seen in zip(flows, shown, strict=True)]
     strays = [(one.flow.first, one.seen) for one in sorted(found, key=lambda one: not one.telling)]
     more = itertools.chain(
-        edge_flows(job.ruleset, models, search.places, taken, strays=strays),
-        member_flows(job.ruleset, models, search.places, taken, strays=strays),
+        edge_flows(job.ruleset, models, places, taken, strays=strays),
+        member_flows(job.ruleset, models, places, taken, strays=strays),
     )
-    flows += filter(search.can_try, more)
+    flows += (flow for flow in more if search.can_try(flow.steps))
     sizes = announced_sizes(job.ruleset)
     flows = [announcing(flow, sizes, turn) for turn, flow in enumerate(flows)]
     report = coverage(job.ruleset, [_flows_per_rule(shown)], counted_by="simulator", flows=len(flows))
-    return GeneratedCorpus(
+    more_services = {destination(sent.packet) for one in others for sent in one.seen.services}
+    near = search.near.union(*(one.seen.near for one in others))
+    far = search.far.union(*(one.seen.far for one in others)) - near
+    made = GeneratedCorpus(
         flows=tuple(flows),
         coverage=report,
-        services=len(services),
-        alone=sum(g.side != HIT for g in search.near),
-        together=sum(g.side != HIT for g in search.far - search.near),
-        doubts=_doubts(job, search, report),
+        services=len(services) + len(more_services),
+        alone=sum(g.side != HIT for g in near),
+        together=sum(g.side != HIT for g in far),
+        doubts=_doubts(job, search, report, classes),
     )
+    return made, []
 
 
 def _observed(flows: Iterable[Flow], search: Search) -> tuple[list[Flow], list[Seen]]:
@@ -104,11 +142,14 @@ def _worth(seen: Seen, search: Search) -> set[Goal]:
     return seen.near | (seen.far - search.near)
 
 
-def _named(kept: Iterable[Found], family: Family) -> Iterator[Flow]:
-    taken: set[str] = set()
+def _named(kept: Iterable[Found], family: Family, taken: set[str]) -> Iterator[Flow]:
     for one in kept:
         place = f"line{one.rule.origin.line}-{one.goal.hook.value.lower()}"
-        if one.goal.side == HIT:
+        if one.use is not None:
+            first = one.steps[0]
+            assert isinstance(first, Send)
+            name, why = f"service-{destination_name(first.packet)}-{one.use}", f"uses {one.rule.origin.place}"
+        elif one.goal.side == HIT:
             name, why = f"{place}-hit", f"hits {one.rule.origin.place}"
         else:
             test = one.rule.tests[one.goal.side]
@@ -135,8 +176,9 @@ def _word(test: Test) -> str:
             return type(test).__name__.lower()
 
 
-def _doubts(job: Job, search: Search, report: CoverageReport) -> dict[RuleId, str]:
+def _doubts(job: Job, search: Search, report: CoverageReport, classes: Classes) -> dict[RuleId, str]:
     """Return the likely reasons why rules that are not proven unreachable were not hit."""
+    models = {(table.value, *at): rule for (table, *at), rule in classes.models()} if report.missed else {}
     names = {"lo", *(i.name for i in job.node.interfaces)}
     routed = {"lo", *(r.dev for r in job.node.routes), *(i.name for i in job.node.interfaces if i.addresses)}
     failed: dict[RuleId, dict[int, None]] = {}
@@ -145,6 +187,10 @@ def _doubts(job: Job, search: Search, report: CoverageReport) -> dict[RuleId, st
     found: dict[RuleId, str] = {}
     for one in report.missed:
         key = (one.table, one.chain, one.number - 1)
+        model = models.get(key)
+        if model is not None:
+            found[key] = f"it was not searched for: it differs from {model.origin.place} in constants alone"
+            continue
         missing = _missing_interface(one.rule, names)
         silent = _missing_interface(one.rule, routed, Field.OIF)
         tests = [test_text(one.rule.tests[k], job.ruleset.family) for k in failed.get(key, ())]

@@ -24,6 +24,7 @@ from backends.simulator import (
     Tracked,
 )
 from harness.corpus.generate.places import Places
+from harness.corpus.generate.selection import Place, Selection
 from harness.corpus.headers import HEADER_FIELDS, header_value
 from translate.ir import (
     AnyOf,
@@ -44,7 +45,7 @@ from translate.ir import (
     Test,
 )
 
-__all__ = ["HIT", "Goal", "Seen", "Sighting", "SkippedGoals", "holds", "observe"]
+__all__ = ["HIT", "Goal", "Seen", "Sighting", "Wanted", "holds", "observe"]
 
 HIT: Final = -1
 
@@ -57,6 +58,11 @@ class Goal(NamedTuple):
     chain: str
     rule: int
     side: int
+
+    @property
+    def place(self) -> Place:
+        """The rule."""
+        return self.table, self.chain, self.rule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,23 +99,37 @@ class Seen:
 
 
 @dataclass(slots=True)
-class SkippedGoals:
-    """The goals of rules that a trace skipped in series; the goals of a group of rules are built once."""
+class Wanted:
+    """The rules whose goals are noted, all of them where ``chosen`` is None.
 
-    _made: dict[tuple[Hook, AlikeRules, int], tuple[Goal, ...]] = field(default_factory=dict)
+    The goals of a group of rules that traces skip in series are made once.
+    """
+
+    chosen: Selection | None = None
+    _made: dict[tuple[Hook, AlikeRules, int], tuple[tuple[int, ...], tuple[Goal, ...]]] = field(
+        default_factory=dict
+    )
+
+    def has(self, event: RuleVisited) -> bool:
+        """Return whether the goals of the visited rule are noted."""
+        return self.chosen is None or self.chosen.has(event.table, event.chain, event.index - 1)
 
     def of(self, skipped: RulesSkipped, rules: AlikeRules, side: int) -> tuple[Goal, ...]:
-        """Return the goal for ``side`` of each of the rules that is in the series."""
-        goals = self._made.get((skipped.hook, rules, side))
-        if goals is None:
+        """Return the goal for ``side`` of each of the wanted rules that is in the series."""
+        made = self._made.get((skipped.hook, rules, side))
+        if made is None:
+            positions = rules.positions
+            if self.chosen is not None:
+                positions = self.chosen.among(skipped.table, skipped.chain, positions)
             about = skipped.table, skipped.hook, skipped.chain
-            goals = tuple([Goal(*about, position, side) for position in rules.positions])
-            self._made[skipped.hook, rules, side] = goals
-        first = bisect_left(rules.positions, skipped.first - 1)
-        return goals[first : bisect_left(rules.positions, skipped.last, first)]
+            made = positions, tuple([Goal(*about, position, side) for position in positions])
+            self._made[skipped.hook, rules, side] = made
+        positions, goals = made
+        first = bisect_left(positions, skipped.first - 1)
+        return goals[first : bisect_left(positions, skipped.last, first)]
 
 
-def observe(branches: Iterable[TracedBranch], places: Places, skipped: SkippedGoals) -> Seen:
+def observe(branches: Iterable[TracedBranch], places: Places, wanted: Wanted) -> Seen:
     """Return the goals and services that the trace of a flow shows."""
     seen = Seen()
     once: set[tuple[object, ...]] = set()
@@ -121,7 +141,7 @@ def observe(branches: Iterable[TracedBranch], places: Places, skipped: SkippedGo
             if sent is not None:
                 first = isinstance(step.step, Send)
                 for s, visits in _sightings(step.events, sent, first=first):
-                    _note(seen, s, visits, places, skipped)
+                    _note(seen, s, visits, places, wanted)
                     key = (s.table, s.hook, s.packet.src, s.packet.dst, s.packet.dport, s.mark, s.state)
                     if key not in once:
                         once.add(key)
@@ -184,19 +204,21 @@ def _note(
     sighting: Sighting,
     visits: Iterable[RuleVisited | RulesSkipped],
     places: Places,
-    skipped: SkippedGoals,
+    wanted: Wanted,
 ) -> None:
     values: dict[Field, object] = {}
     near, far = seen.near, seen.far
     for event in visits:
         if isinstance(event, RulesSkipped):
             for rules, side in event.failed:
-                goals = skipped.of(event, rules, side)
+                goals = wanted.of(event, rules, side)
                 if goals:
                     alone = side == rules.side and not any(
                         holds(test, sighting, places, values) is False for test in rules.behind
                     )
                     (near if alone else far).update(goals)
+            continue
+        if not wanted.has(event):
             continue
         rule, failed = event.rule, event.failed
         if failed is None:

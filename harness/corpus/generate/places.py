@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from backends.model.node import Node
 from backends.simulator.matching.ipsets import Members, members_of
-from harness.corpus.entry import entry_of
+from harness.corpus.entry import Entries
 from harness.corpus.random.kinds import is_of_link
 from translate.ir import (
     AddressType,
@@ -45,7 +45,10 @@ class Places:
     outside: tuple[int, ...]
     neighbours: tuple[int, ...]
     loud: frozenset[int]
+    exit: str
+    """The interface of the widest route, usually the default route; empty without a route."""
     sets: Mapping[str, Members] = field(compare=False, repr=False)
+    _entries: Entries = field(compare=False, repr=False)
     _known: dict[int, str | None] = field(default_factory=dict, compare=False, repr=False)
     """The results of :meth:`behind`."""
 
@@ -57,42 +60,52 @@ class Places:
         own = tuple(dict.fromkeys(a.value for a in addresses))
         loud = {a.network.high for a in addresses if a.network.size > 2 and family is Family.IP}
         loud |= {a.network.low for a in addresses if a.network.size > 2}
-        endpoints = sorted(set(_endpoints(ruleset)))
+        entries = Entries(node, family)
+        known: dict[int, str | None] = {}
+
+        def behind(address: int) -> str | None:
+            if address not in known:
+                known[address] = _behind(entries, address)
+            return known[address]
+
+        targets = set(_endpoints(ruleset))
         named = set(_named(ruleset))
+        taken = named | set(own)
         neighbours = []
         routed = [a.network for a in addresses]
         routed += [r.dst for r in node.routes if r.family is family]
         for network in routed:
             if network.size < 1 << (family.bits - 1):
-                neighbours += list(_hosts(network, named | set(own)))
-        usual = [n for n in neighbours if n not in loud and _behind(node, family, n) is not None]
+                neighbours += list(_hosts(network, taken))
+        usual = [n for n in neighbours if n not in loud and behind(n) is not None]
         default = _exit(node, family)
         outside = [a for a in (parse_address(family, t) for t in _WORLD[family]) if a not in named]
-        outside = [a for a in outside if _behind(node, family, a) not in (None, "")]
-        links = {_behind(node, family, e) for e in endpoints} - {None, "", default}
-        inside = [n for n in usual if _behind(node, family, n) in links and n not in endpoints]
-        inside += [
-            n for n in usual if n not in endpoints and n not in inside and _behind(node, family, n) != default
-        ]
-        near = [n for n in usual if _behind(node, family, n) == default and n not in endpoints]
+        outside = [a for a in outside if behind(a) not in (None, "")]
+        links = {behind(e) for e in targets} - {None, "", default}
+        inside = [n for n in usual if behind(n) in links and n not in targets]
+        inside += [n for n in usual if n not in targets and n not in inside and behind(n) != default]
+        near = [n for n in usual if behind(n) == default and n not in targets]
         return cls(
             node=node,
             family=family,
             own=own,
             loopback=0x7F000001 if family is Family.IP else 1,
-            endpoints=tuple(endpoints),
+            endpoints=tuple(sorted(targets)),
             inside=tuple(dict.fromkeys(inside)),
             outside=tuple(dict.fromkeys((*outside, *near))),
             neighbours=tuple(dict.fromkeys(usual)),
             loud=frozenset(loud),
+            exit=default,
             sets=members_of(ruleset.sets, family),
+            _entries=entries,
+            _known=known,
         )
 
     def behind(self, address: int) -> str | None:
         """Return the interface that leads to an address; None: the node itself, empty: no route."""
         known = self._known.get(address, "?")
         if known == "?":
-            known = self._known[address] = _behind(self.node, self.family, address)
+            known = self._known[address] = _behind(self._entries, address)
         return known
 
     def kind(self, address: int) -> AddressType:
@@ -117,9 +130,9 @@ class Places:
         return address != 0 and self.kind(address) in (AddressType.UNICAST, AddressType.LOCAL)
 
 
-def _behind(node: Node, family: Family, address: int) -> str | None:
+def _behind(entries: Entries, address: int) -> str | None:
     try:
-        return entry_of(node, family, address)
+        return entries.of(address)
     except ValueError:
         return ""
 

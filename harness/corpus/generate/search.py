@@ -10,11 +10,12 @@ from typing import Final
 
 from backends.model.contract import Job
 from backends.model.flow import Again, Flow, Reply, Send
-from backends.simulator import Simulation
+from backends.simulator import Simulation, Watched
 from harness.corpus.generate.candidates import Candidates, Steps, host_unreachable, was_changed
-from harness.corpus.generate.goals import HIT, Goal, Seen, Sighting, SkippedGoals, observe
+from harness.corpus.generate.goals import HIT, Goal, Seen, Sighting, Wanted, observe
 from harness.corpus.generate.members import without_sets
 from harness.corpus.generate.places import Places
+from harness.corpus.generate.selection import Place, Selection
 from harness.corpus.generate.wants import Wants, opposite, wants_of
 from harness.corpus.generate.ways import Way, ways_into
 from harness.corpus.reachability import RuleId
@@ -42,17 +43,22 @@ _TRIES_TO_MISS: Final = 12
 _MOST_SIGHTINGS: Final = 400
 _LONGEST_BURST: Final = 50
 """Longer bursts are not exhausted, because each packet is a step of the flow."""
+_ALL: Final = Wanted()
 _ORDER: Final = (TableName.RAW, TableName.MANGLE, TableName.NAT, TableName.FILTER, TableName.SECURITY)
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A flow that meets a new goal, and all that it shows; ``goal`` gives the flow its name."""
+    """A flow that meets a new goal, and all that it shows.
+
+    ``goal`` gives the flow its name, or ``use``, the kind of client of a service that it comes from.
+    """
 
     goal: Goal
     rule: Rule
     steps: Steps
     seen: Seen
+    use: str | None = None
 
 
 @dataclass(slots=True)
@@ -61,6 +67,9 @@ class Search:
 
     job: Job
     seed: int
+    places: Places
+    chosen: Selection | None = None
+    """The rules to search for; None: all."""
     found: list[Found] = field(default_factory=list)
     near: set[Goal] = field(default_factory=set)
     far: set[Goal] = field(default_factory=set)
@@ -68,7 +77,6 @@ class Search:
     """Goals that contradict the tests on every way to their rule."""
     unsimulated: dict[RuleId, str] = field(default_factory=dict)
     """The reason, per rule, why candidates for it could not be simulated."""
-    places: Places = field(init=False)
     _simulation: Simulation = field(init=False)
     _candidates: Candidates = field(init=False)
     _around: dict[Hook, list[Sighting]] = field(default_factory=dict)
@@ -77,11 +85,11 @@ class Search:
     _tried: set[Steps] = field(default_factory=set)
     _bursts: dict[TableName, tuple[int, ...]] = field(default_factory=dict)
     """For each table, the numbers of packets that exhaust its ``-m limit`` bursts (burst + 1)."""
-    _skipped: SkippedGoals = field(default_factory=SkippedGoals)
+    _wanted: Wanted = field(init=False)
 
     def __post_init__(self) -> None:
         ruleset = self.job.ruleset
-        self.places = Places.of(ruleset, self.job.node)
+        self._wanted = Wanted(self.chosen)
         self._simulation = Simulation(self.job)
         self._bursts = {table.name: _bursts(table) for table in ruleset.tables}
         draw = random.Random(self.seed)
@@ -91,7 +99,7 @@ class Search:
         """Look for every goal, twice: the second round uses the sightings of the first."""
         for _ in range(2):
             for table in sorted(self.job.ruleset.tables, key=lambda t: _ORDER.index(t.name)):
-                ways = ways_into(table, self.job.ruleset.family)
+                ways = ways_into(table, self.job.ruleset.family, self.chosen)
                 for (hook, chain, index), into in ways.items():
                     owner = table.chain(chain)
                     assert owner is not None
@@ -106,13 +114,29 @@ class Search:
         except UnsupportedError:
             return None
 
-    def can_try(self, flow: Flow) -> bool:
+    def goals_of(self, steps: Steps, rules: Watched) -> Iterator[Seen]:
+        """Yield the goals of some rules that a flow meets, added up over its branches.
+
+        Yields nothing for a flow that the simulator does not support.
+        """
+        seen = Seen()
+        try:
+            for branch in self._simulation.watch(Flow(id="a packet that was tried", steps=steps), rules):
+                found = observe((branch,), self.places, _ALL)
+                seen.near |= found.near
+                seen.far = (seen.far | found.far) - seen.near
+                seen.services |= found.services
+                yield seen
+        except UnsupportedError:
+            return
+
+    def can_try(self, steps: Steps) -> bool:
         """Return whether the simulator supports a flow, which depends on its IPv6 link-local addresses."""
-        sent = [step.packet for step in flow.steps if isinstance(step, Send)]
+        sent = [step.packet for step in steps if isinstance(step, Send)]
         if not any(self.places.on_link(address) for p in sent for address in (p.src, p.dst)):
             return True
         try:
-            self._simulation.simulate(flow)
+            self._simulation.simulate(Flow(id="a packet that was tried", steps=steps))
         except UnsupportedError:
             return False
         return True
@@ -120,7 +144,7 @@ class Search:
     def _observe(self, steps: Steps) -> tuple[Seen, Goal | None]:
         """Return what a flow shows, and the first goal that no earlier flow met (near goals first)."""
         flow = Flow(id="a packet that was tried", steps=steps)
-        seen = observe(self._simulation.trace(flow, every_rule=False), self.places, self._skipped)
+        seen = observe(self._simulation.trace(flow, every_rule=False), self.places, self._wanted)
         near, far = seen.near - self.near, seen.far - self.near - self.far
         self.near |= near
         self.far |= far
@@ -158,17 +182,19 @@ class Search:
                 continue
             shown = goal if goal in seen.near else new
             if shown is not None:
-                self.found.append(Found(shown, self._rule(shown), steps, seen))
+                self.found.append(Found(shown, self.rule(shown.place), steps, seen))
             if goal in seen.near:
                 return
         if not possible:
             self.barred.add(goal)
 
-    def _rule(self, goal: Goal) -> Rule:
-        table = self.job.ruleset.table(goal.table)
-        chain = None if table is None else table.chain(goal.chain)
-        assert chain is not None
-        return chain.rules[goal.rule]
+    def rule(self, place: Place) -> Rule:
+        """Return the rule in a place."""
+        table, chain, index = place
+        owner = self.job.ruleset.table(table)
+        rules = None if owner is None else owner.chain(chain)
+        assert rules is not None
+        return rules.rules[index]
 
     def _steps(self, goal: Goal, rule: Rule, into: list[Way]) -> Iterator[Steps | None]:
         """Yield candidates for a goal, from all ways in turn; None means that a way has no contradiction."""

@@ -5,6 +5,7 @@ A service is any destination that a rule translates (its packets match DNAT or R
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -16,7 +17,7 @@ from harness.corpus.generate.places import Places
 from harness.corpus.packets import protocol_name
 from translate.ir import AddressType, Family, format_address
 
-__all__ = ["Service", "client_packets", "service_flows", "services_of"]
+__all__ = ["Service", "client_packets", "destination", "destination_name", "service_flows", "services_of"]
 
 _MOST_ENDPOINTS = 8
 _FIRST_PORT = 20000
@@ -32,9 +33,7 @@ class Service:
     @property
     def port(self) -> str:
         """The destination in the form used in ids."""
-        packet = self.packet
-        name = f"{protocol_name(packet.proto)}-{format_address(packet.family, packet.dst)}"
-        return name if packet.dport is None else f"{name}-{packet.dport}"
+        return destination_name(self.packet)
 
 
 def services_of(seen: Iterable[Seen]) -> tuple[Service, ...]:
@@ -43,24 +42,31 @@ def services_of(seen: Iterable[Seen]) -> tuple[Service, ...]:
     endpoints: dict[tuple[int, int, object], set[int]] = {}
     for one in seen:
         for sent in one.services:
-            packets.setdefault(_key(sent.packet), sent.packet)
+            packets.setdefault(destination(sent.packet), sent.packet)
         for sighting in one.sightings:
             if sighting.first:
                 before, after = sighting.sent.packet, sighting.packet
                 if (before.dst, before.dport) != (after.dst, after.dport):
-                    endpoints.setdefault(_key(before), set()).add(after.dst)
+                    endpoints.setdefault(destination(before), set()).add(after.dst)
     return tuple(
         Service(packet=packets[key], endpoints=tuple(sorted(endpoints.get(key, ()))))
         for key in sorted(packets, key=lambda k: (k[0], k[1], str(k[2])))
     )
 
 
-def _key(packet: Packet) -> tuple[int, int, object]:
+def destination(packet: Packet) -> tuple[int, int, object]:
+    """Return what a client asks for: protocol, address and port."""
     return packet.proto, packet.dst, packet.dport
 
 
-def service_flows(services: Iterable[Service], places: Places) -> Iterator[Flow]:
-    """Yield, for each service, a connection from each kind of client and its answer."""
+def destination_name(packet: Packet) -> str:
+    """Return the destination of a packet in the form used in ids."""
+    name = f"{protocol_name(packet.proto)}-{format_address(packet.family, packet.dst)}"
+    return name if packet.dport is None else f"{name}-{packet.dport}"
+
+
+def service_flows(services: Iterable[Service], places: Places) -> Iterator[tuple[str, Flow]]:
+    """Yield, for each service, the word for each kind of client, and its connection with an answer."""
     number = 0
     for service in services:
         for who, why, source, destination in _clients(service, places):
@@ -73,10 +79,13 @@ def service_flows(services: Iterable[Service], places: Places) -> Iterator[Flow]
             elif packet.icmp_id is not None:
                 packet = with_fields(packet, icmp_id=port)
             if entry != "":
-                yield Flow(
-                    id=f"service-{service.port}-{who}",
-                    steps=(Send(packet=packet, entry=entry), Reply(), Again()),
-                    why=f"a service, used {why}",
+                yield (
+                    who,
+                    Flow(
+                        id=f"service-{service.port}-{who}",
+                        steps=(Send(packet=packet, entry=entry), Reply(), Again()),
+                        why=f"a service, used {why}",
+                    ),
                 )
 
 
@@ -95,8 +104,8 @@ def _sent_by(service: Service, source: int, destination: int) -> Packet:
 def _clients(service: Service, places: Places) -> Iterator[tuple[str, str, int, int]]:
     """Yield a word for the id, a description, the source and the destination of each client."""
     dst = service.packet.dst
-    others = [e for e in places.endpoints if e not in service.endpoints and places.behind(e)]
-    inside = [a for a in (*places.inside, *others) if a != dst]
+    others = (e for e in places.endpoints if e not in service.endpoints and places.behind(e))
+    inside = list(itertools.islice((a for a in itertools.chain(places.inside, others) if a != dst), 1))
     outside = [a for a in places.outside if a != dst]
     if inside:
         yield "inside", "from inside the cluster", inside[0], dst

@@ -56,7 +56,7 @@ def stray_flows(search: Search, taken: set[str]) -> Iterator[Stray]:
     """
     tried: set[Steps] = set()
     for table in search.job.ruleset.tables:
-        for (hook, name, index), into in ways_into(table, search.places.family).items():
+        for (hook, name, index), into in ways_into(table, search.places.family, search.chosen).items():
             chain = table.chain(name)
             assert chain is not None
             rule = chain.rules[index]

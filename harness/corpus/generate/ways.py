@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from harness.corpus.generate.selection import Selection
 from harness.corpus.generate.wants import Wants, opposite, wants_of
 from harness.corpus.reachability import WalkEnds
 from translate.ir import (
@@ -46,8 +47,13 @@ class Way:
     tests: tuple[Test, ...]
 
 
-def ways_into(table: Table, family: Family) -> dict[tuple[Hook, str, int], list[Way]]:
-    """Return the ways to every rule of the table, at most a dozen for each rule and hook."""
+def ways_into(
+    table: Table, family: Family, chosen: Selection | None = None
+) -> dict[tuple[Hook, str, int], list[Way]]:
+    """Return the ways to every rule of the table, at most a dozen for each rule and hook.
+
+    With ``chosen``, all other rules count as if they were not there.
+    """
     found: dict[tuple[Hook, str, int], list[Way]] = {}
     start: tuple[Test, ...] = ()
     if table.name is TableName.NAT:
@@ -59,7 +65,7 @@ def ways_into(table: Table, family: Family) -> dict[tuple[Hook, str, int], list[
     for hook in TABLE_HOOKS[table.name]:
         base = table.chain(hook.value)
         if base is not None:
-            _walk(table, ends, base, Way(table.name, hook, start), family, found, depth=0)
+            _walk(table, ends, base, Way(table.name, hook, start), family, found, chosen, depth=0)
     return found
 
 
@@ -70,12 +76,15 @@ def _walk(
     way: Way,
     family: Family,
     found: dict[tuple[Hook, str, int], list[Way]],
+    chosen: Selection | None,
     *,
     depth: int,
 ) -> None:
-    for index, rule in enumerate(chain.rules):
+    indexes = range(len(chain.rules)) if chosen is None else chosen.of(table.name, chain.name)
+    for number, index in enumerate(indexes):
+        rule = chain.rules[index]
         known = found.setdefault((way.hook, chain.name, index), [])
-        if index == 0 and (len(known) >= _MOST_WAYS or way in known):
+        if number == 0 and (len(known) >= _MOST_WAYS or way in known):
             return
         if len(known) < _MOST_WAYS:
             known.append(way)
@@ -84,7 +93,7 @@ def _walk(
             callee = table.chain(action.chain)
             taken = replace(way, tests=_joined(way.tests, rule.tests))
             if callee is not None and _possible(taken.tests, family):
-                _walk(table, ends, callee, taken, family, found, depth=depth + 1)
+                _walk(table, ends, callee, taken, family, found, chosen, depth=depth + 1)
         if ends.at(rule):
             past = _past(way, rule, family)
             if past is None:

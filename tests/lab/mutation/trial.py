@@ -19,7 +19,7 @@ from translate.errors import InputError, MachineError
 from translate.ir import Program
 from translate.passes import lower
 
-__all__ = ["BACKENDS", "SUBJECTS", "Judged", "Trial", "try_all"]
+__all__ = ["BACKENDS", "FEW", "PLANTERS", "SUBJECTS", "Judged", "Trial", "try_all"]
 
 SUBJECTS: Final = {
     "nft-O0": ("nft", 0),
@@ -31,7 +31,7 @@ SUBJECTS: Final = {
 }
 """The subjects of faults: a translation at a level."""
 
-_PLANTERS: Final[dict[str, Callable[[Program], Planter[Any]]]] = {"nft": NftPlanter, "tc": BpfPlanter}
+PLANTERS: Final[dict[str, Callable[[Program], Planter[Any]]]] = {"nft": NftPlanter, "tc": BpfPlanter}
 
 BACKENDS: Final = {"nft": "nftables", "tc": "tc-ebpf"}
 """The backend that carries the packets of a translation."""
@@ -102,7 +102,7 @@ def try_all(
     grounds = prepare(batches, SimulatorBackend(), few=FEW, many=many)
     for name in subjects:
         kind, level = SUBJECTS[name]
-        planter = _PLANTERS[kind](lower(batches[0].ruleset, level=level))
+        planter = PLANTERS[kind](lower(batches[0].ruleset, level=level))
         chosen = planter.faults[::every]
         planter.choose(chosen)
         judged: list[Judged] = []

@@ -1,4 +1,4 @@
-"""The fast walk and the indexed trace against the plain walk, which visits every rule."""
+"""The fast walk, the indexed trace and the watching one against the plain walk, which visits every rule."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from backends.model.contract import Job
 from backends.model.flow import Flow
 from backends.model.node import node_from_json
 from backends.model.outcome import Outcome
-from backends.simulator import Event, RulesSkipped, RuleVisited, Simulation, TracedBranch
+from backends.simulator import Event, RulesSkipped, RuleVisited, Simulation, TracedBranch, Watched
 from backends.simulator.walk import index, indexed
 from harness.corpus.cases import read_case
 from harness.corpus.random.flows import random_flows
@@ -75,6 +75,19 @@ def differences(job: Job, flows: Iterator[Flow] | tuple[Flow, ...]) -> Iterator[
                 yield f"{flow.id}: the fast walk has other outcomes"
             if events_of(simulation.trace(flow, every_rule=False)) != events_of(plain):
                 yield f"{flow.id}: the indexed trace has other events"
+            watched = tuple(simulation.watch(flow, _third(job)))
+            visits = [e for e in events_of(plain) if not isinstance(e, tuple) or e[3] % 3 == 1]
+            if events_of(watched) != visits or outcomes_of(watched) != outcomes_of(plain):
+                yield f"{flow.id}: the walk that watches some rules has other visits of them"
+
+
+def _third(job: Job) -> Watched:
+    """Every third rule of each chain."""
+    return {
+        (table.name, chain.name): frozenset(range(0, len(chain.rules), 3))
+        for table in job.ruleset.tables
+        for chain in table.chains
+    }
 
 
 def random_differences(seed: int, family: Family) -> list[str]:

@@ -9,7 +9,7 @@ import pytest
 from backends.model.contract import Job
 from backends.simulator import Simulation
 from harness.corpus.cases import read_case
-from harness.corpus.generate.goals import SkippedGoals, observe
+from harness.corpus.generate.goals import Wanted, observe
 from harness.corpus.generate.places import Places
 
 CASES = Path(__file__).parents[4] / "corpus"
@@ -20,12 +20,12 @@ def test_an_indexed_trace_shows_the_same_goals(name: str) -> None:
     case = read_case(CASES / name)
     simulation = Simulation(Job(rules=case.ruleset, node=case.node))
     places = Places.of(case.ruleset, case.node)
-    skipped = SkippedGoals()
+    wanted = Wanted()
     series = 0
     for flow in case.flows:
-        full = observe(simulation.trace(flow), places, skipped)
-        series += len(skipped._made)
-        indexed = observe(simulation.trace(flow, every_rule=False), places, skipped)
+        full = observe(simulation.trace(flow), places, wanted)
+        series += len(wanted._made)
+        indexed = observe(simulation.trace(flow, every_rule=False), places, wanted)
         assert (indexed.near, indexed.far) == (full.near, full.far)
         assert (indexed.sightings, indexed.services) == (full.sightings, full.services)
     assert series

@@ -1,0 +1,291 @@
+"""Groups of rules that differ only in constants, such as the rules of two services.
+
+A ruleset that a program wrote has the same few rules thousands of times, with other addresses, ports and
+chains. A :class:`Member` is what stands for one thing there: the rules of a shared chain that name its
+constants (its entries), and the chains that only they lead to. Members with equal ``shape`` differ in nothing
+but their constants: a packet for one becomes a packet for the other when the constants are exchanged
+(:mod:`~harness.corpus.generate.exchange`).
+
+All this is read from the rules as written. No name of a chain, no comment and nothing lowered counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Final, NamedTuple
+
+from harness.corpus.generate.selection import Place
+from translate.ir import (
+    Action,
+    Chain,
+    Dnat,
+    Field,
+    FieldTest,
+    Goto,
+    Interval,
+    Jump,
+    Masquerade,
+    NatPorts,
+    Recent,
+    Redirect,
+    Rule,
+    Ruleset,
+    Snat,
+    Table,
+    TableName,
+    Test,
+    Value,
+)
+
+__all__ = ["Constant", "Kind", "Member", "members_of"]
+
+_ChainId = tuple[TableName, str]
+
+
+class Kind:
+    """Kinds of constants. Constants of two kinds are never the same one."""
+
+    ADDRESS: Final = "address"
+    PORT: Final = "port"
+    LIST: Final = "list"
+
+
+_KINDS: Final = {
+    Field.SADDR: Kind.ADDRESS,
+    Field.DADDR: Kind.ADDRESS,
+    Field.CT_ORIGINAL_SADDR: Kind.ADDRESS,
+    Field.CT_ORIGINAL_DADDR: Kind.ADDRESS,
+    Field.CT_REPLY_SADDR: Kind.ADDRESS,
+    Field.CT_REPLY_DADDR: Kind.ADDRESS,
+    Field.SPORT: Kind.PORT,
+    Field.DPORT: Kind.PORT,
+    Field.CT_ORIGINAL_SPORT: Kind.PORT,
+    Field.CT_ORIGINAL_DPORT: Kind.PORT,
+    Field.CT_REPLY_SPORT: Kind.PORT,
+    Field.CT_REPLY_DPORT: Kind.PORT,
+}
+"""The fields whose values may differ between members. Those of all others (marks, interfaces) may not."""
+
+
+class Constant(NamedTuple):
+    """A value of a rule: an interval of addresses or ports, or the name of a list of ``-m recent``."""
+
+    kind: str
+    value: Interval | str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Member:
+    """The rules of one thing, with its constants.
+
+    ``places`` are its rules, its ``entries`` (in chains that it shares with others) first. ``constants`` are
+    in the order in which the rules name them: what stands at equal positions of two members with equal
+    ``shape`` plays the same part. ``targets`` are those constants to which rules send packets (DNAT).
+    """
+
+    entries: tuple[Place, ...]
+    places: tuple[Place, ...]
+    constants: tuple[Constant, ...]
+    targets: frozenset[Constant]
+    keys: tuple[tuple[Interval | None, int | None, Interval | None], ...]
+    """For each entry the destination that it asks for: address, protocol and port."""
+    shape: Hashable = field(repr=False)
+
+
+def members_of(ruleset: Ruleset) -> list[Member]:
+    """Return the members of a ruleset in the order of their first rules."""
+    found = _Groups(ruleset)
+    return [_Reader(found, entries).member() for entries in found.groups()]
+
+
+@dataclass(slots=True)
+class _Groups:
+    """Finds the shared chains and the rules in them that lead to the same chains or ask for the same."""
+
+    ruleset: Ruleset
+    order: dict[TableName, Table] = field(default_factory=dict)
+    shared: set[_ChainId] = field(default_factory=set)
+    _bearing: set[_ChainId] = field(default_factory=set)
+    """Chains that have constants, or from which a packet comes to one that has."""
+    _parents: dict[Hashable, Hashable] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for table in self.ruleset.tables:
+            self.order[table.name] = table
+        for table in self.ruleset.tables:
+            self._bear(table)
+            pending = [c for c in table.chains if c.hook is not None]
+            self.shared.update((table.name, c.name) for c in pending)
+            while pending:
+                for rule in pending.pop().rules:
+                    callee = None if _has_constants(rule) else self.called(table.name, rule)
+                    if callee is not None and (table.name, callee.name) not in self.shared:
+                        self.shared.add((table.name, callee.name))
+                        pending.append(callee)
+
+    def _bear(self, table: Table) -> None:
+        callers: dict[str, list[str]] = {}
+        for chain in table.chains:
+            for rule in chain.rules:
+                callee = self.called(table.name, rule)
+                if callee is not None:
+                    callers.setdefault(callee.name, []).append(chain.name)
+        pending = [c.name for c in table.chains if any(_has_constants(rule) for rule in c.rules)]
+        while pending:
+            name = pending.pop()
+            if (table.name, name) not in self._bearing:
+                self._bearing.add((table.name, name))
+                pending += callers.get(name, ())
+
+    def called(self, table: TableName, rule: Rule) -> Chain | None:
+        """Return the chain that the rule jumps to, if it is one of the table."""
+        action = rule.actions[0] if rule.actions else None
+        return self.order[table].chain(action.chain) if isinstance(action, Jump | Goto) else None
+
+    def own(self, table: TableName, rule: Rule) -> Chain | None:
+        """Return the chain that the rule jumps to, if it has constants and is not shared."""
+        chain = self.called(table, rule)
+        if chain is None or (table, chain.name) in self.shared or (table, chain.name) not in self._bearing:
+            return None
+        return chain
+
+    def groups(self) -> Iterator[list[Place]]:
+        """Yield the entries of each member."""
+        entries: list[Place] = []
+        for table in self.ruleset.tables:
+            for chain in table.chains:
+                if (table.name, chain.name) not in self.shared:
+                    continue
+                for index, rule in enumerate(chain.rules):
+                    if _has_constants(rule):
+                        entries.append((table.name, chain.name, index))
+                        self._join_all(entries[-1], rule)
+        groups: dict[Hashable, list[Place]] = {}
+        for place in entries:
+            groups.setdefault(self._root(place), []).append(place)
+        yield from groups.values()
+
+    def _join_all(self, place: Place, rule: Rule) -> None:
+        key = _key(rule)
+        if key[2] is not None:
+            self._join(place, key)
+        pending = [self.own(place[0], rule)]
+        while pending:
+            chain = pending.pop()
+            if chain is None:
+                continue
+            known = (place[0], chain.name) in self._parents
+            self._join(place, (place[0], chain.name))
+            if not known:
+                pending += [self.own(place[0], one) for one in chain.rules]
+
+    def _root(self, one: Hashable) -> Hashable:
+        root = one
+        while (above := self._parents.setdefault(root, root)) != root:
+            root = above
+        while self._parents[one] != root:
+            self._parents[one], one = root, self._parents[one]
+        return root
+
+    def _join(self, one: Hashable, other: Hashable) -> None:
+        self._parents[self._root(other)] = self._root(one)
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Reads the rules of one member, and numbers its chains and constants as they come."""
+
+    groups: _Groups
+    entries: list[Place]
+    _constants: dict[Constant, int] = field(default_factory=dict)
+    _targets: set[Constant] = field(default_factory=set)
+    _chains: dict[_ChainId, int] = field(default_factory=dict)
+    _pending: list[_ChainId] = field(default_factory=list)
+
+    def member(self) -> Member:
+        shape: list[Hashable] = []
+        places = list(self.entries)
+        keys = []
+        for table, chain, index in self.entries:
+            owner = self.groups.order[table].chain(chain)
+            assert owner is not None
+            shape.append((table, chain, self._rule(table, owner.rules[index])))
+            keys.append(_key(owner.rules[index]))
+        for table, name in self._pending:  # which grows meanwhile
+            owner = self.groups.order[table].chain(name)
+            assert owner is not None
+            places += ((table, name, index) for index in range(len(owner.rules)))
+            shape.append(tuple([self._rule(table, rule) for rule in owner.rules]))
+        return Member(
+            entries=tuple(self.entries),
+            places=tuple(places),
+            constants=tuple(self._constants),
+            targets=frozenset(self._targets),
+            keys=tuple(keys),
+            shape=tuple(shape),
+        )
+
+    def _rule(self, table: TableName, rule: Rule) -> Hashable:
+        tests = tuple([self._test(test) for test in rule.tests])
+        return tests, tuple([self._action(table, rule, action) for action in rule.actions]), rule.unknown
+
+    def _test(self, test: Test) -> Hashable:
+        match test:
+            case FieldTest(field=about, mask=None) if about in _KINDS:
+                values = tuple([self._value(_KINDS[about], value) for value in test.values])
+                return about, test.negated, values
+            case Recent():
+                number = self._number(Constant(Kind.LIST, test.name))
+                return replace(test, name=str(number))
+            case _:
+                return test
+
+    def _action(self, table: TableName, rule: Rule, action: Action) -> Hashable:
+        match action:
+            case Jump() | Goto():
+                own = self.groups.own(table, rule)
+                if own is None:
+                    return action
+                one = table, own.name
+                if one not in self._chains:
+                    self._chains[one] = len(self._chains)
+                    self._pending.append(one)
+                return type(action), self._chains[one]
+            case Dnat(addresses, ports) | Snat(addresses, ports):
+                address = None if addresses is None else self._value(Kind.ADDRESS, addresses)
+                if isinstance(action, Dnat) and addresses is not None:
+                    self._targets.add(Constant(Kind.ADDRESS, addresses))
+                return type(action), address, *self._ports(ports)
+            case Masquerade(ports) | Redirect(ports):
+                return type(action), *self._ports(ports)
+            case _:
+                return action
+
+    def _ports(self, ports: NatPorts) -> tuple[Hashable, Hashable]:
+        number = None if ports.interval is None else self._value(Kind.PORT, ports.interval)
+        return number, replace(ports, interval=None)
+
+    def _value(self, kind: str, value: Value) -> Hashable:
+        if not isinstance(value, Interval):
+            return value
+        return self._number(Constant(kind, value)), value.size
+
+    def _number(self, constant: Constant) -> int:
+        return self._constants.setdefault(constant, len(self._constants))
+
+
+def _has_constants(rule: Rule) -> bool:
+    return any(isinstance(t, FieldTest) and t.field in _KINDS and t.mask is None for t in rule.tests)
+
+
+def _key(rule: Rule) -> tuple[Interval | None, int | None, Interval | None]:
+    """The destination that the rule asks for; None where it asks for none, or for several."""
+    found: dict[Field, Interval] = {}
+    for test in rule.tests:
+        if isinstance(test, FieldTest) and not test.negated and len(test.values) == 1:
+            value = test.values[0]
+            if isinstance(value, Interval):
+                found[test.field] = value
+    proto = found.get(Field.L4PROTO)
+    return found.get(Field.DADDR), None if proto is None else proto.low, found.get(Field.DPORT)

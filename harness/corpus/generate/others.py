@@ -1,0 +1,281 @@
+"""Flows for the members of classes that no search was made for.
+
+Each gets all flows of the corpus that hit a rule of its class's model, with its own constants, and as many
+more as show every side of these rules: each matching at every hook, and each of its tests just failing. The
+simulator follows as many of all these as are needed to show that. A member for which they do not show the
+same is handed back: it is not like its model on this node.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from backends.model.flow import Send, Step
+from backends.model.packet import Packet
+from backends.model.withfields import with_fields
+from backends.simulator import Watched
+from harness.corpus.generate.alike import Kind, Member
+from harness.corpus.generate.candidates import Steps
+from harness.corpus.generate.classes import Class, Classes
+from harness.corpus.generate.exchange import Exchange
+from harness.corpus.generate.goals import HIT, Goal, Seen
+from harness.corpus.generate.minimal import cover
+from harness.corpus.generate.places import Places
+from harness.corpus.generate.search import Found, Search
+from harness.corpus.generate.selection import Place
+from translate.ir import Field, FieldTest, Protocol, TableName, Test
+
+__all__ = ["other_flows"]
+
+_Side = tuple[int, str, int]
+"""One side of a rule of a member: its position among the member's rules, and the test that fails or HIT.
+
+Between them is the hook of a HIT: what a rule does may be seen in the node's own packets alone.
+"""
+
+_CONNECTIONS: Final = 4
+"""The number of connections of a client to a service with affinity: 1 in 8 draws one endpoint only."""
+
+_APART: Final = 10000
+"""The distance between the ports of these connections; a service's clients have ports from 20000 to 29999."""
+
+_MOST_TRIES: Final = 12
+"""The number of flows of the model that are tried for a side of a rule that the chosen ones do not show."""
+
+
+class _Choice(NamedTuple):
+    """A flow, the sides of rules that it shows or is kept for, and which client of a service it is.
+
+    ``goal`` is a rule that it hits, if it is a flow of the corpus and not one that a search left out.
+    """
+
+    steps: Steps
+    sides: frozenset[_Side]
+    use: str | None = None
+    goal: Goal | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Model:
+    """The flows of a model: as few as show all sides of its rules, each with what it is kept for; and all."""
+
+    member: Member
+    kept: tuple[_Choice, ...]
+    every: tuple[_Choice, ...]
+    lists: bool
+    """True if its rules keep lists of clients (affinity)."""
+
+
+def other_flows(
+    classes: Classes, search: Search, corpus: Sequence[tuple[Steps, Seen]], uses: Mapping[Steps, str]
+) -> Iterator[tuple[Member, list[Found] | None]]:
+    """Yield each member that is not searched with its flows, made of those that ``corpus`` has of its model.
+
+    None instead of the flows of a member that does not show what its model shows. ``uses`` says of flows
+    which client of a service they are.
+    """
+    sent = {steps for steps, _ in corpus}
+    for one, model in zip(classes.classes, _models(classes.classes, search, corpus, uses), strict=True):
+        for member in one.others:
+            yield member, _of(member, model, search, sent)
+
+
+def _of(member: Member, model: _Model, search: Search, sent: set[Steps]) -> list[Found] | None:
+    """Return the flows for a member; None where they do not show what those of the model show.
+
+    ``sent`` has the flows of the corpus and of other members. Such a flow is repeated only where it is needed
+    to show a side.
+    """
+    exchange = Exchange.of(model.member, member, search.places)
+    rules = _rules(member)
+    sides = {place: number for number, place in enumerate(member.places)}
+    flows: dict[Steps, Found] = {}
+    shown: set[_Side] = set()
+
+    def show(steps: Steps, expected: frozenset[_Side], use: str | None) -> None:
+        made = exchange.steps(steps)
+        if made is None:
+            return
+        found: dict[_Side, Goal] = {}
+        for seen in search.goals_of(made, rules):
+            found |= {_side(goal, sides): goal for goal in seen.near}
+            if expected <= found.keys():
+                break
+        new = expected & found.keys() - shown
+        shown.update(new)
+        if new and made in flows:
+            flows[made].seen.near.update(seen.near)
+        elif new:
+            sent.add(made)
+            goal = found[min(new)]
+            flows[made] = Found(goal, search.rule(goal.place), made, seen, use)
+
+    for choice in model.kept:
+        show(choice.steps, choice.sides, choice.use)
+    # The model's packet for a side may be one for another service, which is before this one in the rules.
+    for side in sorted({side for one in model.kept for side in one.sides} - shown):
+        for one in itertools.islice((one for one in model.every if side in one.sides), _MOST_TRIES):
+            show(one.steps, frozenset({side}), None)
+            if side in shown:
+                break
+        else:
+            return None
+    for steps, _, use, goal in model.every:
+        made = exchange.steps(_coming_back(steps[0]) if use is not None and model.lists else steps)
+        if goal is not None and made is not None and made not in sent and search.can_try(made):
+            sent.add(made)
+            table, chain, index = member.places[model.member.places.index(goal.place)]
+            own = goal._replace(table=table, chain=chain, rule=index)
+            flows[made] = Found(own, search.rule(own.place), made, Seen(), use)
+    return list(flows.values())
+
+
+def _rules(member: Member) -> Watched:
+    rules: dict[tuple[TableName, str], list[int]] = {}
+    for table, chain, index in member.places:
+        rules.setdefault((table, chain), []).append(index)
+    return {chain: frozenset(indexes) for chain, indexes in rules.items()}
+
+
+def _side(goal: Goal, sides: dict[Place, int]) -> _Side:
+    return sides[goal.place], goal.hook.value if goal.side == HIT else "", goal.side
+
+
+def _models(
+    classes: Iterable[Class],
+    search: Search,
+    corpus: Iterable[tuple[Steps, Seen]],
+    uses: Mapping[Steps, str],
+) -> Iterator[_Model]:
+    members = [one.searched[0] for one in classes]
+    owners = {place: n for n, member in enumerate(members) for place in member.places}
+    positions = [{place: at for at, place in enumerate(member.places)} for member in members]
+    choices: list[list[_Choice]] = [[] for _ in members]
+    tried = ((one.steps, one.seen) for one in search.found)
+    for (steps, seen), in_corpus in (*((c, True) for c in corpus), *((t, False) for t in tried)):
+        goals: dict[int, set[Goal]] = {}
+        for goal in seen.near:
+            owner = owners.get(goal.place)
+            if owner is not None:
+                goals.setdefault(owner, set()).add(goal)
+        for number, found in goals.items():
+            sides = frozenset(_side(goal, positions[number]) for goal in found)
+            named = min((goal for goal in found if goal.side == HIT), default=None) if in_corpus else None
+            choices[number].append(_Choice(steps, sides, uses.get(steps), named))
+    for member, of in zip(members, choices, strict=True):
+        of.sort(key=lambda choice: _made_here(choice.steps))
+        of[:0] = _elsewhere(member, of, search)
+        spare = sorted(of, key=lambda choice: len(choice.steps))
+        telling = tuple(_telling(member, of, search))
+        kept = (*telling, *_kept(of, telling, member, search))
+        lists = any(constant.kind == Kind.LIST for constant in member.constants)
+        yield _Model(member, kept, tuple(spare), lists)
+
+
+def _elsewhere(member: Member, choices: list[_Choice], search: Search) -> Iterator[_Choice]:
+    """Yield the flows that match the entries, sent to an address outside that no rule knows.
+
+    What a search finds instead may be for another member, whose rules come before those of some.
+    """
+    rules = _rules(member)
+    sides = {place: number for number, place in enumerate(member.places)}
+    for entry in range(len(member.entries)):
+        steps = next((one.steps for one in choices if _hits(one.sides, entry)), None)
+        if steps is None or not isinstance(steps[0], Send):
+            continue
+        first = steps[0]
+        dst = next((a for a in search.places.outside if a != first.packet.src), None)
+        if dst is not None:
+            elsewhere = (Send(packet=with_fields(first.packet, dst=dst), entry=first.entry),)
+            for seen in itertools.islice(search.goals_of(elsewhere, rules), 1):
+                yield _Choice(elsewhere, frozenset(_side(goal, sides) for goal in seen.near))
+
+
+def _telling(member: Member, choices: list[_Choice], search: Search) -> Iterator[_Choice]:
+    """Yield for each test of an entry a packet that fails it alone, and that shows whether the test is there.
+
+    The entry may lead to rules for some clients only. A packet of another client also fails the test, but has
+    the same outcome if the test is lost.
+    """
+
+    def shown(steps: Steps) -> frozenset[_Side]:
+        return _shown(steps, member, search)
+
+    for entry, (table, chain, index) in enumerate(member.entries):
+        rule = search.rule((table, chain, index))
+        hits = [choice for choice in choices if _hits(choice.sides, entry)]
+        hits.sort(key=lambda choice: -sum(side == HIT for _, _, side in choice.sides))
+        first = next((h.steps[0] for h in hits[:_MOST_TRIES] if _hits(shown(h.steps[:1]), entry)), None)
+        if not isinstance(first, Send):
+            continue
+        for at, test in enumerate(rule.tests):
+            for packet in _failing(first.packet, test, search.places):
+                steps = (Send(packet=packet, entry=first.entry),)
+                if (entry, "", at) in shown(steps):
+                    yield _Choice(steps, frozenset({(entry, "", at)}))
+                    break
+
+
+def _failing(packet: Packet, test: Test, places: Places) -> Iterator[Packet]:
+    """Yield the packet with another value of what the test asks for, where it can have any."""
+    match test:
+        case FieldTest(field=Field.L4PROTO) if packet.has_ports:
+            other = Protocol.UDP if packet.proto == Protocol.TCP else Protocol.TCP
+            yield with_fields(packet, proto=other)
+        case FieldTest(field=Field.DPORT) if isinstance(packet.dport, int):
+            for port in (packet.dport + 1, packet.dport - 1):
+                if 0 < port < 1 << 16:
+                    yield with_fields(packet, dport=port)
+        case FieldTest(field=Field.DADDR | Field.FIB_DADDR_TYPE):
+            near = (packet.dst + 1, packet.dst - 1) if test.field is Field.DADDR else ()
+            for dst in (*filter(places.usable, near), *places.outside):
+                if dst != packet.src:
+                    yield with_fields(packet, dst=dst)
+        case _:
+            pass
+
+
+def _made_here(steps: Steps) -> bool:
+    return isinstance(steps[0], Send) and steps[0].entry is None
+
+
+def _kept(
+    choices: list[_Choice], before: Iterable[_Choice], member: Member, search: Search
+) -> Iterator[_Choice]:
+    """Yield as few flows as show all sides, each with those that the ones before do not show."""
+    known = {side for one in before for side in one.sides}
+    for index in cover([one.sides for one in choices], known):
+        steps, found, *_ = choices[index]
+        new = found - known
+        known |= found
+        if len(steps) > 1 and new <= _shown(steps[:1], member, search):
+            steps = steps[:1]
+        if new:
+            yield _Choice(steps, new)
+
+
+def _shown(steps: Steps, member: Member, search: Search) -> frozenset[_Side]:
+    """Return the sides of a member's rules that a flow shows."""
+    sides = {place: number for number, place in enumerate(member.places)}
+    found: set[_Side] = set()
+    for seen in search.goals_of(steps, _rules(member)):
+        found = {_side(goal, sides) for goal in seen.near}
+    return frozenset(found)
+
+
+def _hits(sides: Iterable[_Side], rule: int) -> bool:
+    """Return whether a rule is among those that match."""
+    return any(at == rule and side == HIT for at, _, side in sides)
+
+
+def _coming_back(first: Step) -> Steps:
+    """The flow in which a client connects several times, so that it matters who is in a list (affinity)."""
+    assert isinstance(first, Send)
+    port = first.packet.sport
+    if not isinstance(port, int):
+        return (first,)
+    more = [with_fields(first.packet, sport=port + number * _APART) for number in range(1, _CONNECTIONS)]
+    return (first, *(Send(packet=packet, entry=first.entry) for packet in more))
