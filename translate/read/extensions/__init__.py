@@ -2,8 +2,7 @@
 
 An extension is syntax: it declares its options and turns them into tests or an action
 (:mod:`translate.read.extensions.declaration`). Only the rule reader, and the tables that report coverage,
-import from here. A name that is in no registry is refused, never
-skipped.
+import from here. Names that are in no registry are refused, never skipped.
 """
 
 from __future__ import annotations
@@ -89,7 +88,7 @@ MATCHES: Final = MappingProxyType(
         )
     }
 )
-"""Every match that is modelled, by the name that ``-m`` gives."""
+"""Every modelled match, by its name in ``-m``."""
 
 TARGETS: Final = MappingProxyType(
     {
@@ -120,10 +119,10 @@ TARGETS: Final = MappingProxyType(
         )
     }
 )
-"""Every target that is modelled, by the name that ``-j`` gives."""
+"""Every modelled target, by its name in ``-j``."""
 
 UNMODELLED_MATCHES: Final = MappingProxyType({match.name: match for match in unmodelled.MATCHES})
 """Every other match of iptables: a rule with one is kept as spelled."""
 
 UNMODELLED_TARGETS: Final = MappingProxyType({target.name: target for target in unmodelled.TARGETS})
-"""Every other target of iptables, never taken for the name of a chain: a rule with one is kept as spelled."""
+"""Every other target of iptables; a rule with one is kept as spelled, and no chain can have its name."""

@@ -48,7 +48,7 @@ def _addrtype(given: Given, context: Context) -> tuple[Test, ...]:
         raise OptionError("addrtype takes --limit-iface-in or --limit-iface-out, not both")
     limit = limits[0] if limits else None
     tests = []
-    # xt_addrtype looks the source up before the destination, whatever the order of the options
+    # xt_addrtype looks up the source before the destination, whatever the order of the options
     for name in ("--src-type", "--dst-type"):
         found = given.find(name)
         if found is None:

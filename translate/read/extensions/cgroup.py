@@ -1,4 +1,4 @@
-"""``-m cgroup``: the network class of the process whose socket a packet comes from."""
+"""``-m cgroup``: the net_cls class of the process whose socket sent a packet."""
 
 from __future__ import annotations
 

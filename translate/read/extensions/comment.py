@@ -10,7 +10,7 @@ from translate.read.spelling.errors import OptionError
 
 __all__ = ["COMMENT"]
 
-_LONGEST: Final = 256  # XT_MAX_COMMENT_LEN; the NUL takes the place of the last one
+_LONGEST: Final = 256  # XT_MAX_COMMENT_LEN, which includes the NUL
 
 
 def _comment(given: Given, _context: Context) -> tuple[Test, ...]:

@@ -43,7 +43,7 @@ def _target(given: Given, _context: Context) -> Action:
                     f'"--mask" and "{option.name}" exclude each other', option=index, argument=0
                 )
     value, ctmask, nfmask = 0, MARK_BITS, MARK_BITS
-    for index, option in enumerate(given.options):  # each writes what it sets, the last one stays
+    for index, option in enumerate(given.options):  # each overwrites the one before
         match option.name:
             case "--set-mark" | "--set-xmark":
                 value, ctmask = parse_value_mask(option, index=index)
@@ -63,7 +63,7 @@ def _target(given: Given, _context: Context) -> Action:
 
 
 def _written(name: str, bits: int, value: int, ctmask: int, nfmask: int) -> tuple[int, int, int]:
-    """Return the mark and the masks that an option with one number sets (``connmark_tg_parse``)."""
+    """Return the mark and the masks of an option with one number (``connmark_tg_parse``)."""
     match name:
         case "--and-mark":
             return 0, MARK_BITS ^ bits, nfmask

@@ -1,11 +1,11 @@
 """``-m conntrack`` and ``-m state``: the connection that a packet belongs to.
 
-Two rules of ``conntrack_mt`` (``xt_conntrack.c``) decide the shape of the tests:
+The tests follow two rules of ``conntrack_mt`` (``xt_conntrack.c``):
 
 - ``--ctstate`` is one list over two fields: SNAT and DNAT are bits of the entry's status, the rest
   are states. Negation applies to the list as a whole.
-- A packet without an entry is decided by ``--ctstate`` alone: once that has passed, every other
-  option is ignored (``if (ct == NULL) return info->match_flags & XT_CONNTRACK_STATE``).
+- For a packet without an entry only ``--ctstate`` counts: if it holds, every other option is ignored (``if
+  (ct == NULL) return info->match_flags & XT_CONNTRACK_STATE``).
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _DIRECTIONS: Final = {"ORIGINAL": 0, "REPLY": 1}
 
 
 def _names(text: str, known: Iterable[str], *, option: int, what: str) -> list[str]:
-    """Return the names in a list; the beginning of a name is enough (``conntrack_ps_state``)."""
+    """Return the names in a list, which may be abbreviated (``conntrack_ps_state``)."""
     names = []
     offset = 0
     for name in text.split(","):
@@ -122,7 +122,7 @@ def _entry_test(index: int, given: Given, context: Context) -> FieldTest:
     mask = 0
     for name in _names(text, _STATUSES, option=index, what="connection status"):
         mask |= _STATUSES[name]
-    # "any of these bits"; NONE adds no bit, so that NONE alone never holds (conntrack_ps_status)
+    # "any of these bits"; NONE adds no bit, so NONE alone never holds (conntrack_ps_status)
     return FieldTest(field=Field.CT_STATUS, values=(Interval.point(0),), mask=mask, negated=not negated)
 
 
@@ -168,4 +168,4 @@ CONNTRACK: Final = MatchExtension(
 STATE: Final = MatchExtension(
     name="state", options=(OptionSpec(name="--state", invertible=True),), meaning=_state
 )
-"""``-m state``, the older name of a part of conntrack (``xt_state``)."""
+"""``-m state``, the older name for ``--ctstate`` of conntrack (``xt_state``)."""

@@ -1,4 +1,4 @@
-"""``-j CT`` and ``-j NOTRACK``: a packet's zone, and what its connection gets when it begins."""
+"""``-j CT`` and ``-j NOTRACK``: a packet's zone, and the settings of its new connection."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _ct(given: Given, context: Context) -> Action:
     events = _listed(given, "--ctevents", _EVENTS)
     expectation_events = _listed(given, "--expevents", _EXPECTATION_EVENTS)
     if given.has("--notrack"):
-        return NoTrack()  # the kernel looks at no other option
+        return NoTrack()  # the kernel ignores all other options
     for name in ("--helper", "--timeout"):
         if (found := given.find(name)) is not None and not context.protocol:
             raise OptionError(f'"{name}" needs "-p" in the same rule, not negated', option=found[0])
@@ -48,9 +48,9 @@ def _ct(given: Given, context: Context) -> Action:
 
 
 def _zone(given: Given) -> tuple[int | None, ZoneSide]:
-    """Return the number and the side; several options say one zone (``ct_parse_zone_id``).
+    """Return the zone's number and side, which several options may set (``ct_parse_zone_id``).
 
-    The last number counts, ``mark`` counts for good, and both sides together are the whole connection.
+    The last number counts, but ``mark`` overrides all numbers. Both sides together are the whole connection.
     """
     number, by_mark, sides = 0, False, set()
     for index, option in enumerate(given.options):

@@ -1,8 +1,8 @@
 """The declaration of an extension: its options, and a function from options to meaning.
 
-The rule reader knows nothing of any extension; it collects options by these declarations (number
-of arguments, whether ``!`` may stand before, aliases) and hands them to ``meaning`` as
-:class:`Given`. A ``meaning`` raises :class:`OptionError` and never guesses.
+The rule reader is independent of extensions; it collects options by these declarations (number of arguments,
+whether ``!`` is allowed, aliases) and passes them to ``meaning`` as :class:`Given`. A ``meaning`` raises
+:class:`OptionError` and never guesses.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ MARK_BITS: Final = 0xFFFFFFFF
 class OptionSpec:
     """One option: its name as ``iptables-save`` prints it, other spellings, and its shape.
 
-    ``repeated`` options may be given more than once. An ``optional`` one takes the next word for its value
-    unless that begins with ``-`` or ``!``. ``refused`` says why an option that iptables has is not modelled:
-    a rule with it is kept as spelled, and ``hides`` says what of the rule is then unknown.
+    ``repeated`` options may be given more than once. The value of an ``optional`` one is the next word,
+    unless that begins with ``-`` or ``!``. ``refused`` is the reason why an option of iptables is not
+    modelled: a rule with it is kept as spelled, and ``hides`` is the unknown part of the rule.
     """
 
     name: str
@@ -69,11 +69,11 @@ class OptionSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """The part of a rule outside an extension that its meaning may depend on.
+    """The part of a rule outside of an extension on which its meaning may depend.
 
-    ``protocol`` is the number that ``-p`` asks for, None when absent, ``all`` or negated.
-    ``protocol_before`` is the number behind ``-p``, negated or not, if it stands before the extension's
-    last option: what some of them look at as they are read.
+    ``protocol`` is the number of ``-p``, None if it is missing, ``all`` or negated. ``protocol_before`` is
+    the number of ``-p``, negated or not, if it precedes the extension's last option: some options test it
+    when they are read.
     """
 
     family: Family
@@ -85,8 +85,8 @@ class Context:
     def sees_fragments(self) -> bool:
         """True if a later fragment can reach the rule.
 
-        Not in ``nat``: only packets with a conntrack entry are looked up there
-        (``nf_nat_inet_fn``), and conntrack reassembles before (``nf_defrag_ipv4``, priority -400).
+        Not in ``nat``, where only packets with a conntrack entry are looked up (``nf_nat_inet_fn``), after
+        reassembly for conntrack (``nf_defrag_ipv4``, priority -400).
         """
         return self.table is not TableName.NAT
 
@@ -134,10 +134,10 @@ def _by_spelling(options: tuple[OptionSpec, ...]) -> Mapping[str, OptionSpec]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatchExtension:
-    """A match (``-m name``). ``meaning`` returns tests that all must hold; None where it is not modelled.
+    """A match (``-m name``). ``meaning`` returns tests that all must hold; None if it is not modelled.
 
-    ``fields`` are those that one which is not modelled depends on: packets that agree in them get the same
-    answer. Without, each packet may get another one. ``hooks`` are those that the kernel allows it in
+    ``fields`` are those on which an unmodelled match depends: packets with equal fields have the same result.
+    With None, each packet may have another result. ``hooks`` are those in which the kernel allows it
     (``struct xt_match``), None for all.
     """
 
@@ -158,9 +158,9 @@ class MatchExtension:
 class TargetExtension:
     """A target (``-j name``), with the tables and hooks that the kernel allows it in (``struct xt_target``).
 
-    ``tables`` is None when any table will do; ``hooks`` are those from which its chain may be
-    reached. ``meaning`` is None where it is not modelled; ``hides`` is what of the rule is unknown then, and
-    ``reason`` says why no translation could do what it does, if none could.
+    ``tables`` None allows every table; ``hooks`` are those from which its chain may be reached. ``meaning``
+    is None if it is not modelled. Then ``hides`` is the unknown part of the rule, and ``reason`` explains why
+    it cannot be translated at all, if that is so.
     """
 
     name: str
@@ -187,9 +187,9 @@ def parse_number(text: str, most: int, *, option: int, argument: int = 1, offset
 
 
 def parse_range(text: str, most: int, *, option: int) -> tuple[int, int]:
-    """Return both ends of ``low:high`` or of one number; an end left out is 0 or ``most``.
+    """Return both ends of ``low:high`` or of one number; a missing end is 0 or ``most``.
 
-    ``xtopt_parse_mint`` reads it.
+    As in ``xtopt_parse_mint``.
     """
     low_text, colon, high_text = text.partition(":")
     low = parse_number(low_text, most, option=option) if low_text else 0
@@ -209,7 +209,7 @@ def parse_mark(text: str, *, option: int, argument: int = 1, offset: int = 0) ->
 
 
 def parse_value_mask(option: Option, *, index: int) -> tuple[int, int]:
-    """Return the two numbers of ``value[/mask]``; the mask has every bit where none is given."""
+    """Return the two numbers of ``value[/mask]``; without a mask it has every bit."""
     value_text, slash, mask_text = option.arguments[0].partition("/")
     value = parse_mark(value_text, option=index)
     mask = parse_mark(mask_text, option=index, offset=len(value_text) + 1) if slash else MARK_BITS
@@ -217,7 +217,7 @@ def parse_value_mask(option: Option, *, index: int) -> tuple[int, int]:
 
 
 def mark_test(given: Given, where: Field, name: str) -> FieldTest:
-    """Return the test that ``--mark`` of the match ``name`` makes of a mark. Raises OptionError."""
+    """Return the test of a mark by ``--mark`` of the match ``name``. Raises OptionError."""
     index, option = given.need("--mark", name)
     value, mask = parse_value_mask(option, index=index)
     bits = None if mask == MARK_BITS else mask
@@ -227,7 +227,8 @@ def mark_test(given: Given, where: Field, name: str) -> FieldTest:
 def between(where: Field, low: int, high: int, *, negated: bool, family: Family) -> FieldTest:
     """Return the test that a field's value is from ``low`` to ``high``.
 
-    Where the range ends before it begins no value is in it; the test says so of a packet that has the field.
+    A range that ends before it begins contains no value; negated, the test holds for every packet with the
+    field.
     """
     if low <= high:
         return FieldTest(field=where, values=(Interval(low, high),), negated=negated)

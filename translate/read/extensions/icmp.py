@@ -96,7 +96,7 @@ _ICMP6_TYPES: Final = MappingProxyType(
 def _type_codes(
     text: str, names: Mapping[str, tuple[int, int | None]], *, option: int
 ) -> tuple[int, tuple[int, int] | None]:
-    """Return type and codes of a name, of the unique beginning of a name, or of ``type[/code[:code]]``."""
+    """Return type and codes of a name, of an unambiguous abbreviation, or of ``type[/code[:code]]``."""
     known = [name for name in names if name.startswith(text.lower())]
     if len(known) > 1:
         raise OptionError(

@@ -18,7 +18,7 @@ from translate.read.spelling.errors import OptionError
 
 __all__ = ["LIMIT"]
 
-_SCALE: Final = 10_000  # XT_LIMIT_SCALE: an average is in seconds by this
+_SCALE: Final = 10_000  # XT_LIMIT_SCALE: an average is in units of a second divided by this
 _SECONDS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
 _DEFAULT_AVERAGE: Final = _SCALE * 3600 // 3
 _DEFAULT_BURST: Final = 5
@@ -74,8 +74,8 @@ LIMIT: Final = MatchExtension(
 )
 """``-m limit`` (``xt_limit``).
 
-A bucket holds ``user2credits(average * burst)``, which is not the burst's worth in two cases: an average
-that is no whole number of seconds is rounded down (``7/minute`` with a burst of 5 lets 4 packets pass), and
-the product wraps around at 32 bits (``1/hour`` with a burst of 39 lets 1 pass). What ``limit_mt_check`` then
-refuses comes from iptables-nft, where the bucket holds the burst.
+The capacity of a bucket is ``user2credits(average * burst)``, which differs from the burst in two cases: an
+average that is not a whole number of seconds is rounded down (``7/minute`` with a burst of 5 lets 4 packets
+pass), and the product wraps around at 32 bits (``1/hour`` with a burst of 39 lets 1 pass). A rule that
+``limit_mt_check`` then refuses must come from iptables-nft, where the capacity is the burst.
 """

@@ -46,7 +46,7 @@ MAC: Final = MatchExtension(
     meaning=_mac,
     hooks=frozenset({Hook.PREROUTING, Hook.INPUT, Hook.FORWARD}),
 )
-"""``-m mac`` (``xt_mac``): false, negated or not, of what did not come in by Ethernet."""
+"""``-m mac`` (``xt_mac``): false, negated or not, of packets that did not come in by Ethernet."""
 
 PKTTYPE: Final = MatchExtension(
     name="pkttype", options=(OptionSpec(name="--pkt-type", invertible=True),), meaning=_pkttype

@@ -37,7 +37,7 @@ _MOST: Final = 65535
 
 
 def _prefix(given: Given, name: str, longest: int) -> str:
-    """Return the prefix as the kernel gets it, cut to its maximum length (``xtopt_parse_string``)."""
+    """Return the prefix, cut to the kernel's maximum length (``xtopt_parse_string``)."""
     found = given.find(name)
     if found is None:
         return ""

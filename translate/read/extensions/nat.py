@@ -26,7 +26,7 @@ __all__ = ["DNAT", "MASQUERADE", "REDIRECT", "SNAT"]
 
 _NAT: Final = frozenset({TableName.NAT})
 _WITH_PORTS: Final = frozenset({Protocol.TCP, Protocol.UDP, Protocol.SCTP, Protocol.DCCP, Protocol.ICMP})
-"""Protocols of ``-p``, negated or not, with which a target takes ports (``__NAT_parse``)."""
+"""Protocols of ``-p``, negated or not, with which a target may have ports (``__NAT_parse``)."""
 _DESTINATION_HOOKS: Final = frozenset({Hook.PREROUTING, Hook.OUTPUT})
 
 
@@ -98,7 +98,7 @@ def _dnat(given: Given, context: Context) -> Dnat:
 def _snat(given: Given, context: Context) -> Snat:
     addresses, ports = _binding(given, context, to="--to-source", target="SNAT")
     if ports.base is not None:
-        ports = replace(ports, base=0)  # xt_nat_convert_range has no place for it
+        ports = replace(ports, base=0)  # xt_nat_convert_range has no base
     return Snat(addresses, ports)
 
 

@@ -1,4 +1,4 @@
-"""``-m owner``: the process whose socket a packet comes from."""
+"""``-m owner``: the process whose socket sent a packet."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from translate.read.spelling.numbers import unsigned
 
 __all__ = ["OWNER"]
 
-_MOST: Final = 0xFFFFFFFE  # -1 is no user
+_MOST: Final = 0xFFFFFFFE  # -1 is not a user
 _FIELDS: Final = {
     "--uid-owner": (Field.SOCKET_UID, "user"),
     "--gid-owner": (Field.SOCKET_GID, "group"),
@@ -20,7 +20,7 @@ _FIELDS: Final = {
 
 
 def _range(text: str, what: str, index: int) -> Interval:
-    """Return the numbers of ``owner_parse_range``."""
+    """Return the range of numbers (``owner_parse_range``)."""
     if text == "root":
         return Interval.point(0)
     first, *rest = re.split("[-:]", text, maxsplit=1)
@@ -71,6 +71,6 @@ OWNER: Final = MatchExtension(
 )
 """``-m owner`` (``owner_mt``).
 
-A packet that is forwarded, and a RST of REJECT, has no socket. An ICMP error of the node has one, which no
-process owns. Of both, ``--uid-owner`` and ``--gid-owner`` are false, and true where they are negated.
+A forwarded packet and a RST of REJECT have no socket. An ICMP error of the node has a socket without an
+owner. For all of these, ``--uid-owner`` and ``--gid-owner`` are false, and negated they are true.
 """

@@ -44,4 +44,4 @@ POLICY: Final = MatchExtension(
     ),
     meaning=_policy,
 )
-"""``-m policy`` (``policy_mt``); without ``--pol``, any policy of IPsec will do (``libxt_policy``)."""
+"""``-m policy`` (``policy_mt``); without ``--pol``, it is true of any IPsec policy (``libxt_policy``)."""

@@ -29,8 +29,8 @@ RPFILTER: Final = MatchExtension(
     options=(
         OptionSpec(name="--validmark", arguments=0),
         OptionSpec(name="--invert", arguments=0),
-        OptionSpec(name="--loose", arguments=0, refused="any device's way back is not modelled"),
-        OptionSpec(name="--accept-local", arguments=0, refused="it is not modelled that own addresses pass"),
+        OptionSpec(name="--loose", arguments=0, refused="a route back by any device is not modelled"),
+        OptionSpec(name="--accept-local", arguments=0, refused="that own addresses pass is not modelled"),
     ),
     meaning=_rpfilter,
     hooks=frozenset({Hook.PREROUTING}),

@@ -1,6 +1,6 @@
 """``-j AUDIT``, ``CHECKSUM``, ``CLASSIFY`` and ``TRACE``.
 
-None of them changes a packet as the rules behind it, its receiver or its connection see it.
+None of them changes a packet for later rules, for its receiver or for its connection.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _audit(given: Given, _context: Context) -> Audit:
 def _classify(given: Given, _context: Context) -> Classify:
     """Read the class as ``CLASSIFY_string_to_priority`` does: two hexadecimal numbers of 16 bits.
 
-    The kernel joins larger ones in another way than it prints them, so that they are refused.
+    Larger numbers are refused, because the kernel joins them differently from how it prints them.
     """
     index, option = given.need("--set-class", "CLASSIFY")
     found = _CLASS.match(option.arguments[0])
@@ -76,4 +76,4 @@ SIDE_EFFECTS: Final = (
         tables=frozenset({TableName.RAW}),
     ),
 )
-"""Each with the tables and hooks that the kernel takes it in (``xt_AUDIT``, ``xt_CHECKSUM`` and so on)."""
+"""Each with the tables and hooks in which the kernel allows it (``xt_AUDIT``, ``xt_CHECKSUM`` and so on)."""

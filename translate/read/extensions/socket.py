@@ -17,7 +17,7 @@ def _socket(given: Given, _context: Context) -> tuple[Test, ...]:
     if given.has("--transparent"):
         tests = [FieldTest(field=Field.TAKER_TRANSPARENT, values=_YES)]
     if not given.has("--nowildcard"):
-        # true of a socket that is none yet, or no more, and bound to nothing
+        # also true of a request or time-wait socket, which lacks the field
         wildcard = FieldTest(field=Field.TAKER_WILDCARD, values=_YES)
         tests.append(AnyOf(tests=(wildcard,), negated=True))
     return tuple(tests)
@@ -33,4 +33,4 @@ SOCKET: Final = MatchExtension(
     meaning=_socket,
     hooks=frozenset({Hook.PREROUTING, Hook.INPUT}),
 )
-"""``-m socket`` (``socket_match``): without ``--nowildcard``, not one that listens at every address."""
+"""``-m socket`` (``socket_match``): without ``--nowildcard``, not one bound to no address."""

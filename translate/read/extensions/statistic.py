@@ -14,7 +14,7 @@ __all__ = ["STATISTIC", "random_numerator"]
 
 
 def random_numerator(text: str) -> int | None:
-    """Return ``lround(0x80000000 * strtod(text))``, as ``libxt_statistic`` does; None if no number.
+    """Return ``lround(0x80000000 * strtod(text))``, as ``libxt_statistic`` does, or None for other text.
 
     ``strtod`` rounds to the nearest double, as ``float`` does; the product with 2**31 is exact,
     and ``lround`` takes halves away from zero.
@@ -45,7 +45,7 @@ def _nth(given: Given) -> Nth:
     every_index, every = given.need("--every", "statistic in mode nth")
     count = parse_mark(every.arguments[0], option=every_index)
     if count == 0:
-        raise OptionError("every 0th packet is none", option=every_index)
+        raise OptionError("--every must be at least 1", option=every_index)
     found = given.find("--packet")
     if found is None:
         hint = "older releases took --packet 0"

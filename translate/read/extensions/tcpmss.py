@@ -1,4 +1,4 @@
-"""``-j TCPMSS``: the largest segment that a SYN announces."""
+"""``-j TCPMSS``: the maximum segment size in a SYN."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``-j TCPOPTSTRIP``: options of a TCP header that are overwritten."""
+"""``-j TCPOPTSTRIP``: TCP options that are overwritten by NOPs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["TCPOPTSTRIP"]
 
 _NAMES: Final = {"wscale": 3, "mss": 2, "sack-permitted": 4, "sack": 5, "timestamp": 8, "md5": 19}
 _FIRST: Final = 2
-"""Below are the end of the list and the filler."""
+"""The lowest kind that can be stripped, above the end of the list and NOP."""
 
 
 def _tcpoptstrip(given: Given, context: Context) -> StripOptions:

@@ -28,7 +28,7 @@ _CLASSES: Final = {
     **{f"AF{n}{drop}": n << 3 | drop << 1 for n in range(1, 5) for drop in range(1, 4)},
     "EF": 0x2E,
 }
-"""The names of classes (``dscp_helper.c``); what stands behind one is not read."""
+"""The names of classes (``dscp_helper.c``); text after a name is ignored."""
 
 _SERVICES: Final = {
     "minimize-delay": 0x10,
@@ -41,14 +41,14 @@ _SERVICE_MASK: Final = 0x3F
 
 
 def _dscp_of(given: Given, name: str, extension: str) -> Option:
-    """Return the only option of an extension that takes a number or the name of a class."""
+    """Return the only option of an extension, which has a number or the name of a class."""
     if len(given.options) != 1:
         raise OptionError(f"{extension} takes one of {name} and {name}-class")
     return given.options[0]
 
 
 def _dscp_value(option: Option) -> int:
-    """Return the value of ``--dscp`` or ``--set-dscp``, or of the same with ``-class``."""
+    """Return the value of ``--dscp`` or ``--set-dscp``, with or without ``-class``."""
     text = option.arguments[0]
     if not option.name.endswith("-class"):
         return parse_number(text, _MOST_DSCP, option=0)

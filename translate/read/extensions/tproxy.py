@@ -33,7 +33,7 @@ def _tproxy(given: Given, context: Context) -> Proxy:
 
 
 def _address(given: Given, context: Context) -> int | None:
-    """Return the address; none and zero are that of the in-device (``nf_tproxy_laddr4``)."""
+    """Return the address; None, for the in-device's, if it is missing or zero (``nf_tproxy_laddr4``)."""
     found = given.find("--on-ip")
     if found is None:
         return None

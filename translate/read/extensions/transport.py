@@ -1,7 +1,7 @@
 """``-m tcp``, ``-m udp`` and ``-m sctp``: ports and flags of the transport header.
 
 All three matches are false of a later fragment, which has no such header (``tcp_mt``, ``udp_mt``,
-``sctp_mt``); a test of an absent field says just that.
+``sctp_mt``), as are all tests of absent fields.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SYN_MASK: Final = TcpFlag.FIN | TcpFlag.SYN | TcpFlag.RST | TcpFlag.ACK
 
 
 def _ports(given: Given, *, context: Context, resolved: bool = False) -> list[Test]:
-    """Return the tests of the given ports; iptables-save leaves out a range that every port is in."""
+    """Return the tests of the given ports; iptables-save omits a range with all ports."""
     tests: list[Test] = []
     for name, field in (("--sport", Field.SPORT), ("--dport", Field.DPORT)):
         found = given.find(name)
@@ -40,7 +40,7 @@ def _ports(given: Given, *, context: Context, resolved: bool = False) -> list[Te
 
 
 def _or_header(tests: list[Test], context: Context) -> tuple[Test, ...]:
-    """Return the tests, or a test for the header where there are none: the match requires it.
+    """Return the tests, or a test for the header if there are none, because the match requires it.
 
     In the nat table every packet has it.
     """
@@ -53,7 +53,7 @@ def _flags(text: str, *, option: int, argument: int) -> int:
     value = 0
     offset = 0
     for name in text.split(","):
-        bits = _FLAG_LISTS.get(name.upper()) if name else 0  # strtok(3) passes over what is empty
+        bits = _FLAG_LISTS.get(name.upper()) if name else 0  # strtok(3) skips empty words
         if bits is None:
             raise OptionError(
                 f'unknown TCP flag "{name}"',

@@ -1,8 +1,8 @@
 """Matches and targets of iptables whose meaning is not modelled: rules with them are kept as spelled.
 
-Each is declared by its options alone, so that its rules are read, written again to the byte and named in
-reports. A match may hold or not; ``EFFECT`` targets let the packet go on unchanged as far as packets are
-modelled, ``ACTION`` targets may do anything. The options are those of ``iptables-extensions(8)`` 1.8.9.
+Each is declared only by its options, so its rules are read, written again to the byte and named in reports. A
+match may hold or not; ``EFFECT`` targets do not change the modelled properties of a packet, and the next rule
+follows; ``ACTION`` targets may do anything. The options are those of ``iptables-extensions(8)`` 1.8.9.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ _FIELDS: Final = {
     "realm": (Field.DADDR,),
     "devgroup": (Field.IIF, Field.OIF),
 }
-"""The fields that a test can depend on. Sender and receiver are the same in all packets of a flow."""
+"""The fields on which a test can depend. Sender and receiver are the same in all packets of a flow."""
 
 
 _REASONS: Final = {
@@ -95,14 +95,14 @@ _REASONS: Final = {
     "RATEEST": "nftables has no estimators of rates",
     "ULOG": "Linux has had no ULOG since 3.17; NFLOG took its place",
 }
-"""Reasons why no translation can do what a target does, besides that it is not modelled."""
+"""Reasons why a target cannot be translated, besides that it is not modelled."""
 
 
 def _declared(text: str) -> dict[str, tuple[OptionSpec, ...]]:
     """Return the options of each extension.
 
-    ``!`` stands before one that may be negated, ``*`` behind one that may be repeated, and ``?`` behind one
-    that takes a value or none.
+    ``!`` precedes an option that may be negated, ``*`` follows one that may be repeated, and ``?`` follows
+    one with an optional value.
     """
     joined = text.replace("\n ", " ").strip().splitlines()
     lines = (line.partition(":") for line in joined)

@@ -313,7 +313,7 @@ def test_other_matches(read_rule: ReadRule, rule: str, expected: Test | None) ->
         ("-m statistic --mode random --probability nan", 42, '"nan" is not a probability'),
         ("-m statistic --mode random --probability 1 --every 3", 44, '"--every" belongs to mode nth'),
         ("-m statistic --mode nth", 4, 'statistic in mode nth needs the option "--every"'),
-        ("-m statistic --mode nth --every 0", 33, "every 0th packet is none"),
+        ("-m statistic --mode nth --every 0", 33, "--every must be at least 1"),
         ("-m statistic --mode nth --every 3 --packet 3", 44, "packet 3 is not below 3"),
         ("-m statistic --mode nth --probability 1", 25, '"--probability" belongs to mode random'),
         ("-m set", 4, 'set needs the option "--match-set"'),
