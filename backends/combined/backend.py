@@ -38,7 +38,7 @@ class BesideLoader(Loader):
         self.watches = any(loader.watches for loader in self._loaders)
 
     def forget_connections(self, tap: TapNode) -> None:
-        """Forget every connection in both."""
+        """Forget every connection of both loaders."""
         for loader in self._loaders:
             loader.forget_connections(tap)
 

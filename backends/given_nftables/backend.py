@@ -198,7 +198,7 @@ _DOUBT: Final = (
     "not what its node does (iptables-nft-save has that)"
 )
 _RATE: Final = (
-    "counts what passes, and flows are sent faster here than on a node: it may act where it would not there"
+    "depends on packet rates or counts, and flows are sent faster here than on a node: its effect may differ"
 )
 _PROBE: Final = read_listing("table ip nfparity_probe {\n}\n", name="probe")
 
@@ -206,7 +206,7 @@ _PROBE: Final = read_listing("table ip nfparity_probe {\n}\n", name="probe")
 def _check_devices(listing: Listing, node: Node) -> None:
     there = {"lo", *(interface.name for interface in node.interfaces)}
     faults = tuple(
-        Diagnostic(origin, f"this asks for the device {device}, which the node has not ({_listed(there)})")
+        Diagnostic(origin, f"this names the device {device}, which the node does not have ({_listed(there)})")
         for device, origin in listing.devices
         if device not in there
     )

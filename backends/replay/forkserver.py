@@ -129,7 +129,7 @@ class _ForkServer:
             while number != self._requests:  # Ctrl-C can leave the answer to an earlier request unread
                 answer = self._socket.recv(_ANSWER.size)
                 if not answer:
-                    raise ConnectionResetError("the fork server has gone")
+                    raise ConnectionResetError("the fork server has ended")
                 number, value, error = _ANSWER.unpack(answer)
         if error:
             raise OSError(error, os.strerror(error))

@@ -223,7 +223,7 @@ class Replayer:
         tap = self.tap
         tap.listen(sent.proto)
         if sent.family is not tap.family:
-            raise MachineError(f"{sent} is no packet for rules of {tap.family.value}")
+            raise MachineError(f"{sent} is not a packet for rules of {tap.family.value}")
         data = build(sent)
         if emission.entry is None:
             tap.originate(data, mark=sent.mark, uid=sent.uid, gid=sent.gid)
@@ -350,7 +350,7 @@ def _resets(sent: Packet, got: Packet) -> bool:
 
 
 def _answers_reset(sent: Packet, got: Packet) -> bool:
-    """Return whether ``got`` rejects the RST that rejects ``sent``: REJECT's RST passes OUTPUT."""
+    """Return whether ``got`` answers the RST of REJECT for ``sent``, which OUTPUT has rejected in turn."""
     return got.is_icmp and got.quoted is not None and _resets(sent, got.quoted)
 
 

@@ -166,7 +166,7 @@ def _score(a: OwnAddress, index: int, dst: int) -> tuple[int, ...]:
 
 
 def _borders(candidates: Sequence[OwnAddress]) -> set[_Prefix]:
-    """Return prefixes between whose borders all destinations have the same source."""
+    """Return the prefixes at whose borders the source of destinations may change."""
     borders = {(0, 0), _GROUPS, *((p, n) for p, n, _ in (*_LABELS, *_LINK_SCOPES))}
     borders |= {(0xFF << 120 | scope << 112 | flags << 116, 16) for scope in range(16) for flags in range(16)}
     for a in candidates:

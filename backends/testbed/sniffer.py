@@ -68,7 +68,7 @@ class Sniffer:
         try:
             self._socket.setsockopt(socket.SOL_SOCKET, SO_RCVMARK, 1)
         except OSError as e:
-            raise MachineError("this kernel has no SO_RCVMARK (Linux 5.19 has)") from e
+            raise MachineError("this kernel has no SO_RCVMARK, which needs Linux 5.19") from e
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
         self._recvmmsg = ctypes.CDLL(None, use_errno=True).recvmmsg
         self._recvmmsg.argtypes = [

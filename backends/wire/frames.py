@@ -239,7 +239,7 @@ def parse(data: bytes, *, inner: bool = False) -> Parsed:
     if data[:1] and data[0] >> 4 == 6:
         return _parse6(data, inner=inner)
     if len(data) < 20:
-        raise FrameError(f"{len(data)} bytes are no IPv4 packet")
+        raise FrameError(f"{len(data)} bytes are not an IPv4 packet")
     first, tos, length, _, fragment, ttl, proto, _, src, dst = _IP.unpack_from(data)
     header = (first & 15) * 4
     if first >> 4 != 4 or header < 20 or len(data) < header:
@@ -262,7 +262,7 @@ def parse(data: bytes, *, inner: bool = False) -> Parsed:
 def _parse6(data: bytes, *, inner: bool) -> Parsed:
     header = unpack_ipv6(data)
     if header is None:
-        raise FrameError(f"{len(data)} bytes are no IPv6 packet")
+        raise FrameError(f"{len(data)} bytes are not an IPv6 packet")
     faults: list[str] = []
     if header.length > len(data) and not inner:
         faults.append(f"IP length {header.length}, but {len(data)} bytes")

@@ -61,7 +61,7 @@ def pack_ipv6(*, src: int, dst: int, proto: int, ttl: int, length: int, tos: int
 
 
 def pack_routing(routing: Routing, proto: int) -> bytes:
-    """Return a routing header before a header of ``proto``, with zeros behind its first four bytes."""
+    """Return a routing header before a header of ``proto``, with zeros after its first four bytes."""
     return bytes((proto, routing.length, routing.type, routing.left)).ljust(routing.size, b"\0")
 
 

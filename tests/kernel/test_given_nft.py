@@ -386,7 +386,7 @@ def test_what_the_node_has_not_is_bad_input(tmp_path: Path) -> None:
     done = diff(*words, str(given))
     assert done.returncode == 2
     assert (
-        f"{given}:2: this asks for the device eth9, which the node has not (it has cni0, eth0, lo)"
+        f"{given}:2: this names the device eth9, which the node does not have (it has cni0, eth0, lo)"
         in done.stderr
     )
     given.write_text("table ip6 a {\n}\n")

@@ -1,4 +1,4 @@
-"""Generated C together with everything it needs outside of its own lines."""
+"""Generated C, together with the declarations that it needs elsewhere in the program."""
 
 from __future__ import annotations
 

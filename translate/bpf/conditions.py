@@ -238,7 +238,9 @@ def _interval(field: Field, text: str, value: Interval, family: Family) -> str:
 def refuse_field(field: Field, family: Family) -> None:
     """Raise CannotExpress for fields of sockets and of IPsec, and for the reverse path of IPv6."""
     if field in _OF_SOCKETS:
-        reason = "no helper tells a tc program the group of a socket, nor whether it is one of the kernel's"
+        reason = (
+            "a tc program has no helper for the group of a socket, or for whether it belongs to the kernel"
+        )
         raise CannotExpress("socket-owner", reason)
     if field in _TAKERS:
         reason = "a tc program cannot read the address that a socket is bound to"

@@ -120,7 +120,7 @@ def take_interval(cursor: Cursor, field: Field, family: Family) -> Interval:
         bits = number(length, column + len(address) + 1, "a prefix length", most=family.bits)
         value = Interval.prefix(low := _number(address, column, field, family), bits, family.bits)
         if value.low != low:
-            raise TextError(column, f"{text} has bits set behind its prefix")
+            raise TextError(column, f"{text} has bits set after its prefix")
         return value
     first, dash, last = text.partition("-")
     low = _number(first, column, field, family)

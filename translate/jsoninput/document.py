@@ -184,7 +184,7 @@ def _is_deep(value: object, text: str) -> bool:
 def _fault(text: str, bytes_as_text: bool) -> tuple[int, str] | None:
     """Return a description of the first part that only Python accepts as JSON, and its position.
 
-    Also of the faults for which Python reports no place: too many levels, too many digits.
+    This includes faults for which Python reports no place: too many levels, too many digits.
     """
     allowed = frozenset(map(chr, range(0xDC80, 0xDD00))) if bytes_as_text else frozenset()
     keys: list[set[str] | None] = []

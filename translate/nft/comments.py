@@ -28,7 +28,7 @@ _PLAIN: Final = re.compile(r"[ !#-\[\]-~]*")
 def place_comment(origin: Origin) -> str:
     """Return the quoted comment of a rule or element from ``origin``; empty without a line.
 
-    The comment for several rules says so, and does not have the own comment of one of them.
+    The comment for several rules says so, and leaves out the comments of the rules themselves.
     """
     if not origin.line:
         return ""
@@ -64,7 +64,7 @@ def own_comment(text: str) -> str:
 
 
 def comment(text: str, behind: str = "") -> str:
-    """Return ``text`` and ``behind`` as a quoted nft comment of at most 127 bytes; ``text`` is cut to fit.
+    """Return ``text`` and then ``behind`` as a quoted nft comment; ``text`` is cut to fit into 127 bytes.
 
     nft strings have no escapes: quotes and unprintable characters become apostrophes.
     """

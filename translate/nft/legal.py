@@ -149,7 +149,7 @@ class SetHelper:
 
 @dataclass(frozen=True, slots=True)
 class TakenInSet:
-    """Take a packet's worth out of the bucket that a set holds for the key; make it where there is none.
+    """Take a token from the bucket of the key in a set, which is created if it is missing.
 
     Go on where the bucket holds that; where ``above``, go on where it does not.
     """

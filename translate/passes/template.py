@@ -8,10 +8,10 @@ differ (an address compared, the target of a DNAT, a list of ``-m recent``), a l
 dispatcher's fields finds the constant. So the number of chains, rules and maps grows with
 the number of shapes, and services and endpoints are entries. The pass uses no names and no comments.
 
-*Why the meaning is preserved.* A copy for key *k* is reached only through the entry of *k*, so
-every packet in it has the key *k* **as long as the fields of the key do not change** before control
-comes back. They are header fields, which only NAT changes, and NAT ends the table for the packet. (A
-lookup by mark or by conntrack state is no dispatcher.) Inside the copy,
+*Why the meaning is preserved.* A copy for key *k* is reached only through the entry of *k*, so every packet
+in it has the key *k* **as long as the fields of the key do not change** before control comes back. They are
+header fields, which only NAT changes, and NAT ends the table for the packet. (A lookup by mark or by
+conntrack state is not a dispatcher.) Inside the copy,
 
 * a test that holds for every packet with the key is left out, and so is a statement that no such packet
   passes;
@@ -37,8 +37,8 @@ Entries that do not qualify are left as they were:
 * trees of copies that share no place with the tree of another key: nothing would be saved.
 
 A chain that nearly all keys reach and that does not test the fields of the key (a chain that logs and drops)
-is called instead of copied, which is always sound. So are chains with a dispatcher of their own, which was
-treated before.
+is called instead of copied, which is always sound. So are chains that contain a dispatcher, which was treated
+before.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ def _chain_problems(chain: LoweredChain, chains: dict[str, LoweredChain]) -> Ite
                     if target is None:
                         yield f"{where}: jump to {action.chain}, which does not exist"
                     elif target.table is not chain.table or target.hook is not None:
-                        yield f"{where}: jump to {action.chain}, which is no user chain of this table"
+                        yield f"{where}: jump to {action.chain}, which is not a user chain of this table"
         if isinstance(statement, Lookup):
             yield from (f"{where}: {text}" for text in _lookup_problems(statement))
         if isinstance(statement, Choose):
@@ -92,7 +92,7 @@ def _lookup_problems(lookup: Lookup) -> Iterator[str]:
             yield f"key {entry.key} has not one value per field"
         for field, value in zip(lookup.fields, entry.key, strict=False):
             if isinstance(value, Name) is not field.is_name:
-                yield f"{value} is no value of {field.text}"
+                yield f"{value} is not a value of {field.text}"
     points = [e.key for e in lookup.entries if all(_is_point(v) for v in e.key)]
     if len(points) != len(set(points)):
         yield "two entries have the same key"

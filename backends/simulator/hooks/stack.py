@@ -179,7 +179,7 @@ class Stack:
         return Delivered(skb.packet, skb.mark)
 
     def _beyond(self, skb: Skb, routing: Routing) -> Fate | None:
-        """Return what ends a packet with a routing header behind INPUT (``ipv6_rthdr_rcv``)."""
+        """Return the fate of a packet with a routing header after INPUT (``ipv6_rthdr_rcv``), or None."""
         if skb.type is not PacketType.UNICAST or skb.packet.dst >> 120 == _GROUP:
             return Dropped("a packet for many has no routing header")
         if routing.type in NOT_TAKEN:
@@ -205,7 +205,7 @@ class Stack:
             case AddressType.UNICAST:
                 return self._error(skb, 1, 2, "icmp6-1-2", "its source is of that link only")
             case _:
-                return Dropped("its source is no node's")
+                return Dropped("its source is not the address of a node")
         skb.packet = with_fields(packet, ttl=packet.ttl - 1)
         if (gone := self._hook(Hook.FORWARD, skb)) is not None:
             return gone
@@ -379,7 +379,7 @@ class Stack:
         kind = RejectKind.TCP_RESET
         assert skb.path is not None
         if not reset_due(skb.packet):
-            return self._silent(kind, "it is no TCP segment that may be reset", why)
+            return self._silent(kind, "it is not a TCP segment that may be reset", why)
         if not skb.path.answerable:
             return self._silent(kind, "broadcasts and multicasts are not answered", why)
         if not sender_is_one(skb.packet):

@@ -1,4 +1,4 @@
-"""Tests with masks of all bits, where nft would join or misread them without.
+"""Masks of all bits for tests that nft would otherwise join or misread.
 
 *Payloads that nft joins.* nft 1.0.6 joins two matches on neighbouring bytes into one (``payload_try_merge``
 in ``src/rule.c``). Two negated matches become "not both", although each must hold (1.1.3 leaves them alone).

@@ -1,4 +1,4 @@
-"""Tables of ``-m hashlimit`` as sets whose elements have limits of their own.
+"""Tables of ``-m hashlimit`` as sets with a limit for each element.
 
 An element begins with a full bucket, and is gone when nothing has met it for the set's timeout, as an entry
 of the kernel's table is. The kernel looks for such entries once in ``--hashlimit-htable-gcinterval``, a
@@ -57,7 +57,7 @@ def taken(test: HashLimit, first: HashLimit, name: str, tests: Sequence[Test], f
 
 
 def _key(test: HashLimit, family: Family) -> Key:
-    """Return what tells buckets apart; without a mode all packets have one, that of the address 0."""
+    """Return the key of the buckets; without a mode all packets share one, that of address 0."""
     masks = {Field.SADDR: test.source_mask, Field.DADDR: test.destination_mask}
     whole = (1 << family.bits) - 1
     if not test.key:

@@ -42,7 +42,7 @@ def _rt(given: Given, context: Context) -> tuple[Test, ...]:
 
 
 def _within(field: Field, low: int, high: int, *, negated: bool) -> FieldTest:
-    """Return the test of a byte of the header; numbers above that byte are none of its values."""
+    """Return the test of a byte of the header; larger numbers never match."""
     return between(field, low, min(high, _BYTE), negated=negated, family=Family.IP6)
 
 

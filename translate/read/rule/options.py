@@ -220,7 +220,7 @@ def _other_option(draft: RuleDraft, word: str, at: int, *, negated: bool) -> int
     found = _find_option(draft, word, at)
     if isinstance(found, str):
         if draft.divided[-1:] == [at] and found not in BASE_ATTACHED:
-            hint = "write its value as a word of its own: iptables takes the whole word for the value"
+            hint = "write its value as a separate word: iptables takes the whole word for the value"
             raise RuleError(at, f'"{words[at]}={words[at + 1]}" is not understood', hint)
         return _base_option(draft, found, at, negated=negated)
     loaded, spec = found

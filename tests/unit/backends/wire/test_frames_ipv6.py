@@ -152,7 +152,7 @@ def test_a_header_that_goes_beyond_the_packet():
 
 def test_no_packet_at_all():
     for data in (b"\x60" + bytes(38), b"\x60"):
-        with pytest.raises(FrameError, match="no IPv6 packet"):
+        with pytest.raises(FrameError, match="not an IPv6 packet"):
             parse(data)
     assert unpack_ipv6(b"\x45" + bytes(40)) is None
 

@@ -29,7 +29,7 @@ def fault(text: str) -> tuple[int, int, str]:
         ("ip.daddr == 1.2.3.400 -> drop", 13, "not an IPv4 address: '1.2.3.400'"),
         ("ip.daddr == fe80::1 -> drop", 13, "not an IPv4 address: 'fe80::1'"),
         ("ip.daddr == 10.0.0.0/33 -> drop", 22, "33 is more than 32"),
-        ("ip.daddr == 10.0.0.1/24 -> drop", 13, "10.0.0.1/24 has bits set behind its prefix"),
+        ("ip.daddr == 10.0.0.1/24 -> drop", 13, "10.0.0.1/24 has bits set after its prefix"),
         ("l4.dport == 65536 -> drop", 13, "65536 is more than 65535"),
         ("l4.dport == 90-80 -> drop", 13, "the range 90-80 ends before it begins"),
         ("l4.dport == 80-x -> drop", 16, "expected a value of l4.dport, found 'x'"),

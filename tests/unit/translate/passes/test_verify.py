@@ -34,7 +34,7 @@ POINT = Interval.point
 @pytest.mark.parametrize(
     ("statement", "complaint"),
     [
-        (Lookup(fields=(Field.DPORT,), entries=(entry(Name("eth0")),)), "no value of l4.dport"),
+        (Lookup(fields=(Field.DPORT,), entries=(entry(Name("eth0")),)), "not a value of l4.dport"),
         (Lookup(fields=(Field.DPORT,), entries=(entry(POINT(1), POINT(2)),)), "one value per field"),
         (Lookup(fields=(), entries=()), "without fields"),
     ],
