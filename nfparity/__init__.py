@@ -5,8 +5,9 @@ May import ``translate``, ``backends`` and ``harness``; only ``vm`` and tests im
 ``cli`` has one module per command, and ``inputs`` loads their inputs. ``capture`` (Python 3.8, standalone)
 captures a snapshot of a node, and ``snapshot`` reads it. ``kubeproxy`` recovers services from kube-proxy's
 rules, and generates the rules of its nftables mode. ``assess`` compares these modes; ``migrate`` replaces a
-node's rules; ``tc`` keeps a tc program in a network namespace. ``persistent_state`` has the locks, records
-and guard of ``migrate`` and ``tc``; ``report`` prints the results of ``assess`` and ``migrate``; ``doctor``
+node's rules; ``tc`` keeps a tc program in a network namespace. ``persistent_state`` contains the locks,
+records and guard of ``migrate`` and ``tc``; ``report`` prints the results of ``assess`` and ``migrate``;
+``doctor``
 checks this machine.
 """
 

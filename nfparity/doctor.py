@@ -1,7 +1,7 @@
-"""Tools, libraries and backends of this machine: which work, and what to install.
+"""Check of the tools, libraries and backends of this machine, and the packages to install.
 
-A backend's own probe decides whether it can run. Programs and libraries are listed beside it because they can
-be installed. What only the project's own tests use is listed apart. Nothing is changed.
+A backend's own probe decides whether it can run. Programs and libraries are also listed, because they can be
+installed. Needs of the project's own tests are listed separately. Nothing is changed.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _LIBRARIES: Final = {
     "scapy": "pcap import and export",
 }
 _BINDINGS: Final = {
-    # bindings that only the distribution has, in its Python's folders
+    # bindings that only the distribution provides, in the folders of its Python
     "nftables": ("python3-nftables", "backend nftables"),
     "bcc": ("python3-bpfcc", "backend tc-ebpf"),
 }
@@ -62,7 +62,7 @@ _PLACES: Final = ("usr/lib/python3/dist-packages", "usr/lib/python3*/site-packag
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One thing that was looked for. ``package`` is the Debian package to install, if one helps."""
+    """The result of one check. ``package`` is the Debian package that provides what is missing, if any."""
 
     kind: Kind
     name: str
@@ -72,7 +72,7 @@ class Check:
 
 
 def diagnose() -> tuple[Check, ...]:
-    """Look for everything that nfparity can use."""
+    """Return the checks of everything that nfparity can use."""
     return (
         *_machine(),
         *_programs("program", _PROGRAMS),
@@ -121,14 +121,14 @@ def _machine() -> Iterator[Check]:
     elif headers[0].is_relative_to(Path("/lib/modules", platform.release())):
         where = "of the running kernel"
     else:
-        where = f"{headers[0]}: another kernel's, which serve for tc programs"
+        where = f"{headers[0]}: another kernel's, which suffice for tc programs"
     architecture = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
     yield Check(
         kind="machine",
         name="kernel headers",
         ok=headers is not None,
         detail=where,
-        # In a checkout, make setup spares the compiler that this package depends on.
+        # In a checkout, make setup unpacks headers without the compiler that this package depends on.
         package=None if _SETUP.exists() else f"linux-headers-{architecture}",
     )
     bpffs = Path("/sys/fs/bpf")

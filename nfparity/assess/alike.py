@@ -1,15 +1,15 @@
-"""Classes of flows: they use services that differ in addresses, ports and names alone.
+"""Classes of flows to services that differ only in addresses, ports and names.
 
-kube-proxy writes the rules of a service from a few properties of it. A packet to one service becomes what
-the same packet to another service of these properties becomes, with the constants of the one in place of
-those of the other: a :class:`Renaming`. The first and the last flow of a class are tested in full. Each of
-the others is simulated, and sent once through both modes. What it shows must be what the renaming makes of
-the results of the first; otherwise it is tested in full, too.
+kube-proxy writes the rules of a service from a few of its properties. If two services have the same
+properties, the outcomes of a packet to one are those of the same packet to the other, with the addresses and
+ports exchanged: a :class:`Renaming`. The first and the last flow of a class are tested in full. Each of the
+others is simulated, and sent once through both modes. If its outcomes are not the renamed outcomes of the
+first flow, it is tested in full, too.
 
 In iptables mode this needs no assumption: the simulator computes every outcome of every flow, and a flow
-whose outcomes are not the renamed ones of the first is in no class. In nftables mode it needs rules that
-kube-proxy, or :mod:`nfparity.kubeproxy.nftables`, has made from the services' properties, and other rules
-that treat the constants of both services in the same way: :meth:`Kinds.of` compares both.
+whose outcomes are not the renamed ones of the first is in no class. In nftables mode it assumes rules that
+kube-proxy, or :mod:`nfparity.kubeproxy.nftables`, generated from the services' properties. Other rules must
+treat the constants of both services alike, which :meth:`Kinds.of` checks.
 """
 
 from __future__ import annotations
@@ -30,33 +30,33 @@ from translate.ir import AnyOf, Field, FieldTest, Interval, Rule, Test
 __all__ = ["FEWEST", "FlowClass", "Kinds", "Renaming", "flow_classes"]
 
 FEWEST = 3
-"""The members that a class needs at least; smaller ones are tested in full."""
+"""The minimum size of a class; the flows of smaller ones are tested in full."""
 
 _ODDS = 1e-6
-"""Chances that differ by less are the same: those of endpoints differ where iptables rounds them."""
+"""The tolerance for equal probabilities, because iptables rounds the probabilities of endpoints."""
 
 _ADDRESSES = (Field.SADDR, Field.DADDR)
 _PORTS = (Field.SPORT, Field.DPORT)
 
 _Constants = tuple[tuple[int | None, ...], tuple[object, ...]]
-"""Addresses and ports, in an order that is the same for each flow of a class."""
+"""Addresses and ports, in the same order for each flow of a class."""
 
 
 @dataclass(frozen=True, slots=True)
 class Renaming:
-    """The constants of one flow's services, by those of another's."""
+    """A map from the constants of one flow's services to those of another flow's services."""
 
     addresses: Mapping[object, int | None]
     ports: Mapping[object, object]
 
     @classmethod
     def between(cls, one: _Constants, other: _Constants) -> Renaming:
-        """Return what makes ``other`` of ``one``; the same of their constants are equal."""
+        """Return the renaming from ``one`` to ``other``; equal constants in both have the same positions."""
         addresses, ports = (dict(zip(a, b, strict=True)) for a, b in zip(one, other, strict=True))
         return cls(addresses, ports)  # type: ignore[arg-type]
 
     def outcome(self, outcome: Outcome) -> Outcome:
-        """Return an outcome with the other constants."""
+        """Return the renamed outcome."""
         addresses, ports = self.addresses, self.ports
         return with_fields(
             outcome,
@@ -67,13 +67,13 @@ class Renaming:
         )
 
     def makes(self, one: FlowResult, other: FlowResult) -> bool:
-        """Return whether the branches of ``other`` are the renamed ones of ``one``, about as likely."""
+        """Return whether ``other`` has the renamed branches of ``one``, with equal probabilities."""
         odds = {branch.outcomes: branch.probability for branch in other.branches}
         renamed = {tuple(map(self.outcome, b.outcomes)): b.probability for b in one.branches}
         return odds.keys() == renamed.keys() and all(abs(odds[o] - renamed[o]) < _ODDS for o in odds)
 
     def result(self, one: FlowResult, flow: Flow) -> FlowResult:
-        """Return the results of a flow as ``flow`` has them."""
+        """Return the renamed results, as results of ``flow``."""
         ways = tuple(replace(way, outcomes=tuple(map(self.outcome, way.outcomes))) for way in one.branches)
         return replace(one, flow_id=flow.id, branches=ways)
 
@@ -85,16 +85,16 @@ class FlowClass:
     first: str
     last: str
     others: tuple[tuple[str, Renaming], ...]
-    """With the renaming of the first one's constants."""
+    """Their ids, with the renaming from the first flow."""
     last_renaming: Renaming
 
 
 def flow_classes(
     facts: Facts, flows: Sequence[Flow], expected: Mapping[str, FlowResult]
 ) -> tuple[FlowClass, ...]:
-    """Return the classes of ``flows`` that have :data:`FEWEST` members at least.
+    """Return the classes of ``flows`` with at least :data:`FEWEST` members.
 
-    ``expected`` has the simulated results by id: of each flow, or of its first packet.
+    ``expected`` are the simulated results by id, of each flow or of its first packet.
     """
     kinds = Kinds(facts)
     groups: dict[Hashable, list[tuple[Flow, _Constants]]] = {}
@@ -149,11 +149,11 @@ class Kinds:
         self._of_address: dict[int, Hashable] = {}
 
     def of(self, flow: Flow) -> tuple[Hashable, _Constants] | None:
-        """Return a flow's class and its constants; None if it uses no service, or one like no other.
+        """Return a flow's class and its constants; None if it uses no service, or a unique one.
 
-        Two flows of a class have the same packet apart from constants. The same of their constants are
-        equal, the other rules and the routes tell none from its counterpart, and their services have the
-        same properties.
+        Two flows of a class have the same packet apart from constants, and equal constants at the same
+        positions. No other rule and no route distinguishes a constant from its counterpart. Their services
+        have the same properties.
         """
         packet = flow.first.packet
         services, place = self._services(packet)
@@ -162,7 +162,7 @@ class Kinds:
         addresses = [packet.src, packet.dst]
         ports: list[object] = [packet.sport, packet.dport]
         for service in services:
-            # Which of two endpoints of the same properties comes first makes no difference.
+            # The order of two endpoints with the same properties makes no difference.
             endpoints = sorted(service.endpoints, key=lambda e: (self._endpoint(e), e.address != packet.src))
             addresses += [-1 if service.cluster_ip is None else service.cluster_ip]
             addresses += [*service.external_addresses, *(e.address for e in endpoints)]
@@ -186,7 +186,7 @@ class Kinds:
         return key, (tuple(addresses), tuple(ports))
 
     def _services(self, packet: Packet) -> tuple[tuple[Service, ...], str]:
-        """Return the services at a packet's destination, and the kind of place that it is there."""
+        """Return the services at a packet's destination, and the kind of that destination."""
         facts = self._facts
         found = facts.by_cluster_ip(packet)
         if found is not None:
@@ -228,7 +228,7 @@ class Kinds:
         )
 
     def _endpoint(self, endpoint: Endpoint) -> str:
-        """Return an endpoint's properties, in a form that has an order."""
+        """Return an endpoint's properties, in a sortable form."""
         return repr(
             (self._address(endpoint.address), self._port(endpoint.port), endpoint.local, endpoint.draining)
         )
@@ -242,7 +242,7 @@ class Kinds:
         return found
 
     def _way(self, address: int) -> Hashable:
-        """Return how packets to an address leave: by the most specific route, whatever its gateway is."""
+        """Return the most specific route to an address, without its gateway."""
         behind = self._facts.places.behind(address)
         return behind, next((onward for dst, onward in self._routes if address in dst), None)
 
@@ -251,7 +251,7 @@ class Kinds:
 
 
 def _shared_places(facts: Facts) -> frozenset[Service]:
-    """Services with an address and port that another one has, too, or that the node has."""
+    """Return services that share an address and port with another service or with the node."""
     owners: dict[tuple[object, ...], list[Service]] = {}
     shared: list[Service] = []
     for service in facts.services:

@@ -29,8 +29,8 @@ _UNEXPLAINED: Final = "a difference that no known one explains"
 class Finding:
     """One difference for one subject (usually a service), with the packets that show it.
 
-    ``entry`` None: no entry of the catalogue explains it. ``examples`` is empty for a static finding, which
-    ``told`` describes instead. ``counted`` False: no rule of the dump counts such packets.
+    ``entry`` is None if no entry of the catalogue explains it. A static finding has no ``examples``; ``told``
+    describes it. ``counted`` is False if no rule of the dump counts such packets.
     """
 
     entry: Entry | None
@@ -42,7 +42,7 @@ class Finding:
 
     @property
     def traffic_seen(self) -> int | None:
-        """The packet count of the lines; None without counters, or if no line counts such packets."""
+        """The sum of the counters of the lines; None without counters, or if no line counts such packets."""
         counted = [line.packets for line in self.lines if line.packets is not None]
         return sum(counted) if counted and self.counted else None
 
@@ -110,9 +110,9 @@ def assess(
 ) -> Assessment:
     """Replay the detectors' flows and ``corpus`` in both modes, and return the differences.
 
-    ``late`` is ``after`` with the other rules registered after kube-proxy's; None if there are none.
-    ``only`` restricts the flows to those with these ids. With ``by_class``, services of one kind are tested
-    by two of them (:mod:`nfparity.assess.alike`); both sides must treat these alike. A difference is
+    ``late`` is ``after`` with the other rules registered after kube-proxy's, or None if there are none.
+    ``only`` restricts the flows to those with these ids. With ``by_class``, only two services of each kind
+    are tested in full (:mod:`nfparity.assess.alike`). A difference is
     reported only if packets show it, and every difference that they show is reported, under the first
     detector that claims it.
     Raises MachineError when a backend fails or rejects its rules.
@@ -167,7 +167,7 @@ def assess(
 
 
 def _late_flows(facts: Facts) -> frozenset[str]:
-    """The ids of flows that depend on the order in which rules of one priority are registered."""
+    """Return the ids of flows that depend on the order in which rules of one priority are registered."""
     late = [d for d in DETECTORS if d.late and entry(d.k).holds_at(facts.version)]
     return frozenset(flow.id for detector in late for flow in detector.flows(facts))
 

@@ -34,7 +34,7 @@ class NftablesModeBackend:
     rest: Ruleset
     """The iptables rules that kube-proxy did not write."""
     late: bool = False
-    """True if ``rest`` is registered after kube-proxy's rules, as it may be after a restart of the node."""
+    """True if ``rest`` is registered after kube-proxy's rules, as may happen after a restart of the node."""
 
     @property
     def name(self) -> str:

@@ -23,7 +23,7 @@ _KEYS: Final = ("title", "trigger", "versions", "before", "after", "action", "so
 
 
 class Decided(StrEnum):
-    """The way to decide if a node exhibits a difference."""
+    """The way to decide whether a node has a difference."""
 
     REPLAY = "replay"
     """By packets on the real kernel."""
@@ -37,7 +37,8 @@ class Decided(StrEnum):
 class Entry:
     """One known difference. ``expects`` are pairs of fates, before and after; empty: any pair.
 
-    ``last`` None: it still holds. ``reason`` explains why it is out of reach, and is empty otherwise.
+    ``last`` is None if the newest version still has it. ``reason`` explains why it is out of reach, and is
+    empty otherwise.
     """
 
     id: str
@@ -77,7 +78,7 @@ def entry(k: str) -> Entry:
 
 
 def read_catalogue(text: str) -> tuple[Entry, ...]:
-    """Read a catalogue. Raises ValueError for a key that is missing, not known, or has a bad value."""
+    """Return the entries of a catalogue. Raises ValueError for missing or unknown keys and bad values."""
     return tuple(_entry(name, table) for name, table in sorted(tomllib.loads(text).items()))
 
 

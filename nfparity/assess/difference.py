@@ -26,7 +26,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Traced:
-    """Rules that applied to a step's packet, and to its connection's first packet if that is another one."""
+    """The rules that applied to a step's packet, and to the connection's first packet if it is another."""
 
     met: tuple[Rule, ...]
     began: tuple[Rule, ...] = ()
@@ -39,7 +39,7 @@ class ChangedPacket:
     ``packet`` and ``entry`` are those of the connection's first packet; ``step`` is the index of the
     step that differs, and ``fields`` names the fields of the outcome that differ. If a whole flow was
     measured, ``fields`` is ``("measure",)`` and ``told`` is the result in words. ``instead`` describes the
-    outcome after the change where no outcome was observed. ``tracing`` finds the iptables rules on demand,
+    result after the change if no outcome was observed. ``tracing`` finds the iptables rules on demand,
     because the walk through every rule is slow and most detectors do not need it.
     """
 
@@ -84,7 +84,7 @@ class ChangedPacket:
         return self.fields == ("measure",)
 
     def met_any(self, origins: Iterable[Origin]) -> bool:
-        """True if one of these lines of the dump applied to it in iptables mode."""
+        """Return whether a rule on one of these lines applied to the packet in iptables mode."""
         wanted = {origin.line for origin in origins}
         return any(rule.origin.line in wanted for rule in self.met)
 
@@ -93,7 +93,7 @@ class ChangedPacket:
 class Claim:
     """A detector's claim: this changed packet shows its difference, for this subject, through these lines.
 
-    ``subject`` is the name of the service or of another thing affected. ``counted`` False: no rule of the
+    ``subject`` is the name of the affected service or other object. ``counted`` False: no rule of the
     dump counts such packets, so it is unknown whether there are any.
     """
 
@@ -113,14 +113,15 @@ class Measured:
 
 
 Measure = Callable[[Facts, Flow, FlowResult, FlowResult], Measured | None]
-"""Compares the results of a whole flow before and after; returns the difference, or None."""
+"""A function that compares the results of a whole flow, before and after; returns the difference or None."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Detector:
     """The detector of one difference: ``flows`` makes flows that would show it, ``claims`` recognises it.
 
-    ``measure`` is for flows too random to compare packet by packet; they are not simulated. With ``late``
+    ``measure`` is for flows that are too random to compare packet by packet; they are not simulated. With
+    ``late``
     the flows also run with the other rules registered after kube-proxy's, as after a restart of the node.
     """
 
@@ -132,7 +133,7 @@ class Detector:
 
 
 def evidence(lines: Iterable[Line | Rule]) -> tuple[Evidence, ...]:
-    """Return the lines of the dump behind kube-proxy's records, or behind rules."""
+    """Return the lines of the dump for kube-proxy's records or for rules."""
     found: dict[Origin, Evidence] = {}
     for one in lines:
         if isinstance(one, Line):

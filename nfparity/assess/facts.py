@@ -36,7 +36,7 @@ class Client:
 class Facts:
     """The facts of one family of a node.
 
-    ``version`` is the Kubernetes version that it will run; None: unknown. ``meta`` is the snapshot's
+    ``version`` is the Kubernetes version after the change; None: unknown. ``meta`` is the snapshot's
     ``meta.json``. ``service_range`` contains every ClusterIP; ``assumed`` lists the inferred facts.
     """
 
@@ -82,7 +82,7 @@ class Facts:
         return service.label(self.family)
 
     def clients(self) -> tuple[Client, ...]:
-        """Return a client in the cluster, one outside, and the node itself, as far as they exist."""
+        """Return a client in the cluster, one outside, and the node itself, if they exist."""
         found = []
         for who, addresses in (("inside", self.places.inside), ("outside", self.places.outside)):
             for address in addresses[:1]:
@@ -148,7 +148,7 @@ def gather(
     service_range: Interval | None = None,
     assumed: tuple[str, ...] = (),
 ) -> Facts:
-    """Return the facts. ``service_range`` None: the smallest prefix with every ClusterIP.
+    """Return the facts. Without ``service_range`` it is the smallest prefix that contains every ClusterIP.
 
     ``assumed`` is appended to the assumptions about the node.
     """
@@ -182,14 +182,14 @@ def _not_understood(state: KubeProxyState) -> tuple[str, ...]:
 
 
 def _not_modelled(ruleset: Ruleset) -> tuple[str, ...]:
-    """Say which rules leave open what becomes of a packet, and what the report takes for it."""
+    """Return a note about rules that are not modelled, if there are any."""
     lines = {rule.origin.line: None for rule, _ in ruleset.unknowns() if rule.is_undecided}
     if not lines:
         return ()
     shown = ", ".join(map(str, list(lines)[:_SHOWN])) + (", …" if len(lines) > _SHOWN else "")
     extensions = {unknown.extension for rule, unknown in ruleset.unknowns() if rule.is_undecided}
     names = ", ".join(sorted(filter(None, extensions)))
-    return (f"{names}: not modelled (line {shown}); what iptables does on the kernel is taken for right",)
+    return (f"{names}: not modelled (line {shown}); iptables on the kernel is taken as correct",)
 
 
 def _smallest(addresses: list[int], family: Family) -> Interval:

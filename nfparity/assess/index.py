@@ -1,4 +1,4 @@
-"""Index of a node's services by address and port, and of kube-proxy's rules by line."""
+"""An index of a node's services by address and port, and of kube-proxy's rules by line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _Place = tuple[int, int, int | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceIndex:
-    """Services by address, protocol and port; the first one if two claim the same.
+    """Services by address, protocol and port; the first one if two use the same.
 
     ``lines`` maps each line of the dump with a rule of kube-proxy to the rule and its service, if any.
     """

@@ -1,7 +1,7 @@
 """Leaks: traffic to service addresses that leaves by the default route in iptables mode.
 
-No rule of kube-proxy's iptables mode matches a port, a protocol or an address that no service has. Such
-packets follow the routing table out of the cluster, where somebody else may answer.
+No rule of kube-proxy's iptables mode matches packets to a port, a protocol or an address that no service has.
+Such packets follow the routing table out of the cluster, where another host may answer.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def leaks(facts: Facts, routed: Iterable[ChangedPacket]) -> Iterator[Leak]:
     found: dict[tuple[str, str], list[ChangedPacket]] = {}
     for one in routed:
         kind, device = _kind(facts, one), one.before.out
-        # A packet that arrived by the same device goes back where it came from: it is not the cluster's.
+        # A packet that arrived on the same device does not come from the cluster.
         if kind is not None and device in devices and device is not None and device != one.entry:
             found.setdefault((kind, device), []).append(one)
     for (kind, device), changed in sorted(found.items()):
@@ -53,6 +53,6 @@ def _kind(facts: Facts, changed: ChangedPacket) -> str | None:
 
 
 def _default_devices(facts: Facts) -> frozenset[str]:
-    """The devices of default routes."""
+    """Return the devices of default routes."""
     bits = facts.family.bits
     return frozenset(r.dev for r in facts.node.routes if r.family is facts.family and r.dst.size == 1 << bits)

@@ -49,12 +49,12 @@ _OF_A_SERVICE: Final = re.compile(r"KUBE-(SVC|SVL|EXT|XLB|FW|SEP)-.+")
 _MARK: Final = "KUBE-MARK-MASQ"
 _GUARD: Final = "KUBE-FIREWALL"
 _KUBELET: Final = ("KUBE-IPTABLES-HINT", "KUBE-KUBELET-CANARY")
-"""Chains that only a kubelet makes; a node with them keeps :data:`_GUARD`, too (``pkg/kubelet``)."""
+"""Chains that only a kubelet creates; a node with them also keeps :data:`_GUARD` (``pkg/kubelet``)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Denial:
-    """A default denial in one hook of the filter table: the policy (``rule`` None), or a last rule."""
+    """A default denial in one hook of the filter table: a last rule, or the policy (``rule`` is None)."""
 
     hook: Hook
     chain: Chain
@@ -63,9 +63,9 @@ class Denial:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OtherRules:
-    """The rules that stay, and those of them that affect kube-proxy's traffic.
+    """The rules that stay, and the subset that affects kube-proxy's traffic.
 
-    ``intruders`` use a chain or the mark of kube-proxy; ``askers`` are those that match on the mark.
+    ``intruders`` use a chain or the mark of kube-proxy; ``askers`` match on the mark.
     ``denials`` are firewalls that deny by default; ``drops`` is True if any of the rules drops or
     rejects. ``notes`` are the assumptions.
     """
@@ -79,14 +79,14 @@ class OtherRules:
 
 
 def is_kube_proxy_chain(name: str, *, kubelet: bool) -> bool:
-    """True if kube-proxy makes a chain of that name, on a node with or without a kubelet's chains."""
+    """Return whether kube-proxy creates a chain of that name; ``kubelet``: the node has kubelet's chains."""
     if name == _GUARD:
         return not kubelet
     return name in _OWN or _OF_A_SERVICE.fullmatch(name) is not None
 
 
 def without_kube_proxy(ruleset: Ruleset, state: KubeProxyState) -> OtherRules:
-    """Return the rest of ``ruleset`` after the kube-proxy of ``state`` has removed its rules."""
+    """Return the rules that remain when the kube-proxy of ``state`` has removed its own."""
     names = {chain.name for table in ruleset.tables for chain in table.chains}
     kubelet = any(name in names for name in _KUBELET)
     notes: list[str] = []
@@ -107,7 +107,7 @@ def without_kube_proxy(ruleset: Ruleset, state: KubeProxyState) -> OtherRules:
                 if own and target is not None:
                     wanted[target] = None
                     where = f"chain {target} of {table.name}"
-                    notes.append(f"{where} stays, without rules, because rules of others jump to it")
+                    notes.append(f"{where} stays, without rules, because other components' rules jump to it")
                 if own or _matches_mark(rule, state.mark) or _sets_mark(rule, state.mark):
                     intruders.append(rule)
                 rules.append(rule)
@@ -129,7 +129,7 @@ def without_kube_proxy(ruleset: Ruleset, state: KubeProxyState) -> OtherRules:
 
 
 def _is_own_jump(chain: Chain, rule: Rule) -> bool:
-    """True if a jump to a chain of kube-proxy is its own: for all packets, or all new ones."""
+    """Return whether a jump to a chain of kube-proxy is its own: for all packets, or all new ones."""
     plain = all(isinstance(t, FieldTest) and t.field is Field.CT_STATE for t in flat(rule.tests))
     return chain.hook is not None and plain and rule.callee != _MARK
 

@@ -3,9 +3,9 @@
 The outcomes in iptables mode are computed by the simulator and observed with iptables-legacy on the real
 kernel; a flow on which these disagree is reported as disputed and not compared further. The outcomes in
 nftables mode are observed on the real kernel, and compared with every outcome that the simulator allows, so
-that a random choice is no difference; where rules leave open what becomes of a flow (a match that is not
-modelled), with what was observed in iptables mode. Flows with random outcomes are run until every outcome has
-been seen (:mod:`harness.diff.sampling`).
+that a random choice is not a difference. If the rules leave the outcome of a flow open (a match that is not
+modelled), they are compared with the outcomes observed in iptables mode. Flows with random outcomes are run
+until every outcome has been seen (:mod:`harness.diff.sampling`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _NOTHING = Outcome(verdict=Verdict.UNSENT)
 
 @dataclass(frozen=True, slots=True)
 class Disputed:
-    """A flow on which simulator and kernel disagree in iptables mode, with the disagreement in words."""
+    """A flow on which simulator and kernel disagree in iptables mode, with a description."""
 
     flow_id: str
     told: str
@@ -62,7 +62,7 @@ _Results = tuple[FlowResult, FlowResult]
 """The observed results in iptables mode and in nftables mode."""
 
 _Side = tuple[FlowResult, tuple[DifferentPath, ...]]
-"""The observed result in one mode, and its differences from the one expected in iptables mode."""
+"""The observed result in one mode, and its differences from the result expected in iptables mode."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +76,7 @@ class _Judged:
 
 @dataclass(frozen=True, slots=True)
 class _Judge:
-    """Compares the results of single flows. ``expected`` has those of the simulator, by id."""
+    """A comparison of results of single flows. ``expected`` are the simulator's results, by id."""
 
     facts: Facts
     simulation: Simulation
@@ -95,7 +95,7 @@ class _Judge:
             told = f"{first_wrong.expected} simulated, {first_wrong.observed} observed"
             return _Judged(disputed=Disputed(flow.id, f"{first_wrong.field}: {told}"))
         if wanted.is_open:
-            # The rules do not say it, but the kernel has: what it did in iptables mode is expected.
+            # The simulator cannot decide: the outcome of iptables on the kernel is expected.
             ways = normal_paths(flow, now.branches, runs=now.runs, expected=wanted)
             wanted = replace(now, branches=ways)
             other = tuple(differing_paths(flow, wanted, later))
@@ -106,7 +106,7 @@ class _Judge:
         )
 
     def by_another(self, flow: Flow, renaming: Renaming, shown: _Results) -> _Judged:
-        """Judge a flow by the results of another one of its class."""
+        """Judge a flow by the results of another flow of its class."""
         now, later = (renaming.result(one, flow) for one in shown)
         measured = flow.id in self.measures
         other = () if measured else self.sampling.differing(flow, self.expected[flow.id], later)
@@ -126,8 +126,8 @@ def try_flows(
 ) -> Trial:
     """Run all flows through both backends.
 
-    ``measures`` maps ids of flows to their measure. With ``by_class``, two flows stand for all that use
-    services of one kind (:mod:`nfparity.assess.alike`); the backend ``after`` must treat these alike.
+    ``measures`` maps ids of flows to their measure. With ``by_class``, two flows represent all flows to
+    services of one kind (:mod:`nfparity.assess.alike`), which the backend ``after`` must treat alike.
     Raises MachineError when a backend fails or rejects its rules.
     """
     job = Job(rules=facts.ruleset, node=facts.node)
@@ -198,7 +198,7 @@ def _infer(
     results: Mapping[str, _Results],
     judged: dict[str, _Judged],
 ) -> list[Flow]:
-    """Judge the others of a class by its first flow, and return those that must be tested in full."""
+    """Judge the other flows of a class by its first flow, and return those that must be tested in full."""
     shown, doubtful = results[one.first], []
     sure = judge.by_another(flows[one.last], one.last_renaming, shown) == judged[one.last]
     sure = sure and judged[one.first].disputed is None
@@ -218,7 +218,7 @@ def _infer(
 def _agrees(
     flow: Flow, own: _Results, expected: FlowResult, told: tuple[OutcomeBranch, ...], renaming: Renaming
 ) -> bool:
-    """Return whether the one run of a flow showed nothing but what the first flow of its class has shown."""
+    """Return whether the single run of a flow agrees with the results of the first flow of its class."""
     now, later = own
     if any(differing_paths(flow, expected, now)):
         return False
@@ -226,7 +226,7 @@ def _agrees(
 
 
 def _routed(flow: Flow, now: FlowResult, later: FlowResult) -> ChangedPacket:
-    """The first packet of a flow in both modes, changed or not; of several outcomes a routed one."""
+    """Return the first packet of a flow in both modes, with a routed outcome if there are several."""
     before, after = (
         [branch.outcomes[0] for branch in normal_paths(flow, one.branches, runs=one.runs)]
         for one in (now, later)
@@ -264,7 +264,7 @@ def _measured(
 def _changed(
     simulation: Simulation, flow: Flow, wanted: FlowResult, different: DifferentPath
 ) -> ChangedPacket:
-    """The first step of an outcome that differs from the closest outcome of iptables mode."""
+    """Return the first step that differs from the closest outcome of iptables mode."""
     placed = [m for m in different.mismatches if m.step is not None and m.branch is not None]
     step = min((m.step for m in placed if m.step is not None), default=0)
     branch = next((m.branch for m in placed if m.branch is not None), 0)
@@ -288,9 +288,9 @@ def _changed(
 
 
 def _instead(mismatch: Mismatch) -> str:
-    """The description of a difference that has no outcome."""
+    """Return the description of a difference without an observed outcome."""
     if mismatch.field == "path":
-        return "never observed, however often it is sent"
+        return "never observed in any run"
     return f"{mismatch.field}: {mismatch.observed}"
 
 
@@ -301,13 +301,13 @@ def _outcome_index(flow: Flow, step: int) -> int:
 def _traced(
     simulation: Simulation, flow: Flow, outcomes: tuple[Outcome, ...], sent: int, step: int
 ) -> Traced:
-    """The rules on the path with these outcomes."""
+    """Return the rules on the path with these outcomes."""
     ways = simulation.trace(flow, every_rule=False)
     way = next(w for w in ways if tuple(s.outcome for s in w.steps if s.outcome is not None) == outcomes)
     return Traced(_met(way, step), () if sent == step else _met(way, sent))
 
 
 def _met(traced: TracedBranch, step: int) -> tuple[Rule, ...]:
-    """The rules that applied to a step's packet, including jumps."""
+    """Return the rules that applied to a step's packet, including jumps."""
     events = traced.steps[step].events
     return tuple(event.rule for event in events if isinstance(event, RuleVisited) and event.matched)

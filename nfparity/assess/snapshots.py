@@ -1,4 +1,4 @@
-"""Assessment of a snapshot: every family that a kube-proxy serves there."""
+"""Assessment of a snapshot: every family that its kube-proxy serves."""
 
 from __future__ import annotations
 
@@ -36,10 +36,12 @@ _LOCALNET: Final = "net.ipv4.conf.all.route_localnet"
 class AssessOptions:
     """Options of an assessment, shared by all snapshots of a fleet.
 
-    ``given`` is the text of the nftables ruleset to compare with and ``against`` its name; None: generate
-    the ruleset of kube-proxy ``version`` (None: the newest known). ``objects`` is the text of the file
-    ``objects_name``. ``node``, ``objects`` and ``service_ranges`` override the snapshot's own. ``corpus``
-    False: look for the differences of the catalogue only. ``only`` restricts the flows by id. ``words`` are
+    ``given`` is the text of the nftables ruleset to compare with and ``against`` its name; without it, the
+    ruleset of kube-proxy ``version`` (default: the newest known) is generated. ``objects`` is the text of the
+    file
+    ``objects_name``. ``node``, ``objects`` and ``service_ranges`` override the snapshot's own. Without
+    ``corpus``, only the differences of the catalogue are looked for. ``only`` restricts the flows by id.
+    ``words`` are
     the command-line words needed to reproduce an example. ``miss`` is the accepted chance, per flow, of not
     seeing one of its outcomes (:mod:`harness.diff.sampling`).
     """
@@ -71,8 +73,8 @@ def assess_snapshot(
 ) -> Summary:
     """Return the differences that the change of mode makes on the node.
 
-    ``able`` names the backends that are known to run here; they are not probed again, and others are added
-    after their probe. A probe takes as long as the replay of a small snapshot.
+    ``able`` names the backends that are known to run here. They are not probed again, because a probe takes
+    as long as the replay of a small snapshot; other backends are added after their probe.
     Raises InputError for a snapshot without rules of kube-proxy's iptables mode, and for unknown ids in
     ``only``; MachineError when a backend cannot run here or rejects its rules.
     """
@@ -130,7 +132,7 @@ def _probe(*sides: Backend, known: set[str]) -> None:
         found = side.probe()
         if not found.ok:
             raise MachineError(
-                f"{side.name} cannot run here: {found.reason}\nnfparity doctor says what to install"
+                f"{side.name} cannot run here: {found.reason}\nnfparity doctor lists what to install"
             )
         known.add(side.name)
 
@@ -163,7 +165,7 @@ def check_shared(options: AssessOptions) -> None:
         _objects(options.objects, options.objects_name)
 
 
-# A cluster's objects and the given ruleset are the same for one node after the other.
+# Cached: all nodes of a cluster share the API objects and the given ruleset.
 @lru_cache(maxsize=1)
 def _objects(text: str, name: str) -> ApiObjects:
     return read_objects(text, name=name)
@@ -188,7 +190,7 @@ def _facts(
 
 
 def _native_tables(snapshot: Snapshot) -> tuple[str, ...]:
-    """A note about nftables tables that iptables did not write, if the node has any."""
+    """Return a note about nftables tables that iptables did not write, if the node has any."""
     if snapshot.nft is None:
         return ()
     found: dict[str, None] = {}
@@ -207,7 +209,7 @@ def _native_tables(snapshot: Snapshot) -> tuple[str, ...]:
 def _nftables_mode(
     options: AssessOptions, facts: Facts
 ) -> tuple[NftablesModeBackend, tuple[str, ...]] | None:
-    """The nftables backend and its assumptions; None if a given ruleset has no table for the family."""
+    """Return the nftables backend and its assumptions; None if a given ruleset lacks the family."""
     if options.given is not None and options.against is not None:
         listing, notes = _given(options.against, options.given)
         if not listing.reaches(facts.family):
@@ -225,7 +227,7 @@ def _nftables_mode(
 
 @lru_cache(maxsize=1)
 def _given(name: str, text: str) -> tuple[Listing, tuple[str, ...]]:
-    """A given ruleset without iptables-nft's tables, which nft does not list in a loadable form."""
+    """Return a given ruleset without iptables-nft's tables, which nft does not list in a loadable form."""
     try:
         return read_listing(text, name=name), ()
     except ParseError:
@@ -237,7 +239,7 @@ def _given(name: str, text: str) -> tuple[Listing, tuple[str, ...]]:
 
 
 def _only_detector_flows(only: tuple[str, ...], facts: Facts) -> bool:
-    """True if ``only`` needs no corpus: generating one takes longer than sending these flows."""
+    """Return whether ``only`` names no flow of the corpus, whose generation takes long."""
     return bool(only) and set(only) <= set(detector_flows(facts)[0])
 
 

@@ -21,7 +21,7 @@ _NUMBERS: Final = re.compile(r"\d+(?:\.\d+)+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StaticFinding:
-    """A difference read off the snapshot: its id, subject, a sentence about it, and its lines."""
+    """A difference that is visible in the snapshot: its id, subject, a sentence about it, and its lines."""
 
     k: str
     subject: str
@@ -44,7 +44,7 @@ def _too_old(facts: Facts) -> Iterator[StaticFinding]:
 
 
 def _version(meta: Mapping[str, object], place: tuple[str, str]) -> tuple[int, ...] | None:
-    """The version that capture recorded, if any."""
+    """Return the version that capture recorded, if any."""
     inner = meta.get(place[0])
     value = inner.get(place[1]) if isinstance(inner, Mapping) else None
     found = _NUMBERS.search(value) if isinstance(value, str) else None

@@ -23,7 +23,7 @@ class Group:
 
     @property
     def example(self) -> ChangedPacket | None:
-        """The packet that shows it best: from a detector's flow, else from the corpus."""
+        """The packet that shows it best: from a detector's flow, otherwise from the corpus."""
         changed = [one for finding in self.findings for one in finding.examples]
         return next(
             (one for one in changed if one.flow.id.startswith(self.entry.id)), changed[0] if changed else None
@@ -45,7 +45,7 @@ class Untested:
 class Summary:
     """The result of ``nfparity assess``. ``words`` are the command-line words needed to reproduce it.
 
-    ``against`` names the given nftables ruleset; None: it was generated as kube-proxy of ``version`` does.
+    ``against`` names the given nftables ruleset; None: the ruleset of kube-proxy ``version`` was generated.
     """
 
     snapshot: str
@@ -77,6 +77,6 @@ class Summary:
             yield Group(entry=one, findings=tuple(found[k]))
 
     def command(self, changed: ChangedPacket | None) -> str:
-        """Return the command that reproduces one example; None: without the id at the end."""
+        """Return the command that reproduces one example; for None, the command without the final id."""
         words = ["nfparity", "assess", self.snapshot, *self.words, "--only"]
         return shlex.join(words if changed is None else [*words, changed.flow.id])

@@ -1,7 +1,7 @@
-"""Snapshots as files: a folder, or a ``.tar.gz``, which is read and never unpacked.
+"""Snapshots as files: a folder, or a ``.tar.gz``, which is read without unpacking it.
 
-No name in an archive can lead anywhere, since nothing is written where it says. An archive may come
-from a machine that is not trusted, so its size is bounded while it is being decompressed.
+Names in an archive are never used as paths. An archive may come from a machine that is not trusted, so its
+size is limited during decompression.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ RULE_FILES = (
     *("iptables-save", "iptables-legacy-save", "iptables-nft-save"),
     *("ip6tables-save", "ip6tables-legacy-save", "ip6tables-nft-save"),
 )
-"""The files with rules: a family's in one file, or in one for each stack when both hold some."""
+"""The files with rules: one per family, or one per family and variant if both variants have rules."""
 
 FILES = frozenset(
     {
@@ -37,7 +37,7 @@ FILES = frozenset(
         *("sysctl.json", "meta.json", "objects.json"),
     }
 )
-"""Every file that a snapshot can have; others in the folder are not looked at."""
+"""Every file that a snapshot can contain; other files in the folder are ignored."""
 
 MOST_BYTES = 1 << 30
 """The size limit of an archive. The rules of 10,000 services are some 30 MB."""
@@ -56,29 +56,29 @@ def is_snapshot(path: str) -> bool:
         with open(path, "rb") as file:
             return file.read(2) == _GZIP
     except (OSError, ValueError):
-        return False  # whoever reads it says what is wrong
+        return False  # the later read reports the error
 
 
 def read_files(path: str) -> dict[str, bytes]:
-    """Return the files of a snapshot by name. CaptureError when it holds none, or cannot be read."""
+    """Return the files of a snapshot by name. CaptureError if it contains none, or cannot be read."""
     found = _of_folder(Path(path)) if Path(path).is_dir() else _of_archive(path)
     if not found:
-        raise CaptureError(f"{path}: no snapshot: none of {', '.join(sorted(FILES))} is in it")
+        raise CaptureError(f"{path}: not a snapshot: contains none of {', '.join(sorted(FILES))}")
     return found
 
 
 def write_files(path: str, files: Mapping[str, bytes], *, now: float) -> None:
-    """Write a snapshot: to standard output (``-``), a ``.tar.gz`` or else a folder, which must not be there.
+    """Write a snapshot to standard output (``-``), a new ``.tar.gz`` or a new folder, which must not exist.
 
-    Nobody but the user can read it, and it is there as a whole or not at all. ``now`` is the time
-    that the files of an archive bear. Raises CaptureError.
+    Only the user can read it, and it is created completely or not at all. ``now`` is the modification time of
+    the files in an archive. Raises CaptureError.
     """
     try:
         if path == "-":
             _to_standard_output(_packed(files, now))
         elif path.endswith((".tar.gz", ".tgz")):
             if os.path.lexists(path):
-                raise CaptureError(f"{path}: is there already")
+                raise CaptureError(f"{path}: already exists")
             write_file(path, _packed(files, now), mode=0o600)
         else:
             with new_folder(path, mode=0o700) as made:
@@ -111,24 +111,24 @@ def _of_folder(folder: Path) -> dict[str, bytes]:
     for name in sorted(FILES):
         path = str(folder / name)
         try:
-            # Without waiting, should it be a FIFO.
+            # Do not block if it is a FIFO.
             opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except FileNotFoundError:
             continue
         except OSError as e:
             if e.errno == errno.ELOOP:
-                raise CaptureError(f"{path}: a symbolic link; it is not followed") from e
+                raise CaptureError(f"{path}: a symbolic link, which is not followed") from e
             raise CaptureError(f"{path}: cannot be read: {reason(e)}") from e
         with open(opened, "rb") as file:
             status = os.fstat(opened)
             if not stat.S_ISREG(status.st_mode):
-                raise CaptureError(f"{path}: no regular file")
+                raise CaptureError(f"{path}: not a regular file")
             try:
                 found[name] = file.read(MOST_BYTES + 1)
             except OSError as e:
                 raise CaptureError(f"{path}: cannot be read: {reason(e)}") from e
         if sum(map(len, found.values())) > MOST_BYTES:
-            raise CaptureError(f"{folder}: holds more than {MOST_BYTES >> 20} MiB: this is no snapshot")
+            raise CaptureError(f"{folder}: contains more than {MOST_BYTES >> 20} MiB: not a snapshot")
     return found
 
 
@@ -137,7 +137,7 @@ def _of_archive(path: str) -> dict[str, bytes]:
         with gzip.open(path) as unpacked:
             bounded = _Bounded(unpacked)
             found = _members(bounded)
-            # The check sum stands at the very end: without it, an archive that was cut could pass.
+            # Read to the checksum at the very end, so that a truncated archive is detected.
             while bounded.read(1 << 20):
                 pass
             return found
@@ -154,9 +154,9 @@ def _members(unpacked: _Bounded) -> dict[str, bytes]:
         place = PurePosixPath(name)
         folders.add(str(place.parent))
         if len(folders) > 1:
-            raise CaptureError(f"snapshots in {' and '.join(sorted(folders))}; an archive holds one")
+            raise CaptureError(f"snapshots in {' and '.join(sorted(folders))}; an archive must contain one")
         if place.name in found:
-            raise CaptureError(f"{place.name} is in it twice")
+            raise CaptureError(f"it contains {place.name} twice")
         found[place.name] = content
     return found
 
@@ -169,9 +169,9 @@ def _is_wanted(name: str) -> bool:
 
 
 class _Bounded(io.RawIOBase):
-    """Hands on what a file holds, up to :data:`MOST_BYTES`; CaptureError beyond.
+    """The decompressed contents of a file, up to :data:`MOST_BYTES`; CaptureError beyond.
 
-    Counted here and not by what the headers say: a header can itself be long, or lie.
+    The bytes are counted, because the sizes in headers may be wrong, and headers may themselves be long.
     """
 
     def __init__(self, file: gzip.GzipFile) -> None:
@@ -179,7 +179,7 @@ class _Bounded(io.RawIOBase):
         self._left = MOST_BYTES
 
     def readable(self) -> bool:
-        """Return True: it can always be read."""
+        """Return True: the stream can always be read."""
         return True
 
     def read(self, size: int = -1) -> bytes:
@@ -187,5 +187,5 @@ class _Bounded(io.RawIOBase):
         data = self._file.read(min(self._left + 1, size) if size >= 0 else self._left + 1)
         self._left -= len(data)
         if self._left < 0:
-            raise CaptureError(f"it holds more than {MOST_BYTES >> 20} MiB: this is no snapshot")
+            raise CaptureError(f"it contains more than {MOST_BYTES >> 20} MiB: not a snapshot")
         return data

@@ -1,4 +1,4 @@
-"""Addresses, routes, policy rules, ipsets and nftables, as the node's own tools print them."""
+"""Addresses, routes, policy rules, ipsets and nftables: the output of the node's own tools."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ASKED = {
 
 
 def read_network(tools: Tools, notes: Notes, sys: Path) -> dict[str, bytes]:
-    """Return the files; what cannot be read is noted."""
+    """Return the files; add a note for each part that cannot be read."""
     found: dict[str, bytes] = {}
     ip = tools.find("ip")
     if ip is None:
@@ -36,7 +36,7 @@ def read_network(tools: Tools, notes: Notes, sys: Path) -> dict[str, bytes]:
         data = _json(tools, notes, nft, ("-j", "list", "ruleset"))
         if data is not None:
             found["nft.json"] = data
-    # Asking for sets would load ip_set. Where it is, it shows here, built in or not (it has parameters).
+    # Listing sets would load the module ip_set. If it is present, built in or loaded, this directory exists.
     if (sys / "module" / "ip_set").is_dir():
         ipset = tools.find("ipset")
         if ipset is None:
@@ -53,11 +53,11 @@ def _json(tools: Tools, notes: Notes, tool: Tool, words: tuple[str, ...]) -> byt
     if data is None:
         return None
     if not data.strip():
-        return b"[]\n"  # iproute2 prints nothing where there is nothing
+        return b"[]\n"  # iproute2 prints nothing for an empty list
     try:
         json.loads(data)
     except ValueError:
-        # busybox has an ip of its own, and iproute2 before 4.17 knows no -j for some of these.
-        notes.add(f"{tool.name} {' '.join(words)} prints no JSON; {tool.name} is too old, or made without it")
+        # busybox has its own ip, and iproute2 before 4.17 does not support -j for some of these.
+        notes.add(f"{tool.name} {' '.join(words)} prints no JSON; it is too old, or built without JSON")
         return None
     return data

@@ -1,4 +1,4 @@
-"""All that a snapshot has of a node, by the names of its files."""
+"""Capture of all files of a snapshot."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nfparity.capture.tools import Notes, Tools
 __all__ = ["FORMAT", "capture_node"]
 
 FORMAT = 1
-"""Counts up when the meaning of a file changes."""
+"""The version of the format, incremented when the meaning of a file changes."""
 
 
 def capture_node(
@@ -26,9 +26,9 @@ def capture_node(
     proc: Path = Path("/proc"),
     sys: Path = Path("/sys"),
 ) -> tuple[dict[str, bytes], tuple[str, ...]]:
-    """Return the files of a snapshot of this network namespace, and what must be known of it.
+    """Return the files of a snapshot of this network namespace, and the notes about it.
 
-    ``now`` is the time, ``path`` where to look for tools. Raises CaptureError when no rules can be read.
+    ``now`` is the time, ``path`` the search path of tools. Raises CaptureError if no rules can be read.
     """
     notes = Notes()
     tools = Tools(notes, path)

@@ -1,4 +1,4 @@
-"""``python -m nfparity.capture.package FILE``: all of capture as one file that any Python 3.8 runs."""
+"""``python -m nfparity.capture.package FILE``: capture as one file that runs on any Python 3.8 or later."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ __all__ = ["make"]
 _MAIN = "import sys\n\nfrom nfparity.capture.program import main\n\nsys.exit(main())\n"
 _SHARED = ("harness/files/errors.py", "harness/files/output.py", "harness/files/wholefiles.py")
 _WHEN = (2020, 1, 1, 0, 0, 0)
-"""The same source makes the same file."""
+"""A constant time stamp, so that the same source gives the same file."""
 
 
 def make(target: Path) -> None:
-    """Write the file. Of packages that capture shares with others, the modules that it imports go with it."""
+    """Write the file: the modules of capture, and the modules of other packages that they import."""
     root = Path(__file__).resolve().parents[2]
     texts = {"__main__.py": _MAIN}
     texts.update((f"{package}/__init__.py", "") for package in ("nfparity", "harness", "harness/files"))

@@ -68,7 +68,10 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.anonymise:
         files, mapping = anonymise(files, secrets.token_bytes(32))
         if mapping.unchanged():
-            notes = (*notes, f"{mapping.unchanged()} addresses could not be replaced; are ranges too close?")
+            notes = (
+                *notes,
+                f"{mapping.unchanged()} addresses could not be replaced; are ranges too close?",
+            )
     if output is None:
         stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
         host = "" if arguments.anonymise or arguments.source is not None else f"{os.uname().nodename}-"

@@ -1,7 +1,7 @@
 """The rules of both iptables variants and both families.
 
-A node can hold rules of ``iptables-legacy`` (x_tables) and of ``iptables-nft`` (nf_tables) at once, and a
-packet meets both. Which tool a node's plain ``iptables-save`` is, is what its version says.
+A node can have rules of ``iptables-legacy`` (x_tables) and of ``iptables-nft`` (nf_tables) at the same time;
+packets pass both. The version of a plain ``iptables-save`` shows which variant it is.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ _INCOMPATIBLE = re.compile(rb"^# Table [`'](\S+)' is incompatible", re.MULTILINE
 
 
 def holds_rules(text: bytes) -> bool:
-    """Return whether output of ``iptables-save`` has an effect: a rule, or a policy that drops."""
+    """Return whether output of ``iptables-save`` contains a rule or a policy that drops."""
     return bool(_RULE.search(text) or _POLICY.search(text))
 
 
 class Rules:
-    """Reads rules with the tools that there are.
+    """The rules, read with the available tools.
 
-    After :meth:`read`, ``files`` has the texts by the names that a snapshot has for them, ``stacks`` says for
-    each family which stack holds rules (``legacy``, ``nft`` or ``both``), and ``unread`` how many of the four
-    could not be asked.
+    After :meth:`read`, ``files`` are the texts by file name in a snapshot, ``stacks`` is the variant with
+    rules for each family (``legacy``, ``nft`` or ``both``), and ``unread`` is the number of the four
+    combinations that could not be read.
     """
 
     def __init__(self, tools: Tools, notes: Notes, proc: Path) -> None:
@@ -43,7 +43,7 @@ class Rules:
         self._proc = proc
 
     def read(self) -> None:
-        """Read everything; what cannot be read is noted."""
+        """Read everything; add a note for each part that cannot be read."""
         for family, command in COMMANDS.items():
             texts: dict[str, bytes] = {}
             for stack in STACKS:
@@ -55,9 +55,7 @@ class Rules:
             held = [stack for stack in texts if holds_rules(texts[stack])]
             if len(held) > 1:
                 self.stacks[family] = "both"
-                self._notes.add(
-                    f"both {command}-legacy and {command}-nft hold rules, and a packet meets both"
-                )
+                self._notes.add(f"both {command}-legacy and {command}-nft have rules, and packets pass both")
                 self.files.update({f"{command}-{stack}-save": texts[stack] for stack in held})
             elif texts:
                 stack = held[0] if held else list(texts)[-1]
@@ -68,9 +66,9 @@ class Rules:
         """Return the output of one variant's tool; None if it cannot be run."""
         tool = self._tool(COMMANDS[family], stack)
         if stack == "legacy":
-            # iptables-legacy -L, and -save -t TABLE, make the table when it is not there, and load the
-            # modules for it: from then on every packet passes its hooks, and loading NAT's brings conntrack.
-            # What is there without that stands in this file; no file, no x_tables.
+            # iptables-legacy -L and -save -t TABLE create a missing table and load its modules: from then on
+            # every packet passes its hooks, and the nat table enables conntrack. This file lists the existing
+            # tables; without the file there is no x_tables.
             names = self._names(family)
             if names is None:
                 return None
@@ -78,17 +76,17 @@ class Rules:
                 return b""
             if tool is None:
                 tables = ", ".join(names)
-                self._notes.add(f"{COMMANDS[family]}-legacy has tables ({tables}), and no tool reads them")
+                self._notes.add(f"{COMMANDS[family]}-legacy has tables ({tables}), but no tool to read them")
                 return None
         if tool is None:
             self._notes.add(f"{COMMANDS[family]}-{stack}-save is missing")
             return None
-        # Without -t it goes by that very file. The nft tools ask by netlink, for which the kernel may load
-        # nf_tables; by itself that is no table and no hook.
+        # Without -t it reads the same file. The nft tools use netlink, for which the kernel may load
+        # nf_tables; that alone creates no table and no hook.
         text = self._tools.read(tool, "-c")
         for match in _INCOMPATIBLE.finditer(text or b""):
             table = match.group(1).decode("ascii", "replace")
-            self._notes.add(f"{tool.name} cannot show table {table}, which other tools use; see nft.json")
+            self._notes.add(f"{tool.name} cannot show table {table}, written by another tool; see nft.json")
         return text
 
     def _names(self, family: str) -> list[str] | None:
@@ -107,7 +105,7 @@ class Rules:
             if tool is not None:
                 return tool
         plain = self._tools.find(f"{command}-save")
-        # Versions before 1.8 know one stack, and do not say which.
+        # Versions before 1.8 support only one variant, and do not print which.
         if plain is not None and ("nf_tables" in self._tools.versions[plain.name]) == (stack == "nft"):
             return plain
         return None

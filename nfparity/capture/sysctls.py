@@ -1,4 +1,4 @@
-"""The sysctls that decide what becomes of packets, read from ``/proc/sys``."""
+"""The sysctls that affect packets, read from ``/proc/sys``."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _READ = (
 
 
 def read_switches(proc: Path) -> dict[str, str]:
-    """Return values by name, as ``sysctl -a`` spells names: a dot of a device's name is a slash there."""
+    """Return values by name, spelled as by ``sysctl -a``: with a slash for each dot in a device's name."""
     base = proc / "sys"
     found: dict[str, str] = {}
     for pattern in _READ:
@@ -40,7 +40,7 @@ def read_switches(proc: Path) -> dict[str, str]:
             try:
                 value = file.read_text().strip()
             except (OSError, ValueError):
-                continue  # a folder, or one that can only be written
+                continue  # a folder, or a write-only file
             parts = file.relative_to(base).parts
             found[".".join(part.replace(".", "/") for part in parts)] = value
     return found

@@ -1,8 +1,8 @@
-"""Regular files out of a tar archive that may come from anybody.
+"""Reader of regular files in a tar archive of unknown origin.
 
 POSIX.1-1988 (ustar), POSIX.1-2001 (pax) and GNU archives (tar(5) of libarchive describes all three).
-Python's ``tarfile`` is not used for this: it gives a sparse member as much memory as its header claims, reads
-headers of any length, and does not end on a sparse map that is cut.
+Python's ``tarfile`` is not used: it allocates as much memory as the header of a sparse member claims, reads
+headers of any length, and does not terminate on a truncated sparse map.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["read_members"]
 _BLOCK = 512
 _PIECE = 1 << 20
 _MOST_HEADER = 1 << 16
-"""Bytes of a pax header or a long name; a path has at most 4,096."""
+"""The limit for a pax header or a long name, in bytes; a path has at most 4,096."""
 _REGULAR = b"07\0"
 _WITHOUT_DATA = b"123456"
 _PAX, _PAX_FOR_ALL, _LONG_NAME, _LONG_LINK, _SPARSE = b"x", b"g", b"L", b"K", b"S"
@@ -33,10 +33,10 @@ class Source(Protocol):
 def read_members(
     file: Source, wanted: Callable[[str], bool], *, most_members: int
 ) -> Iterator[tuple[str, bytes]]:
-    """Yield name and content of every regular file whose name is ``wanted``; no others are held.
+    """Yield name and content of every regular file whose name is ``wanted``; others are skipped.
 
-    How much is read is for ``file`` to bound. Raises CaptureError for more than ``most_members`` headers, for
-    sparse members, and for what is no archive.
+    ``file`` must limit the number of bytes. Raises CaptureError for more than ``most_members`` headers, for
+    sparse members, and for files that are not an archive.
     """
     name: str | None = None
     length: int | None = None
@@ -63,14 +63,14 @@ def read_members(
         else:
             _skip(file, size)
         name = length = None
-    raise CaptureError(f"more than {most_members} files: this is no snapshot")
+    raise CaptureError(f"more than {most_members} files: not a snapshot")
 
 
 def _exactly(file: Source, size: int) -> bytes | None:
-    """The next bytes; None at the end of the file."""
+    """Return the next ``size`` bytes; None at the end of the file."""
     parts = []
     while size:
-        part = file.read(min(size, _PIECE))  # whoever reads makes room for all that is asked for
+        part = file.read(min(size, _PIECE))  # in pieces, because read allocates the requested size
         if not part:
             break
         parts.append(part)
@@ -98,15 +98,15 @@ def _skip(file: Source, size: int) -> None:
 
 def _kind(header: bytes) -> bytes:
     claimed = _number(header[148:156])
-    # Some old archivers have added up signed bytes.
+    # Some old archivers summed up signed bytes.
     rest = header[:148] + b" " * 8 + header[156:]
     if claimed not in (sum(rest), sum(b - 256 if b > 127 else b for b in rest)):
-        raise CaptureError("a header with a wrong check sum: this is no tar archive")
+        raise CaptureError("a header with a wrong checksum: not a tar archive")
     return header[156:157]
 
 
 def _number(field: bytes) -> int:
-    """A number in octal digits, or where it is large in base 256, with the highest bit set."""
+    """Return a number in octal digits, or in base 256 if the highest bit is set."""
     if field[0] & 0x80:
         value = int.from_bytes(field, "big") & ~(0x80 << 8 * (len(field) - 1))
         if field[0] == 0xFF:
@@ -114,7 +114,7 @@ def _number(field: bytes) -> int:
         return value
     digits = field.strip(b" \0") or b"0"
     if digits.strip(b"01234567"):
-        raise CaptureError("something else than a number in a header: this is no tar archive")
+        raise CaptureError("not a number in a header: not a tar archive")
     return int(digits, 8)
 
 
@@ -131,7 +131,7 @@ def _text(data: bytes) -> str:
 
 
 def _pax(data: bytes, name: str | None) -> tuple[str | None, int | None]:
-    """Name and size that records ``LENGTH KEY=VALUE`` give to the next member."""
+    """Return the name and size of the next member according to its records ``LENGTH KEY=VALUE``."""
     length: int | None = None
     while data:
         digits, space, _ = data.partition(b" ")

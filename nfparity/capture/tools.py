@@ -1,4 +1,4 @@
-"""The node's own programs: run without a shell, found also where a bare PATH does not look."""
+"""The node's own programs, run without a shell, and also found in system folders outside the PATH."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Notes:
 
 @dataclass(frozen=True)
 class Tool:
-    """A program, and the words in front of its arguments (``xtables-nft-multi iptables-save``)."""
+    """A program and the words before its arguments (``xtables-nft-multi iptables-save``)."""
 
     words: tuple[str, ...]
 
@@ -38,9 +38,9 @@ class Tool:
 
 
 class Tools:
-    """Finds programs and runs them. ``versions`` has what each says of itself, by name.
+    """Finds and runs programs. ``versions`` are their version strings, by name.
 
-    ``path`` is where to look; by default the user's PATH and the usual places of a system's tools.
+    ``path`` is the search path; by default the user's PATH and the usual system folders.
     """
 
     def __init__(self, notes: Notes, path: str | None = None) -> None:
@@ -49,7 +49,7 @@ class Tools:
         self._path = f"{os.environ.get('PATH', '')}:{_PATH}" if path is None else path
 
     def find(self, *words: str) -> Tool | None:
-        """Return a program that is there, and note its version; None when it is not."""
+        """Return a program and record its version; None if it is missing."""
         if shutil.which(words[0], path=self._path) is None:
             return None
         tool = Tool(words)
@@ -61,7 +61,7 @@ class Tools:
         return tool
 
     def read(self, tool: Tool, *arguments: str) -> bytes | None:
-        """Return what a program prints; None, and a note, when it fails."""
+        """Return the output of a program; None, with a note, if it fails."""
         done = self._run(tool, *arguments)
         if done is None:
             return None

@@ -36,8 +36,8 @@ cannot be assessed does not end the run. Workers read the snapshots themselves: 
 under the same path, nfparity of this version, and root.
 
 The same input gives the same report: flows with random outcomes are sent until every outcome has been seen.
-Of services that differ in addresses, ports and names alone, two are tested so; each flow to the others is
-sent once, and must show what those two have shown. With --against, every service is tested in full.
+If services differ only in addresses, ports and names, two of them are tested in this way; each flow to the
+others is sent once, and must have the same outcomes. With --against, every service is tested in full.
 
 exit status: 0 nothing changes, 1 findings, 2 bad input, 3 the machine lacks something, 4 nothing changes, but
 not everything was tested; of several snapshots the highest
@@ -78,7 +78,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=Variant,
         choices=tuple(Variant),
         metavar="legacy|nft",
-        help="the rules of iptables-legacy or of iptables-nft; default: whichever has rules",
+        help="the rules of iptables-legacy or of iptables-nft; default: the variant that has rules",
     )
     add_node(parser)
     parser.add_argument(
@@ -146,7 +146,7 @@ def run(arguments: argparse.Namespace) -> int:
         return _run_fleet(arguments)
     for option in ("workers", "scheduler"):
         if getattr(arguments, option) is not None:
-            raise InputError(f"--{option} is for several snapshots or a folder of them")
+            raise InputError(f"--{option} needs several snapshots or a folder of them")
     summary = _summary(arguments, arguments.snapshots[0])
     match arguments.format:
         case "json":
@@ -243,7 +243,7 @@ def _options(arguments: argparse.Namespace) -> AssessOptions:
 
 
 def _ruleset_in(path: str) -> str:
-    """The nftables ruleset in a file or in a snapshot."""
+    """Return the nftables ruleset in a file or in a snapshot."""
     from harness.files.userfiles import read_text
     from nfparity.snapshot import is_snapshot, load_snapshot
 
@@ -251,12 +251,12 @@ def _ruleset_in(path: str) -> str:
         return read_text(path)
     text = load_snapshot(path).nft
     if text is None:
-        raise InputError(f"{path}: no nftables ruleset in this snapshot (it would be nft.json)")
+        raise InputError(f"{path}: this snapshot contains no nftables ruleset (nft.json)")
     return text
 
 
 def _words(arguments: argparse.Namespace) -> tuple[str, ...]:
-    """The command-line words needed to reproduce one example."""
+    """Return the command-line words needed to reproduce one example."""
     from nfparity.assess.facts import range_text
 
     words: list[str] = []

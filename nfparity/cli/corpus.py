@@ -205,7 +205,7 @@ def _coverage(arguments: argparse.Namespace) -> int:
 
 def _job(arguments: argparse.Namespace) -> Job:
     if arguments.rules is None and arguments.node is None:
-        raise InputError("which interface a packet enters depends on the node; give --node or --rules")
+        raise InputError("the entry interfaces of packets depend on the node; give --node or --rules")
     if arguments.rules is None:
         from translate.ir import Family, Ruleset
 
@@ -236,7 +236,7 @@ def _import(arguments: argparse.Namespace) -> int:
         Path(arguments.case),
         job=job,
         flows=imported.flows,
-        purpose=arguments.purpose or f"What {source} holds goes on as before.",
+        purpose=arguments.purpose or f"The packets of {source} keep their outcomes.",
         origin=f"{source}, with {Path(arguments.rules).name}",
     )
     print(f"{case.folder}: {len(case.flows)} flows")

@@ -37,7 +37,7 @@ example:
   nfparity diff rules.iptables-save --node node.json --random 1000 --seed 7 --backends iptables-legacy
   nfparity diff rules.iptables-save --node node.json --corpus flows.jsonl --against kube-proxy.nft
 
-The simulator computes every outcome that a flow may have; each other backend must show all of them and no
+The simulator computes every possible outcome of a flow; each other backend must show all of them and no
 other. Flows with random outcomes are run until every outcome has been seen, except for a chance of --miss;
 the same input gives the same report. Exit status 0: parity; 1: a difference; 4: no difference, but not
 everything was tested, because a backend refuses a rule, or was named with --backends and cannot run here.
@@ -66,8 +66,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--against",
         metavar="RULESET",
-        help="an nftables ruleset to compare the rules with, as nft list ruleset or nft -j list ruleset "
-        "printed it, as nft -f takes it (- is standard input), or a snapshot's; other backends only if named",
+        help="compare the rules with this nftables ruleset: output of nft list ruleset (text or JSON), a "
+        "file for nft -f, a snapshot, or - for standard input; other backends run only if named",
     )
     parser.add_argument(
         "--with-iptables",

@@ -59,6 +59,6 @@ def run(arguments: argparse.Namespace) -> int:
         if install:
             print(f"\nto install what nfparity lacks:\n  sudo apt install {' '.join(install)}")
         if tests:
-            print("\nfor the project's own tests (make test and make diff-test install it by themselves):")
+            print("\nfor the project's own tests (make test and make diff-test install these packages):")
             print(f"  sudo apt install {' '.join(tests)}")
     return 0 if all(c.ok for c in checks if c.kind == "backend") else 3

@@ -58,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         try:
             signal.signal(signal.SIGTERM, _terminate)
         except ValueError:
-            previous = None  # not in the main thread: our caller handles signals
+            previous = None  # not in the main thread: the caller handles signals
         try:
             return _run(list(sys.argv[1:] if argv is None else argv))
         finally:
@@ -72,7 +72,7 @@ def _run(words: list[str]) -> int:
         try:
             return _dispatch(words)
         finally:
-            sys.stdout.flush()  # output that cannot be written is an error, whatever the command returned
+            sys.stdout.flush()  # output that cannot be written is an error whatever the command returned
     except UsageError as e:
         raise SystemExit(_fail(str(e), 2)) from None  # as argparse does
     except InputError as e:
@@ -86,7 +86,7 @@ def _run(words: list[str]) -> int:
     except ModuleNotFoundError as e:
         if e.name is None or e.name.partition(".")[0] in ("translate", "backends", "harness", "nfparity"):
             return _fault()
-        return _fail(f"the Python package {e.name!r} is missing; nfparity doctor says what to install", 3)
+        return _fail(f"the Python package {e.name!r} is missing; nfparity doctor lists what to install", 3)
     except BrokenPipeError:
         return _BROKEN_PIPE  # the reader of our output has closed it
     except KeyboardInterrupt:

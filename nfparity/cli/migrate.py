@@ -53,10 +53,10 @@ example:
   nfparity migrate apply node.plan
   nfparity migrate apply node.plan --confirm-within 600
 
-Refuses if the rules or their ipsets have changed since the plan was made, or if the plan was edited (exit
-status 2). The plan's rules are translated again, and the result is loaded. Disk space for the rollback is
-reserved before the first change; without it nothing is changed (3). A background process rolls back unless
-nfparity migrate verify --confirm is run in time, and at once if this command is killed.
+Refuses to run if the rules or their ipsets have changed since the plan was made, or if the plan was edited
+(exit status 2). The plan's rules are translated again, and the result is loaded. Disk space for the rollback
+is reserved before the first change; without it nothing is changed (3). A background process rolls back
+unless nfparity migrate verify --confirm is run in time, and at once if this command is killed.
 """
 
 _VERIFY = """\
@@ -67,7 +67,7 @@ example:
 Compares the loaded nftables table with what apply loaded: chains by their rules, sets and maps by their
 elements, in any order. Counters, handles, comments and elements that packets added are ignored. Then sends
 the plan's packets through a copy of this node, unless --live is given. Exit status 0: nothing differs;
-1: something differs, and the output says what; 3: nothing is applied, or the table is gone.
+1: there are differences, which are listed; 3: nothing is applied, or the table is gone.
 """
 
 _ROLLBACK = """\
@@ -306,7 +306,7 @@ def _status(arguments: argparse.Namespace) -> int:
     _say_undone(settled.undone)
     migration.insist_on_record(settled.record)
     if settled.record is None:
-        raise MachineError("no plan was ever applied in this network namespace (nfparity migrate apply)")
+        raise MachineError("no plan has been applied in this network namespace (nfparity migrate apply)")
     data = _record_data(settled.record, migration)
     _show(arguments, data, [f"{name:12} {value}" for name, value in data.items()])
     return 0

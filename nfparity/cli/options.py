@@ -1,4 +1,4 @@
-"""Options that several commands share, with one name and one meaning."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def add_rules(
         choices=tuple(Family),
         metavar="ip|ip6",
         help="family of the rules; default: by their addresses, else by their first comment, "
-        "else by the file's name, else ip; of a snapshot: ip, unless it has no such rules",
+        "else by the file's name, else ip; in a snapshot: ip, unless it has only ip6 rules",
     )
     group.add_argument(
         "--input",
@@ -106,7 +106,7 @@ def add_rules(
         type=Variant,
         choices=tuple(Variant),
         metavar="legacy|nft",
-        help="of a snapshot: the rules of iptables-legacy or of iptables-nft; default: whichever has rules",
+        help="in a snapshot: the rules of iptables-legacy or of iptables-nft; default: whichever has rules",
     )
 
 
@@ -160,8 +160,8 @@ def add_level(parser: argparse.ArgumentParser) -> None:
         type=int,
         choices=(0, 1, 2),
         default=2,
-        help="optimisation: 0 rule by rule, 1 lookups and choices as maps, 2 also one chain for all chains "
-        "that differ in constants alone (default)",
+        help="optimisation: 0 rule by rule, 1 lookups and choices as maps, 2 (default) also one chain for "
+        "all chains that differ only in constants",
     )
 
 
@@ -196,7 +196,7 @@ def _chance(text: str) -> float:
 
 
 def probability(text: str) -> float:
-    """Read a number between 0 and 1, for argparse."""
+    """Return a number between 0 and 1, for argparse."""
     try:
         value = float(text)
     except ValueError:
@@ -229,7 +229,7 @@ def print_assumptions(node: Node) -> None:
 
 
 def print_notes(notes: Iterable[Note]) -> None:
-    """Print the notes of a translation on standard error: rules with different limits."""
+    """Print the notes of a translation on standard error: the limits in which it differs from iptables."""
     for line in note_lines(notes):
         print(f"nfparity: {line}", file=sys.stderr)
 

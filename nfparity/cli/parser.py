@@ -35,11 +35,11 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> tuple[argparse.Namespace, list[str]]:
-        """Parse; the command that unknown words were meant for reports them."""
+        """Parse; unknown words are reported by the parser of their command."""
         try:
             found, rest = super().parse_known_args(args, namespace)
         except UsageError:
-            # A misspelt option leaves a required one missing: name the misspelt one instead.
+            # A misspelt option makes a required one missing: report the misspelt one instead.
             self._check_spelling(sys.argv[1:] if args is None else args)
             raise
         if rest:
@@ -47,7 +47,7 @@ class Parser(argparse.ArgumentParser):
         return found, rest
 
     def _check_spelling(self, words: Sequence[str]) -> None:
-        """Raise UsageError for an option that looks misspelt; options after a command are left to it."""
+        """Raise UsageError for a misspelt option; the parser of a command checks the options after it."""
         if self._subparsers is not None:
             words = list(itertools.takewhile(lambda word: word.startswith("-"), words))
         for word in itertools.takewhile(lambda word: word != "--", words):
@@ -94,7 +94,7 @@ class Parser(argparse.ArgumentParser):
                 words.append("|".join(map(str, action.choices)))
             elif not action.option_strings:
                 words.append(f"[{shown}]" if action.nargs == "?" else shown)
-        return f"usage: {' '.join([self.prog, *words])}   ({self.prog} --help tells more)"
+        return f"usage: {' '.join([self.prog, *words])}   ({self.prog} --help shows more)"
 
 
 def _meant(word: str, known: Iterable[str]) -> str:

@@ -57,7 +57,7 @@ command is killed, the changes are undone.
 
 
 _MOST: Final = 1 << 24
-"""The limit of connections: their tables would take some gigabytes."""
+"""The maximum number of connections; their tables take some gigabytes."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -76,8 +76,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     load.add_argument(
         "--flush",
         action="store_true",
-        help="forget all connections if the loaded program stores them in another form or number; "
-        "then no program is loaded for a moment",
+        help="drop all connections if the loaded program stores them in another form or in tables of another "
+        "size; no program is loaded for a moment then",
     )
     load.add_argument(
         "--connections",
@@ -240,13 +240,13 @@ def _status_lines(family: Family, status: Status) -> Iterator[str]:
     from translate.bpf import COUNTERS
 
     record = status.record
-    state = "active" if status.open else "lets everything pass"
+    state = "active" if status.open else "lets every packet pass"
     if record.phase.value != "loaded":
         state += f"; {record.phase.value} was begun"
     yield f"{family.value}: {state}"
     yield f"  rules    {record.source.rules} (-O{record.source.level}, sha256 {record.source.digest})"
     yield f"  since    {record.since}"
-    yield f"  forwards {'around the stack where it can' if record.source.direct else 'through the stack'}"
+    yield f"  forwards {'around the stack if possible' if record.source.direct else 'through the stack'}"
     for attached in status.attached:
         yield f"  device   {attached.device}{'' if attached.complete else ': one side only'}"
         for other in attached.before:

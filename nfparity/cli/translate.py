@@ -1,4 +1,4 @@
-"""``nfparity translate``: iptables rules as nftables rules, as a tc eBPF program, or in the form between."""
+"""``nfparity translate``: iptables rules as nftables rules, as a tc eBPF program, or as the Program IR."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ example:
   iptables-save | nfparity translate - --to nft > rules.nft && nft -c -f rules.nft
 
 nft: one transaction that replaces the table that nfparity owns, and changes no other. bpf: the C program,
-with the contents of its maps as comments. iptables: the rules as read. ir: the form between rules and
-translation (docs/ir.md); with --after PASS after one of the passes. A rule that cannot be expressed exactly
+with the contents of its maps as comments. iptables: the rules as read. ir: the intermediate form between
+rules and translation (docs/ir.md); --after PASS: after this pass. A rule that cannot be expressed exactly
 is refused, with its line and the reason (exit status 2). Known limits, such as the size of a list of
 -m recent, are printed on standard error.
 
@@ -107,7 +107,7 @@ def _check_options(arguments: argparse.Namespace) -> None:
         _check_pass(arguments.after, to, arguments.level)
     for option, given in (("against", arguments.against is not None), ("keep-going", arguments.keep_going)):
         if given and to not in ("nft", "bpf"):
-            raise InputError(f"--{option} goes with --to nft and --to bpf, not with --to {to}")
+            raise InputError(f"--{option} needs --to nft or --to bpf, not --to {to}")
     if arguments.rules == arguments.against == "-":
         raise InputError("RULES and --against cannot both be standard input")
 
@@ -117,7 +117,7 @@ def _check_pass(name: str, to: str, level: int) -> None:
     from translate.passes import pass_names
 
     if to != "ir":
-        raise InputError(f"--after goes with --to ir, not with --to {to}")
+        raise InputError(f"--after needs --to ir, not --to {to}")
     names = pass_names(level)
     if name not in names:
         near = get_close_matches(name, names, n=1)
@@ -200,6 +200,6 @@ def _header(refusals: tuple[Refusal, ...], sign: str) -> str:
     """Return the list of the rules that are left out, as comments that begin with ``sign``."""
     if not refusals:
         return ""
-    lines = [f"INCOMPLETE: {len(refusals)} rules are not translated; gap_line_N counts what comes to line N"]
+    lines = [f"INCOMPLETE: {len(refusals)} rules are not translated; gap_line_N counts the packets at line N"]
     lines += [f"line {r.origin.line}: {r.reason}: {plain(r.origin.text)}" for r in refusals]
     return "".join(f"{sign} {line}\n" for line in lines)

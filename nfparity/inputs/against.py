@@ -1,7 +1,7 @@
 """A given nftables ruleset as a backend, for ``nfparity diff --against``.
 
-A file is the ruleset alone, and ``--with-iptables`` names iptables rules that are on the node with it. A
-snapshot has all that was on a node. The tables of iptables-nft are left out of its listing, because nft does
+A file contains only the ruleset; ``--with-iptables`` names iptables rules that are loaded with it. A snapshot
+contains all rules of a node. The tables of iptables-nft are left out of its listing, because nft does
 not list them in a form that can be loaded; iptables-nft loads them instead. The rules of iptables-legacy are
 loaded, too.
 """
@@ -30,8 +30,8 @@ _COMMANDS = {Variant.LEGACY: "iptables-legacy", Variant.NFT: "iptables-nft"}
 def given_backend(path: str, beside: str | None = None) -> Backend:
     """Return the backend that runs packets through the ruleset in a file (``-``: standard input).
 
-    ``beside`` is a file with iptables rules that are loaded before it. The backend is called as the file
-    is. Raises InputError when something cannot be read, ParseError when it cannot be loaded as it is.
+    ``beside`` is a file with iptables rules that are loaded before it. The name of the backend is that of the
+    file. Raises InputError for unreadable files, and ParseError for rules that cannot be loaded unchanged.
     """
     from backends.given_nftables.backend import GivenNftBackend
 
@@ -51,7 +51,7 @@ def _rules_in(path: str) -> Callable[[Family], Loader | None]:
     from nfparity.inputs.rules import load_rules
 
     if path == "-" or is_snapshot(path):
-        raise InputError(f"--with-iptables takes a file of rules, and {path!r} is none")
+        raise InputError(f"--with-iptables needs a file of rules, but {path!r} is a snapshot")
     ruleset = load_rules(path)
     variant = variant_of(read_bytes(path))
 

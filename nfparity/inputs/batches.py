@@ -1,7 +1,6 @@
 """Batches as inputs of commands.
 
-Rules with a corpus file make one batch; a folder of cases makes one for each pair of rules and node that its
-cases name.
+Rules with a corpus file are one batch; a folder of cases is one batch for each pair of rules and node.
 """
 
 from __future__ import annotations
@@ -27,9 +26,9 @@ _CAPTURES = (".pcap", ".pcapng", ".cap")
 
 
 def load_node(path: str | None, ruleset: Rules, *, rules: str | None = None) -> Node:
-    """Read a node file or take a snapshot's node; without ``path`` that of ``rules``, or an inferred one.
+    """Return the node of a file or a snapshot; without ``path``, the node of ``rules`` or an inferred one.
 
-    ``rules`` is where the rules were read, which may be a snapshot.
+    ``rules`` is the path of the rules, which may be a snapshot.
     """
     snapshot = path if path is not None else rules
     if snapshot is not None and is_snapshot(snapshot):
@@ -44,7 +43,7 @@ def load_node(path: str | None, ruleset: Rules, *, rules: str | None = None) -> 
 
 
 def load_flows(path: str, node: Node) -> tuple[Flow, ...]:
-    """Read flows from JSON Lines or a capture, by the file's name (``-``: JSON Lines from stdin)."""
+    """Return flows from JSON Lines or a capture, depending on the file's name (``-``: JSON Lines)."""
     if path.lower().endswith(_CAPTURES):
         from harness.corpus.pcap import import_capture
 
@@ -61,15 +60,15 @@ def load_batches(
 ) -> tuple[Batch, ...]:
     """Read the inputs of a command.
 
-    ``corpus`` is a flows file, a capture, or a folder of cases. With a folder, ``rules`` and
-    ``node`` may be left out (each case names its own) or given (they stand in for all). ``options``
-    say how ``rules`` are read.
+    ``corpus`` is a flows file, a capture, or a folder of cases. With a folder, ``rules`` and ``node`` may be
+    left out, because each case names its own; if given, they replace those of all cases. ``options`` are for
+    reading ``rules``.
     """
     if not is_case_folder(Path(corpus)):
         if Path(corpus).is_dir():
-            raise InputError(f"{corpus}: no case in this folder (a case has a case.toml)")
+            raise InputError(f"{corpus}: this folder contains no case (case.toml)")
         if rules is None:
-            raise InputError("no rules given; only a folder of cases brings its own")
+            raise InputError("no rules given; only a folder of cases contains its own")
         if [rules, corpus, node, options.ipsets].count("-") > 1:
             raise InputError("only one of rules, ipsets, corpus and node can be standard input")
         read = load_large_rules(rules, options)

@@ -1,6 +1,6 @@
-"""Rules as inputs of commands: a file in one of several forms, the rulesets of a page, or a snapshot.
+"""Rules as inputs of commands: a file in one of several forms, a page with rulesets, or a snapshot.
 
-Of a snapshot, the rules of one family that are in force there.
+From a snapshot, the rules in force of one family are read.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["load_large_rules", "load_pieces", "load_rules"]
 
 
 def load_rules(path: str, options: InputOptions = AS_FOUND) -> Ruleset:
-    """Read rules (``-``: standard input) that are one ruleset; ParseError or InputError when that fails."""
+    """Return one ruleset (``-``: standard input). Raises ParseError or InputError."""
     pieces = load_pieces(path, options)
     if len(pieces) > 1:
         places = ", ".join(f"{n}: from line {_line(one)}" for n, one in enumerate(pieces, 1))
@@ -25,7 +25,7 @@ def load_rules(path: str, options: InputOptions = AS_FOUND) -> Ruleset:
 
 
 def load_large_rules(path: str, options: InputOptions = AS_FOUND) -> Rules:
-    """Read one ruleset to translate it: as :func:`load_rules` does, but condensed if it is large."""
+    """Return one ruleset for translation: like :func:`load_rules`, but condensed if it is large."""
     if is_snapshot(path) and options.ipsets is None:
         return _of_snapshot(path, options)
     others = (options.ipsets, options.variant, options.ruleset_number)
@@ -42,12 +42,12 @@ def load_large_rules(path: str, options: InputOptions = AS_FOUND) -> Rules:
 
 
 def load_pieces(path: str, options: InputOptions = AS_FOUND) -> tuple[Ruleset, ...]:
-    """Read every ruleset of an input: one, unless it is a page with several."""
+    """Return every ruleset of an input: one, or those of a page."""
     if is_snapshot(path):
         ruleset = _of_snapshot(path, options).whole()
         return (ruleset if options.ipsets is None else give_ipsets(ruleset, path, options),)
     if options.variant is not None:
-        raise InputError(f"{path}: --variant is for snapshots; this is no folder and no .tar.gz")
+        raise InputError(f"{path}: --variant needs a snapshot: a folder or a .tar.gz")
     if path == "-" and options.ipsets == "-":
         raise InputError("only one of rules and ipsets can be standard input")
     name = STDIN_NAME if path == "-" else path
@@ -55,7 +55,7 @@ def load_pieces(path: str, options: InputOptions = AS_FOUND) -> tuple[Ruleset, .
     family, table = options.family, options.table
     if not options.extract:
         if options.ruleset_number is not None:
-            raise InputError("--ruleset is for pages; it needs --extract")
+            raise InputError("--ruleset needs --extract")
         return (give_ipsets(read_some(data, name=name, options=options), path, options),)
     if options.form is not None:
         raise InputError("--extract recognises the form of each ruleset; --input cannot be given with it")

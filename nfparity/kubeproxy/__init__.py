@@ -1,12 +1,13 @@
-"""Recovery of a kube-proxy's services from the rules that it wrote.
+"""Recovery of kube-proxy's services from its rules.
 
-``recover`` reads a ruleset of the iptables mode: each rule in a chain of kube-proxy is understood and kept
-with its line and counter, or listed as not understood. ``service`` and ``state`` are the result, with None
+``recover`` reads a ruleset of the iptables mode: each rule in a chain of kube-proxy is recorded with its
+purpose, line and counter, or listed as not understood. ``service`` and ``state`` are the result, with None
 for facts that no rule shows; ``objects`` reads the API objects, and ``naming`` adds their names. ``chains``
-makes the names of chains. Readers: ``serving`` (the chains of one service), ``service_dispatch`` (the rules
-that lead to them), ``filters`` (refusals, source ranges, health checks), ``common_chains`` (rules of no
-service) and ``ipvs``. They use ``rule_matches`` and fill a ``reading`` with ``draft`` services. ``nftables``
-generates the ruleset of the nftables mode. Imports only ``translate`` and ``backends.model.node``.
+computes the names of chains. Readers: ``serving`` (the chains of one service), ``service_dispatch`` (the
+rules that lead to them), ``filters`` (refusals, source ranges, health checks), ``common_chains`` (rules that
+belong to no service) and ``ipvs``. They use ``rule_matches`` and fill a ``reading`` with ``draft`` services.
+``nftables`` generates the ruleset of the nftables mode. Imports only ``translate`` and
+``backends.model.node``.
 """
 
 from nfparity.kubeproxy.chains import ChainKind, Protocol, chain_name

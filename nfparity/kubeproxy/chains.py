@@ -30,7 +30,7 @@ class ChainKind(StrEnum):
     EXT = "EXT"
     """Traffic to external addresses and node ports (1.24 and later)."""
     XLB = "XLB"
-    """Both of the former in one, for externalTrafficPolicy Local (before 1.24)."""
+    """SVL and EXT in one chain, for externalTrafficPolicy Local (before 1.24)."""
     FW = "FW"
     """Tests the source ranges of a load balancer."""
     SEP = "SEP"
@@ -41,14 +41,14 @@ _HASH_LENGTH = 16
 
 
 def name_hash(text: str) -> str:
-    """Return 16 characters of base32 of SHA-256, kube-proxy's suffix of chain names."""
+    """Return the suffix of kube-proxy's chain names: 16 base32 characters of the SHA-256 of ``text``."""
     return base64.b32encode(hashlib.sha256(text.encode()).digest()).decode()[:_HASH_LENGTH]
 
 
 def chain_name(kind: ChainKind, name: str, protocol: Protocol, endpoint: str = "") -> str:
     """Return the name of a chain of the service ``name`` (``namespace/service:port``).
 
-    ``endpoint`` is the endpoint of a SEP chain as ``--to-destination`` spells it; no other kind has one.
+    ``endpoint`` is the endpoint of a SEP chain, spelled as for ``--to-destination``; other kinds have none.
     """
     return f"KUBE-{kind}-{name_hash(name + protocol + endpoint)}"
 
@@ -56,7 +56,7 @@ def chain_name(kind: ChainKind, name: str, protocol: Protocol, endpoint: str = "
 def split_chain(name: str) -> tuple[ChainKind, str] | None:
     """Return kind and hash of a per-service chain, or None for any other chain.
 
-    What stands in the place of the hash may be anything: in a dump that was made by hand, or made anonymous.
+    The hash can be any text, because the dump may be anonymised or written by hand.
     """
     parts = name.split("-", 2)
     if len(parts) != 3 or parts[0] != "KUBE" or not parts[2]:

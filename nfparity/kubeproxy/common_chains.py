@@ -1,4 +1,4 @@
-"""The rules of kube-proxy's that are of no service: marks, masquerading, guards and entrances."""
+"""The rules of kube-proxy that belong to no service: marks, masquerading, guards and entrances."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Tests = dict[Key, Test]
 
 
 def read_shared(reading: Reading) -> None:
-    """Read every chain of kube-proxy's and kubelet's that is of no service, and the jumps to them all."""
+    """Read the chains of kube-proxy and kubelet that belong to no service, and the jumps to all chains."""
     for table in reading.ruleset.tables:
         for chain in table.chains:
             if not chain.name.startswith("KUBE-"):
@@ -84,7 +84,7 @@ def _mark_drop(reading: Reading, rule: Rule, tests: Tests) -> Part | None:
 def _postrouting(reading: Reading, rule: Rule, tests: Tests) -> Part | None:
     action = rule.actions[0] if rule.actions else None
     if isinstance(action, Masquerade):
-        # Before 1.19 the rule itself asked for the mark, and left it set.
+        # Before 1.19 the rule itself matched the mark, and did not clear it.
         if tests.keys() - {Field.MARK}:
             return None
         reading.fully_random = action.ports.fully_random
@@ -103,7 +103,7 @@ def _forward(reading: Reading, rule: Rule, tests: Tests) -> Part | None:
     if isinstance(action, Drop) and states == {ConnectionState.INVALID} and kinds == {Field.CT_STATE}:
         return Part.DROP_INVALID
     related = {ConnectionState.RELATED, ConnectionState.ESTABLISHED}
-    # Before 1.22 there was one such rule for each direction, with the pods' network.
+    # Before 1.22 there was one rule for each direction, with the pods' network.
     if isinstance(action, Accept) and states == related:
         return Part.ACCEPT_RELATED if kinds <= {Field.CT_STATE, Field.SADDR, Field.DADDR} else None
     return None

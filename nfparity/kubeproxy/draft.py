@@ -1,4 +1,4 @@
-"""Drafts of services while their rules are read, and the services made of them."""
+"""Drafts of services, which collect facts while rules are read, and the services made from them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ lower case letters, digits and hyphens (``ServicePortName.String``)."""
 
 
 def name_in(comment: str | None) -> str | None:
-    """Return the service that a comment of kube-proxy's names."""
+    """Return the service name in a comment of kube-proxy."""
     if comment is None or "/" not in comment:
         return None
     found = _NAME.search(comment)
@@ -34,7 +34,7 @@ def line_of(rule: Rule, part: Part, table: TableName, chain: str, address: int |
 
 @dataclass(slots=True, kw_only=True)
 class ServiceDraft:
-    """A service in the making. ``spread`` and ``near`` are SEP chains: of all endpoints, of those here."""
+    """An incomplete service. ``spread`` are the SEP chains of all endpoints, ``near`` those on this node."""
 
     hash: str | None = None
     name: str | None = None
@@ -61,7 +61,7 @@ class ServiceDraft:
             self.name = name_in(comment)
 
     def place(self, protocol: Protocol | None, port: int | None = None) -> bool:
-        """Set protocol and port; return False if they contradict the known ones."""
+        """Set protocol and port; return False if they contradict known values."""
         if protocol is None or self.protocol not in (None, protocol):
             return False
         if port is not None and self.port not in (None, port):
@@ -71,7 +71,7 @@ class ServiceDraft:
         return True
 
     def finish(self, endpoint: Callable[[str], Endpoint | None]) -> Service | None:
-        """Return the service; None when not even its protocol is known."""
+        """Return the service; None if its protocol is not known."""
         if self.protocol is None:
             return None
         external = bool(self.node_port or self.external_ips or self.load_balancer_ips or self.outside_ips)
@@ -106,11 +106,11 @@ class ServiceDraft:
         )
 
     def _alone(self) -> bool:
-        """True if nothing distinguishes it from rules of another service."""
+        """Return whether nothing distinguishes it from another service."""
         return self.name is None and self.hash is None
 
     def _refused_outside(self) -> bool:
-        """True if it has no nat rule for external addresses, so that source ranges are unknown."""
+        """Return whether it has no nat rule for external addresses, so that source ranges are unknown."""
         entrances = (Part.EXTERNAL_IP, Part.LOAD_BALANCER_IP, Part.OUTSIDE_IP)
         return not any(line.part in entrances and line.table is TableName.NAT for line in self.lines)
 
@@ -125,7 +125,7 @@ class ServiceDraft:
         for chain in self.near or ():
             one = endpoint(chain)
             if chain not in spread and one is not None:
-                # Beside ready ones elsewhere, an endpoint of the local chain alone is a terminating one.
+                # If there are ready endpoints elsewhere, an endpoint only in the local chain is terminating.
                 draining = bool(spread)
                 found.append(Endpoint(one.address, one.port, local=True, draining=draining))
         return tuple(found)

@@ -19,7 +19,7 @@ Tests = dict[Key, Test]
 
 
 def read_filters(reading: Reading) -> None:
-    """Read the chains of the filter table that hold rules of services."""
+    """Read the chains of the filter table that contain rules of services."""
     readers = {
         "KUBE-SERVICES": _refusal,
         "KUBE-EXTERNAL-SERVICES": _refusal,
@@ -27,7 +27,7 @@ def read_filters(reading: Reading) -> None:
         "KUBE-NODEPORTS": _health_check,
     }
     chains = {c.name: c for c in reading.chains(_FILTER)}
-    # Those that name more of a service come first: its cluster IP, then other addresses, then ports.
+    # Rules that identify a service better come first: by cluster IP, then by other addresses, then by ports.
     for name, read in readers.items():
         chain = chains.get(name, Chain(name=name, rules=()))
         asking = [(rule, asked(rule)) for rule in chain.rules]
@@ -59,7 +59,7 @@ def _refusal(reading: Reading, rule: Rule, tests: Tests, chain: str) -> bool:
     elif not draft.place(proto, port) or not _address(draft, address, internal=internal):
         return False
     if local:
-        # There are endpoints, none is on this node, and the policy is Local.
+        # The policy is Local, and all endpoints are on other nodes.
         draft.near = draft.near or []
         draft.endpoints_elsewhere = True
         if internal:

@@ -1,6 +1,6 @@
 """Services of a kube-proxy in ipvs mode, recovered from its ipsets, without their endpoints.
 
-Where packets go is in the kernel's IPVS tables (``ipvsadm -S``), which no dump of rules has.
+The endpoints are in the kernel's IPVS tables (``ipvsadm -S``), which are not a part of a dump of rules.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _CHAINS: Final = ("KUBE-LOAD-BALANCER", "KUBE-NODE-PORT", "KUBE-IPVS-FILTER", "K
 
 
 def is_ipvs(ruleset: Ruleset) -> bool:
-    """Return whether the chains are those of the ipvs mode (``pkg/proxy/ipvs``)."""
+    """Return whether the ruleset contains the chains of the ipvs mode (``pkg/proxy/ipvs``)."""
     return any(table.chain(name) is not None for table in ruleset.tables for name in _CHAINS)
 
 
 def ipvs_services(ruleset: Ruleset) -> tuple[Service, ...]:
-    """Return a service for every address and port in kube-proxy's ipsets; nothing else of them is known."""
+    """Return a service for every address and port in kube-proxy's ipsets, without other facts."""
     sets = {_plain(s.name): s for s in ruleset.sets}
     found = []
     for address, protocol, port in _places(sets.get("CLUSTER-IP")):
@@ -74,7 +74,7 @@ def _word(protocol: Protocol) -> str:
 
 
 def _plain(name: str) -> str:
-    """The name of a set without its prefix; for IPv6 that is ``KUBE-6-``."""
+    """Return the name of a set without its prefix (``KUBE-``, or ``KUBE-6-`` for IPv6)."""
     return name.removeprefix("KUBE-").removeprefix("6-")
 
 

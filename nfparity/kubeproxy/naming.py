@@ -1,4 +1,4 @@
-"""Services named, and completed, by the API objects."""
+"""Names and other facts of services, from the API objects."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ Place = tuple[Protocol, int | None, int]
 
 
 def names_of_chains(objects: ApiObjects) -> dict[str, tuple[str, Protocol]]:
-    """Return the services by the hash that is the suffix of their chains."""
+    """Return the names of services by the hash in the names of their chains."""
     return {name_hash(name + protocol): (name, protocol) for name, protocol in objects.names()}
 
 
 def completed(services: Iterable[Service], objects: ApiObjects, family: Family) -> list[Service]:
-    """Add to services their names from the objects, and everything that no rule shows.
+    """Return the services with their names from the objects, and all facts that no rule shows.
 
-    Rules of one service that nothing but its objects holds together become one service. Which node this is
-    follows from an endpoint that is known to be local, unless there is one Node only.
+    Rules that only the objects assign to the same service become one service. The node is the only Node among
+    the objects, or the Node of an endpoint that is known to be local.
     """
     services = list(services)
     told = objects.of(family, _node(services, objects, family))
@@ -55,7 +55,7 @@ def _places(service: Service) -> Iterator[Place]:
 
 
 def _joined(a: Service, b: Service) -> Service:
-    """Join two parts of one service, neither of which has chains."""
+    """Return the union of two parts of one service, neither of which has chains."""
     return replace(
         a,
         cluster_ip=b.cluster_ip if a.cluster_ip is None else a.cluster_ip,
@@ -75,7 +75,7 @@ def _joined(a: Service, b: Service) -> Service:
 
 
 def _filled(seen: Service, told: Service) -> Service:
-    """Return the values seen in rules, and those of the objects for the rest."""
+    """Return the service with the values from rules, and values from the objects for the rest."""
     external, balancers = set(told.external_ips), set(told.load_balancer_ips)
     places = {(e.address, e.port): e.local for e in told.endpoints}
     return replace(
@@ -102,7 +102,7 @@ def _filled(seen: Service, told: Service) -> Service:
 
 
 def _node(services: Iterable[Service], objects: ApiObjects, family: Family) -> str | None:
-    """Return the node of the endpoints that are known to be local, if it is one."""
+    """Return the node of the endpoints that are known to be local, if it is unique."""
     local = {e.address for s in services for e in s.endpoints if e.local}
     found = {name for address, name in objects.places(family) if address in local}
     return next(iter(found)) if len(found) == 1 else None

@@ -1,6 +1,6 @@
 """The API objects that a kube-proxy watches, as ``kubectl`` prints them: Services, EndpointSlices, Nodes.
 
-``pkg/proxy``: ``newBaseServiceInfo`` says what of a Service counts, ``endpointslicecache`` what of a slice.
+``pkg/proxy``: ``newBaseServiceInfo`` reads a Service, ``endpointslicecache`` an EndpointSlice.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ApiObjects:
-    """Services, EndpointSlices and Nodes as JSON objects, each known to be one."""
+    """Services, EndpointSlices and Nodes as JSON objects whose shape has been checked."""
 
     services: tuple[Json, ...]
     slices: tuple[Json, ...]
     nodes: tuple[Json, ...]
 
     def of(self, family: Family, node: str | None = None) -> tuple[Service, ...]:
-        """Return the services of a family as kube-proxy on ``node`` knows them.
+        """Return the services of a family as seen by kube-proxy on ``node``.
 
-        Without ``node`` it is the only Node among the objects, and if there are several, nothing says where
-        an endpoint is. Topology hints are not followed.
+        The default is the only Node among the objects; if there are several, the nodes of endpoints are
+        unknown. Topology hints are ignored.
         """
         names = [n["metadata"]["name"] for n in self.nodes]
         node = names[0] if node is None and len(names) == 1 else node
@@ -50,7 +50,7 @@ class ApiObjects:
                 yield _port_name(service, port), _protocol(port)
 
     def places(self, family: Family) -> Iterator[tuple[int, str]]:
-        """Yield the address and the node's name of every endpoint that has one."""
+        """Yield the address and the node name of every endpoint with a node name."""
         for piece in self.slices:
             for endpoint in piece.get("endpoints") or ():
                 if endpoint.get("nodeName"):
@@ -129,8 +129,8 @@ class ApiObjects:
 def read_objects(text: str | bytes, *, name: str) -> ApiObjects:
     """Read ``{"services": […], "endpointslices": […], "nodes": […]}`` or a List of ``kubectl get -o json``.
 
-    Objects of other kinds are passed over. Raises ParseError, with its place, when the text is not JSON, or
-    when an object lacks what every one of its kind has.
+    Objects of other kinds are ignored. Raises ParseError with the position if the text is not JSON, or if an
+    object lacks a required field.
     """
     document = read_json(text, name=name)
     whole = document.value
@@ -146,9 +146,9 @@ def read_objects(text: str | bytes, *, name: str) -> ApiObjects:
                 raise document.error((key, index), f"expected an API object, found {json_kind(one)}")
             kind = _LISTS.get(key, str(one.get("kind")))
             if kind not in kinds or one.get("addressType") == "FQDN":
-                continue  # kube-proxy serves addresses, no names
+                continue  # kube-proxy ignores endpoints with host names
             for path, fault in SHAPES[kind].faults(one, (key, index)):
-                raise document.error(path, f"not a {kind} as the API server gives it: {fault}")
+                raise document.error(path, f"not a valid {kind}: {fault}")
             kinds[kind].append(one)
     return ApiObjects(tuple(kinds["Service"]), tuple(kinds["EndpointSlice"]), tuple(kinds["Node"]))
 

@@ -104,4 +104,4 @@ _NODE: Final = Fields(
 )
 
 SHAPES: Final[Mapping[str, Shape]] = {"Service": _SERVICE, "EndpointSlice": _SLICE, "Node": _NODE}
-"""By ``kind``."""
+"""Shapes by ``kind``."""

@@ -1,4 +1,4 @@
-"""Shared state of the readers of chains: drafts, lines of no service, and rules that were not understood."""
+"""Shared state of the readers of chains: drafts, lines of no service, and rules not understood."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Reading", "SepChain"]
 
 @dataclass(slots=True)
 class SepChain:
-    """A KUBE-SEP chain as read: where it leads, and the rules that do so."""
+    """A KUBE-SEP chain: its endpoint, and its rules."""
 
     endpoint: Endpoint | None = None
     protocol: Protocol | None = None
@@ -26,23 +26,23 @@ class SepChain:
 
 @dataclass(slots=True)
 class Reading:
-    """A ruleset while it is taken apart."""
+    """A ruleset, and the facts that have been read from it so far."""
 
     ruleset: Ruleset
     known_names: dict[str, tuple[str, Protocol]] = field(default_factory=dict)
-    """Names of services by the hash in their chains, as far as API objects give them."""
+    """Names of services in API objects, by the hash in the names of their chains."""
     drafts: dict[str, ServiceDraft] = field(default_factory=dict)
-    """By the hash of their chains."""
+    """Drafts by the hash in the names of their chains."""
     chainless: list[ServiceDraft] = field(default_factory=list)
     """Services without a chain of their own."""
     strangers: list[tuple[ServiceDraft, Rule, str]] = field(default_factory=list)
-    """Rules of balancers that mark, which are read when the cluster IP is known."""
+    """Marking rules in KUBE-SVC chains, which can be read only when the cluster IP is known."""
     seps: dict[str, SepChain] = field(default_factory=dict)
     used_seps: set[str] = field(default_factory=set)
     lines: list[Line] = field(default_factory=list)
     remainder: list[Remainder] = field(default_factory=list)
     pods: dict[Interval | Name, int] = field(default_factory=dict)
-    """The test that recognises traffic of pods, and the number of rules with it."""
+    """The values by which rules recognise traffic of pods, and the number of rules with each."""
     masquerade_all: bool = False
     masquerade_strangers: bool = False
     mark: int | None = None
@@ -50,18 +50,18 @@ class Reading:
     node_port_addresses: list[int] | None = None
     localhost_node_ports: bool = False
     health_check_ports: list[int] = field(default_factory=list)
-    """Those that nothing names the service of."""
+    """Health check ports whose service is unknown."""
     by_place: dict[tuple[Protocol, int | None, int], ServiceDraft] = field(default_factory=dict)
-    """By protocol, address (None: node port) and port."""
+    """Drafts by protocol, address (None: node port) and port."""
     by_name: dict[tuple[str, Protocol], ServiceDraft] = field(default_factory=dict)
 
     def chains(self, table: TableName) -> Iterable[Chain]:
-        """Return the chains of a table, none when it is not there."""
+        """Return the chains of a table; empty if the table does not exist."""
         found = self.ruleset.table(table)
         return () if found is None else found.chains
 
     def draft(self, suffix: str) -> ServiceDraft:
-        """Return the service whose chains have this hash."""
+        """Return the draft of the service whose chains have this hash."""
         found = self.drafts.get(suffix)
         if found is None:
             name, protocol = self.known_names.get(suffix, (None, None))
@@ -77,7 +77,7 @@ class Reading:
         chain: str,
         address: int | None = None,
     ) -> None:
-        """Put down a rule of a service."""
+        """Record a rule of a service."""
         draft.lines.append(line_of(rule, part, table, chain, address))
         if draft.name is None:
             draft.hear(rule.comment)
@@ -85,17 +85,17 @@ class Reading:
     def keep_common(
         self, rule: Rule, part: Part, table: TableName, chain: str, address: int | None = None
     ) -> None:
-        """Put down a rule of no service."""
+        """Record a rule that belongs to no service."""
         self.lines.append(line_of(rule, part, table, chain, address))
 
     def leave(
         self, rule: Rule, chain: str, reason: str = "not a rule that kube-proxy is known to write"
     ) -> None:
-        """Put down a rule that was not understood."""
+        """Record a rule that was not understood."""
         self.remainder.append(Remainder(chain, rule.origin, reason))
 
     def index(self) -> None:
-        """Make services found by name, and by address and port, for rules that lead to no chain."""
+        """Index services by name, and by address and port, for rules without a per-service chain."""
         for draft in self.drafts.values():
             self._enter(draft)
 
@@ -104,7 +104,7 @@ class Reading:
     ) -> ServiceDraft:
         """Return the service of a rule without a chain of its own; a new one if it is not known.
 
-        ``own_port`` False: ``port`` is a port of the node, not the service's.
+        ``own_port``: ``port`` is the service's port, not a node port.
         """
         name = name_in(rule.comment)
         found = None if name is None else self.by_name.get((name, protocol))
@@ -115,7 +115,7 @@ class Reading:
         return found
 
     def found(self, draft: ServiceDraft) -> None:
-        """Index a draft by its newly known facts."""
+        """Update the index with new facts of a draft."""
         self._enter(draft)
 
     def _enter(self, draft: ServiceDraft) -> None:
@@ -131,7 +131,7 @@ class Reading:
                 self.by_place.setdefault((draft.protocol, address, draft.port), draft)
 
     def health_checked(self, rule: Rule) -> ServiceDraft | None:
-        """Return the service of a health check port, which is TCP for services of any protocol."""
+        """Return the service of a health check port; these use TCP for services of any protocol."""
         name = name_in(rule.comment)
         if name is None:
             return None

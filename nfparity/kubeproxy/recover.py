@@ -1,8 +1,8 @@
 """Recovery of kube-proxy's state from a ruleset of its iptables mode.
 
-Read by shape, not by comment: a comment only gives a name, and tells an external IP from a load balancer's.
-Every rule in a chain of kube-proxy's is either understood, and then kept as a line of what it is for, or
-listed as remainder. Nothing is inferred from a rule of which a part was not understood.
+Rules are recognised by their matches and targets. Comments only give names, and distinguish external IPs from
+load balancer IPs. Every rule in a chain of kube-proxy is either recorded with its purpose, or listed in the
+remainder. Nothing is inferred from a rule that was understood only in part.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from translate.ir import Ruleset
 __all__ = ["recover"]
 
 _API_SERVER: Final = "default/kubernetes:"
-"""The service whose EndpointSlice names no node."""
+"""The prefix of the API server's service names; its EndpointSlice names no node."""
 
 
 @collector_paused()
 def recover(ruleset: Ruleset, objects: ApiObjects | None = None) -> KubeProxyState:
     """Return the state of the kube-proxy that wrote these rules.
 
-    ``objects`` are the Services and EndpointSlices of the cluster: they give names where comments do not
-    (a chain's name is a hash of its service's), and what no rule tells. What rules do tell is never
-    replaced. A ruleset without kube-proxy's rules has the mode NONE and nothing else.
+    ``objects`` are the Services and EndpointSlices of the cluster. They provide names that are missing in
+    comments (the chain name is a hash of the service name), and facts that no rule shows; facts from rules
+    have priority. A ruleset without kube-proxy's rules gives a state of mode NONE without facts.
     """
     if is_ipvs(ruleset):
         return _ipvs(ruleset)
@@ -77,14 +77,14 @@ def _listed(addresses: list[int] | None) -> tuple[int, ...] | None:
 def _notes(reading: Reading) -> tuple[str, ...]:
     notes = []
     if len(reading.pods) > 1:
-        notes.append(f"traffic of pods is told in {len(reading.pods)} ways; the commonest is taken")
+        notes.append(f"rules recognise pods in {len(reading.pods)} ways; the most frequent one is used")
     if reading.masquerade_all and reading.masquerade_strangers:
-        notes.append("some rules masquerade all traffic to cluster IPs, others what is not from pods")
+        notes.append("some rules masquerade all traffic to cluster IPs, others only that of non-pods")
     return tuple(notes)
 
 
 def _services(reading: Reading) -> tuple[list[Service], list[Remainder]]:
-    """Return the finished services, and the chains that belong to none."""
+    """Return the finished services, and the rules in chains that belong to none."""
 
     def endpoint(chain: str) -> Endpoint | None:
         return reading.seps[chain].endpoint if chain in reading.seps else None
@@ -98,12 +98,12 @@ def _services(reading: Reading) -> tuple[list[Service], list[Remainder]]:
     for draft in (*reading.drafts.values(), *reading.chainless):
         service = draft.finish(endpoint)
         if service is None or (service.cluster_ip is None and not service.external):
-            drop(draft.lines, "of a service to which no rule leads")
+            drop(draft.lines, "belongs to a service that no rule leads to")
         else:
             services.append(service)
     for name, sep in reading.seps.items():
         if name not in reading.used_seps:
-            drop(sep.lines, "of an endpoint to which no rule leads")
+            drop(sep.lines, "belongs to an endpoint that no rule leads to")
     services.sort(key=_order)
     return services, lost
 
@@ -120,7 +120,7 @@ def _order(service: Service) -> tuple[bool, str, str, int, int, int]:
 
 
 def _placed(services: list[Service]) -> tuple[Service, ...]:
-    """Mark each endpoint as local or not if another service with its address shows it."""
+    """Return the services; an endpoint is marked as local or not if another service shows it."""
     known = {e.address: e.local for s in services for e in s.endpoints if e.local is not None}
     placed = []
     for service in services:
@@ -139,9 +139,9 @@ def _placed(services: list[Service]) -> tuple[Service, ...]:
 
 
 def _ipvs(ruleset: Ruleset) -> KubeProxyState:
-    notes = ["ipvs mode: endpoints are in the kernel's IPVS tables, of which no rule tells"]
+    notes = ["ipvs mode: endpoints are only in the kernel's IPVS tables"]
     if not ruleset.sets:
-        notes.append("the ipsets were not given, so that no service is known")
+        notes.append("the ipsets were not given, so no service is known")
     reading = Reading(ruleset)
     read_shared(reading)
     return KubeProxyState(
@@ -152,7 +152,7 @@ def _ipvs(ruleset: Ruleset) -> KubeProxyState:
         fully_random=reading.fully_random,
         lines=tuple(reading.lines),
         remainder=tuple(
-            replace(r, reason="of the ipvs mode, which is not taken apart") for r in reading.remainder
+            replace(r, reason="a rule of the ipvs mode, which is not analysed") for r in reading.remainder
         ),
         notes=tuple(notes),
     )

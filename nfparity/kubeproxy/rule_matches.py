@@ -1,4 +1,4 @@
-"""Requirements of one rule for a packet, as far as kube-proxy's rules use them."""
+"""The tests of one rule, for the kinds of tests that kube-proxy uses."""
 
 from __future__ import annotations
 
@@ -46,18 +46,18 @@ Key = (
     | type[Recent]
     | type[Account]
 )
-"""Return the subject of a test: its field, or its type if it has no single field."""
+"""The subject of a test: its field, or its type if it has no single field."""
 
 Test = FieldTest | AnyOf | Random | Nth | Limit | HashLimit | SetTest | Recent | Account
 
 DESTINATION: Final = frozenset({Field.DADDR, Field.L4PROTO, Field.DPORT})
-"""The requirements of a rule that matches an address, a protocol and a port."""
+"""The subjects of a rule that matches an address, a protocol and a port."""
 
 _PROTOCOLS: Final = {Number.TCP: Protocol.TCP, Number.UDP: Protocol.UDP, Number.SCTP: Protocol.SCTP}
 
 
 def asked(rule: Rule) -> dict[Key, Test] | None:
-    """Return the rule's tests by their kind; None if a kind occurs twice or a part is hidden."""
+    """Return the rule's tests by subject; None if a subject occurs twice or a part is hidden."""
     found: dict[Key, Test] = {}
     for test in rule.tests:
         key: Key = test.field if isinstance(test, FieldTest) else type(test)
@@ -93,7 +93,7 @@ def is_network(interval: Interval) -> bool:
 
 
 def protocol(tests: dict[Key, Test]) -> Protocol | None:
-    """Return the transport protocol of a test, if a Service can have it."""
+    """Return the transport protocol of a test, if Services support it."""
     number = point(tests, Field.L4PROTO)
     return None if number is None else _PROTOCOLS.get(Number(number)) if number in _NUMBERS else None
 

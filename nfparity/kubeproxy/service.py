@@ -1,4 +1,4 @@
-"""A service as one kube-proxy serves it, as far as its rules show."""
+"""A service of one kube-proxy, with the facts that its rules show."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Part(StrEnum):
     AFFINITY = "session affinity"
     HAIRPIN = "hairpin"
     DNAT = "endpoint"
-    # Of no service:
+    # Rules that belong to no service:
     ENTRANCE = "entrance to kube-proxy's chains"
     NODE_PORTS = "node ports"
     MARK = "masquerade mark"
@@ -48,7 +48,7 @@ class Part(StrEnum):
 class Line:
     """A rule of the dump and its purpose. ``packets`` is None in a dump without counters.
 
-    ``address`` is the destination that the rule asks for, if it asks for one.
+    ``address`` is the destination address that the rule matches, if any.
     """
 
     part: Part
@@ -63,10 +63,10 @@ class Line:
 class Endpoint:
     """An endpoint of one port. ``local``: it is on this node; None if unknown.
 
-    It counts those whose EndpointSlice names the node. The API server's own slice names none, so that its
-    endpoint is never local, even where it runs.
-    ``draining``: only what may not leave the node goes to it, because it is being terminated and no ready
-    endpoint is here.
+    An endpoint is local if its EndpointSlice names the node. The API server's slice names none, so its
+    endpoint is never local, even on its own node.
+    ``draining``: it is terminating and used only for traffic with policy Local, because no ready endpoint is
+    on this node.
     """
 
     address: int
@@ -75,7 +75,7 @@ class Endpoint:
     draining: bool = False
 
     def text(self, family: Family) -> str:
-        """Return ``address:port`` as ``--to-destination`` takes it."""
+        """Return ``address:port`` as for ``--to-destination``."""
         address = format_address(family, self.address)
         return f"{address}:{self.port}" if family is Family.IP else f"[{address}]:{self.port}"
 
@@ -84,15 +84,15 @@ class Endpoint:
 class Service:
     """One port of a Service in one family. None always means unknown, never absent.
 
-    ``name`` is ``namespace/service:port``, without the colon where the port has no name.
-    ``outside_ips`` are external or load balancer addresses, nothing tells which.
-    ``source_ranges`` are ``loadBalancerSourceRanges``; with ``allows_node`` the node is in one of them, so
-    that its load balancer addresses are allowed sources, too (the node's own packets to them have these).
+    ``name`` is ``namespace/service:port``, or ``namespace/service`` if the port has no name.
+    ``outside_ips`` are addresses that may be external or load balancer IPs.
+    ``source_ranges`` are ``loadBalancerSourceRanges``. ``allows_node``: the node is in one of them, so the
+    load balancer addresses are allowed sources, too (the node's own packets to them have these sources).
     ``affinity`` is ``sessionAffinity: ClientIP``'s timeout in seconds, 0 for none; ``external_local`` and
     ``internal_local`` are the traffic policies.
-    ``endpoints`` are those that rules lead to, in their order. ``endpoints_elsewhere``: there are some on
-    other nodes, of which no rule tells. ``hash`` is the suffix of its chains, None when it has none.
-    A service that has nothing but a refusal of its node port has no ``cluster_ip`` and no ``port`` here.
+    ``endpoints`` are in the order of the rules that lead to them. ``endpoints_elsewhere``: there are
+    endpoints on other nodes, without rules. ``hash`` is the suffix of its chains, or None without chains.
+    If the only rule of a service refuses its node port, ``cluster_ip`` and ``port`` are None.
     """
 
     name: str | None
@@ -116,17 +116,17 @@ class Service:
 
     @property
     def external(self) -> bool:
-        """True if it can be reached from outside of the cluster."""
+        """True if it can be reached from outside the cluster."""
         return bool(self.node_port or self.external_addresses)
 
     @property
     def external_addresses(self) -> tuple[int, ...]:
-        """Every address but the cluster IP at which it answers on its own port."""
+        """Every address except the cluster IP at which it answers on its own port."""
         return (*self.external_ips, *self.load_balancer_ips, *self.outside_ips)
 
     @property
     def cluster_endpoints(self) -> tuple[Endpoint, ...]:
-        """The endpoints for traffic that may go to any node."""
+        """The endpoints for traffic with policy Cluster."""
         return tuple(e for e in self.endpoints if not e.draining)
 
     def lines_for(self, *parts: Part) -> Iterator[Line]:
@@ -139,7 +139,7 @@ class Service:
         return sum(counted) if counted else None
 
     def label(self, family: Family) -> str:
-        """Return its name, or the address and port that it is known by."""
+        """Return its name, or its address and port."""
         if self.name is not None:
             return self.name
         addresses = (*(() if self.cluster_ip is None else (self.cluster_ip,)), *self.external_addresses)

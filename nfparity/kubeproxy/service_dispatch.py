@@ -27,7 +27,7 @@ SERVICE_CHAIN: Final = "KUBE-SERVICES"
 _NAT: Final = TableName.NAT
 _PORT: Final = frozenset({Field.L4PROTO, Field.DPORT})
 _OLD_EXTERNAL: Final = ({Field.BRIDGED, Field.FIB_SADDR_TYPE}, {Field.FIB_DADDR_TYPE})
-"""Further tests of the two rules of an external IP, from the time when they excluded bridged traffic."""
+"""Further tests in the two rules of an external IP of old kube-proxies, which excluded bridged traffic."""
 _LOOPBACK: Final = {
     Family.IP: Interval.prefix(0x7F000000, 8, 32),
     Family.IP6: Interval.point(1),
@@ -37,7 +37,7 @@ Tests = dict[Key, Test]
 
 
 def read_entrances(reading: Reading) -> None:
-    """Read both chains; node ports first, because old kube-proxies mark before they jump."""
+    """Read both chains; node ports first, because old kube-proxies set the mark before the jump."""
     for chain in reading.chains(_NAT):
         if chain.name == SERVICE_CHAIN:
             late = []
@@ -48,7 +48,7 @@ def read_entrances(reading: Reading) -> None:
                 if tests is not None and _to_node_ports(reading, rule, tests):
                     continue
                 late.append((rule, tests))
-            # Old kube-proxies set the mark of strangers here, in front of the jump.
+            # Old kube-proxies mark off-cluster traffic here, before the jump.
             reading.index()
             for rule, tests in late:
                 if tests is None or not _mark(reading, rule, tests, SERVICE_CHAIN):
@@ -117,7 +117,7 @@ _SAID: Final = {
 
 
 def _to_node_ports(reading: Reading, rule: Rule, tests: Tests) -> bool:
-    """Read a rule with the addresses of the node: all local ones, or a list."""
+    """Read a jump to KUBE-NODEPORTS with the addresses of the node: all local ones, or a list."""
     if rule.callee != NODE_PORT_CHAIN:
         return False
     kinds = tests.keys()
@@ -146,7 +146,7 @@ def _spares_localhost(reading: Reading, tests: Tests) -> bool:
 
 
 def _to_node_port(reading: Reading, rule: Rule, tests: Tests) -> bool:
-    """Read a rule from a node port to a service's chain; one with an account counts for localhost."""
+    """Read a rule from a node port to a service's chain; a rule with nfacct counts traffic to localhost."""
     target = rule.callee
     kind = None if target is None else split_chain(target)
     port = point(tests, Field.DPORT)
@@ -163,7 +163,7 @@ def _to_node_port(reading: Reading, rule: Rule, tests: Tests) -> bool:
 
 
 def _mark(reading: Reading, rule: Rule, tests: Tests, chain: str) -> bool:
-    """Read a rule of old kube-proxies that sets the mark in front of the jump to a service."""
+    """Read a rule of old kube-proxies that sets the mark before the jump to a service."""
     if rule.callee != MARK_CHAIN:
         return False
     proto, port, address = protocol(tests), point(tests, Field.DPORT), point(tests, Field.DADDR)

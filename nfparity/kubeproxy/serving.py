@@ -1,7 +1,7 @@
 """The chains of one service: KUBE-SEP, KUBE-SVC, KUBE-SVL, KUBE-EXT, KUBE-XLB and KUBE-FW.
 
-Rules of ``syncProxyRules`` of ``pkg/proxy/iptables/proxier.go``, from 1.20 on; XLB is of versions before
-1.24, whose FW chains also held load balancers without source ranges.
+The rules are written by ``syncProxyRules`` in ``pkg/proxy/iptables/proxier.go``, since 1.20. Before 1.24
+there was XLB, and FW chains were also used for load balancers without source ranges.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def _choices(reading: Reading, draft: ServiceDraft, chain: Chain, endpoints: lis
         if tests is not None and rule.callee == MARK_CHAIN:
             reading.strangers.append((draft, rule, chain.name))
         elif tests == {} and rule.callee == _DROP_CHAIN and endpoints is draft.near:
-            # 1.24 and 1.25, where no endpoint is on the node.
+            # 1.24 and 1.25, if no endpoint is on the node.
             draft.endpoints_elsewhere = True
             reading.keep(draft, rule, Part.NO_LOCAL_ENDPOINTS, _NAT, chain.name)
         else:
@@ -132,7 +132,7 @@ def _choices(reading: Reading, draft: ServiceDraft, chain: Chain, endpoints: lis
 def _balance(
     reading: Reading, draft: ServiceDraft, chain: str, rule: Rule, tests: Tests, endpoints: list[str]
 ) -> bool:
-    """Read a rule that leads to an endpoint: to one remembered, or by chance."""
+    """Read a rule that jumps to an endpoint: because of session affinity, or at random."""
     target = rule.callee
     sep = None if target is None else reading.seps.get(target)
     if target is None or sep is None:
@@ -159,7 +159,7 @@ def _balance(
 
 
 def read_strangers(reading: Reading) -> None:
-    """Read the rules of load balancers that set the mark, after KUBE-SERVICES has given the cluster IPs."""
+    """Read the marking rules in KUBE-SVC chains, when KUBE-SERVICES has shown the cluster IPs."""
     for draft, rule, chain in reading.strangers:
         tests = asked(rule)
         if tests is None or not _stranger(reading, draft, chain, rule, tests):
@@ -167,7 +167,7 @@ def read_strangers(reading: Reading) -> None:
 
 
 def _stranger(reading: Reading, draft: ServiceDraft, chain: str, rule: Rule, tests: Tests) -> bool:
-    """Read the rule that has packets to the cluster IP masqueraded that are not from pods."""
+    """Read the rule that masquerades packets to the cluster IP that are not from pods."""
     strangers = Strangers.of(tests, DESTINATION)
     if strangers is None:
         return False
@@ -184,13 +184,13 @@ def _stranger(reading: Reading, draft: ServiceDraft, chain: str, rule: Rule, tes
 
 @dataclass(frozen=True, slots=True)
 class Strangers:
-    """Return the packets that a rule masquerades: all, or those not from ``pods``."""
+    """The packets that a rule masquerades: all, or those not from ``pods``."""
 
     pods: Interval | Name | None
 
     @classmethod
     def of(cls, tests: Tests, others: frozenset[Field]) -> Strangers | None:
-        """Return what a rule asks besides ``others``: nothing, a source or an in-device, negated; or None."""
+        """Return them for a rule with at most a negated source or in-device besides ``others``, else None."""
         if not tests.keys() >= others:
             return None
         rest = tests.keys() - others
@@ -200,7 +200,7 @@ class Strangers:
         return None if value is None else cls(value)
 
     def tell(self, reading: Reading) -> None:
-        """Record the facts in a rule about the whole kube-proxy."""
+        """Record the facts about kube-proxy's configuration."""
         if self.pods is None:
             reading.masquerade_all = True
         else:
@@ -220,7 +220,7 @@ def pods_told(tests: Tests, key: Key, *, negated: bool) -> Interval | Name | Non
 
 
 def _external(reading: Reading, draft: ServiceDraft, chain: Chain) -> None:
-    """KUBE-EXT, and KUBE-XLB, which picks among the endpoints of this node by itself."""
+    """Read KUBE-EXT, or KUBE-XLB, which also picks one of the endpoints on this node."""
     suffix = draft.hash
     cluster, local = f"KUBE-{ChainKind.SVC}-{suffix}", f"KUBE-{ChainKind.SVL}-{suffix}"
     if chain.name.startswith(f"KUBE-{ChainKind.XLB}-"):
@@ -241,7 +241,7 @@ def _external(reading: Reading, draft: ServiceDraft, chain: Chain) -> None:
         elif not kinds and target == cluster:
             draft.external_local = bool(draft.external_local)
         elif pods is not None and target == cluster:
-            # The same network as in the rules of strangers, which masqueradeAll has none of.
+            # The same network as in the rules for off-cluster traffic, which do not exist with masqueradeAll.
             draft.external_local = True
             reading.pods[pods] = reading.pods.get(pods, 0) + 1
         elif to_local or (own and target in (MARK_CHAIN, cluster)):
@@ -277,7 +277,7 @@ def _firewall(reading: Reading, draft: ServiceDraft, chain: Chain) -> None:
         elif not rule.actions or target == _DROP_CHAIN:
             reading.keep(draft, rule, Part.OUT_OF_RANGE, _NAT, chain.name)
         elif inward or target == MARK_CHAIN:
-            # No source is asked: old load balancers without ranges, or a range of every address.
+            # No source is tested: an old load balancer without ranges, or a range of all addresses.
             everything = everything or inward
             if target == MARK_CHAIN:
                 draft.external_local = False

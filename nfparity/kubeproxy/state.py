@@ -1,4 +1,4 @@
-"""State of one kube-proxy on its node in one family, as far as its rules show it."""
+"""State of one kube-proxy on its node in one family, with the facts that its rules show."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class Mode(StrEnum):
     IPTABLES = "iptables"
     IPVS = "ipvs"
     NONE = "none"
-    """There are no rules of a kube-proxy."""
+    """The ruleset contains no rules of kube-proxy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Remainder:
-    """A rule in a chain of kube-proxy's that is not of its making, or not of a shape known here."""
+    """A rule in a chain of kube-proxy that another program wrote, or that has an unknown form."""
 
     chain: str
     origin: Origin
@@ -34,14 +34,14 @@ class Remainder:
 class KubeProxyState:
     """All facts about a kube-proxy in a dump.
 
-    ``pods`` tells traffic of the node's pods (or of the cluster's) from other traffic: a network
-    (``clusterCIDR``, or the node's, by ``detectLocalMode``), or an interface or their common prefix; None
-    if it does not tell, or if no service has a cluster IP with endpoints. ``masquerade_all`` is
-    ``iptables.masqueradeAll``. ``mark`` is the bit that says "masquerade", None without KUBE-MARK-MASQ.
-    ``node_port_addresses`` is None for every local address, which is the default of the iptables mode.
-    ``localhost_node_ports``: whether node ports answer at 127.0.0.1. ``health_check_ports`` are
-    those of which nothing names the service. ``lines`` are rules of no service.
-    ``remainder`` is what was not understood; ``notes`` what a reader of the rest must know.
+    ``pods`` is how rules recognise traffic of the node's (or cluster's) pods: a network (``clusterCIDR``, or
+    the node's, by ``detectLocalMode``), an interface, or a prefix of interface names. It is None if they do
+    not, or if no service has a cluster IP with endpoints. ``masquerade_all`` is ``iptables.masqueradeAll``.
+    ``mark`` is the masquerade mark, None without KUBE-MARK-MASQ.
+    ``node_port_addresses`` is None for every local address, the default of the iptables mode.
+    ``localhost_node_ports``: node ports answer at 127.0.0.1. ``health_check_ports`` are ports whose service
+    is unknown. ``lines`` are rules that belong to no service.
+    ``remainder`` are rules that were not understood; ``notes`` are warnings about the other facts.
     """
 
     family: Family
@@ -59,5 +59,5 @@ class KubeProxyState:
     notes: tuple[str, ...] = ()
 
     def lines_for(self, *parts: Part) -> Iterator[Line]:
-        """Yield the rules of no service that are for any of ``parts``."""
+        """Yield the rules that belong to no service and serve any of these purposes."""
         return (line for line in self.lines if line.part in parts)

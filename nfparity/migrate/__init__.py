@@ -4,7 +4,8 @@
 ``repeatable`` refuses rules that must not run twice, and ``trial`` sends packets through the translation
 alone and with both rulesets loaded (``overlap``). ``translation`` makes the nft text, again at apply.
 ``migration`` runs the ``steps`` in order, each of which may be repeated; ``rollback`` undoes them, and
-``recovery`` finds out what can be undone after a crash. ``deadman`` is the process that rolls back unless the
+``recovery`` determines what can be undone after a crash. ``deadman`` is the process that rolls back unless
+the
 user confirms. ``verification`` compares the loaded table with the applied one.
 
 ``tables`` reads and writes the iptables tables; ``owned`` is the nftables table of nfparity, ``table_state``

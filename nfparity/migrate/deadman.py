@@ -1,8 +1,8 @@
 """The dead-man timer: a process that rolls back unless confirmed in time, or if apply is killed.
 
-It has its own session, and only one end of a pipe open that the applying process alone can write to. So
-neither the end of the operator's ssh session nor a kill of the command ends it. It keeps the old rules in
-memory, and retries the rollback until it succeeds.
+It runs in its own session, with only the read end of a pipe open, to which only the applying process can
+write. So it survives the end of the operator's ssh session and a kill of the command. It keeps the old rules
+in memory, and retries the rollback until it succeeds.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ def now() -> float:
 
 
 class DeadMan:
-    """Starts the timer. ``over`` returns True if nothing is left to watch; ``roll_back`` gets the reason.
+    """The timer. ``over`` returns True if nothing is left to watch; ``roll_back`` receives the reason.
 
-    Both run in the other process; ``roll_back`` is repeated until it returns True. Signals of the terminal
+    Both run in the timer's process; ``roll_back`` is repeated until it returns True. Signals of the terminal
     do not reach the timer. Raises MachineError if it cannot be started.
     """
 
@@ -62,7 +62,7 @@ def _serve(
         if over():
             return 0
         if now() >= deadline:
-            why = "nobody has confirmed in time"
+            why = "it was not confirmed in time"
         else:
             time.sleep(_LOOK_SECONDS)
     pause = _FIRST_PAUSE
@@ -77,7 +77,7 @@ def _wait_for_parent(pipe: int, parent: int, deadline: float) -> str | None:
     while now() < deadline:
         readable, _, _ = select.select([pipe], [], [], min(_LOOK_SECONDS, max(0.0, deadline - now())))
         if readable:
-            return None if os.read(pipe, 1) == _APPLIED else "the command that applied has ended too early"
-    # The pipe is still open, so the parent lives, and is not somebody else with its number.
+            return None if os.read(pipe, 1) == _APPLIED else "nfparity migrate apply was killed or has failed"
+    # The pipe is still open, so the parent is alive, and its PID does not belong to another process.
     os.kill(parent, signal.SIGKILL)
-    return "the command that applied has not come to its end in time"
+    return "nfparity migrate apply did not finish in time"

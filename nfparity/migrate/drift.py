@@ -25,7 +25,7 @@ class Change(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drift:
-    """One difference from the applied state. ``where`` names the object; None: it is absent."""
+    """One difference from the applied state. ``where`` names the object; a value of None: it is absent."""
 
     change: Change
     where: str
@@ -33,7 +33,7 @@ class Drift:
     live: str | None
 
     def line(self) -> str:
-        """Return it on one line."""
+        """Return the difference as one line."""
         match self.change:
             case Change.MISSING:
                 return f"missing: {self.where}" + (f": {self.applied}" if self.applied else "")
@@ -43,12 +43,12 @@ class Drift:
                 return f"changed: {self.where}: {self.applied} became {self.live}"
 
     def data(self) -> dict[str, str | None]:
-        """Return it for JSON."""
+        """Return the difference for JSON."""
         return {"change": self.change.value, "where": self.where, "applied": self.applied, "live": self.live}
 
 
 def drift(applied: TableState, live: TableState) -> tuple[Drift, ...]:
-    """Return every difference; none if the states are equivalent."""
+    """Return every difference; empty if the states are equivalent."""
     return tuple(_differences(applied, live))
 
 

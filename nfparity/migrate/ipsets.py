@@ -13,7 +13,7 @@ __all__ = ["live_ipsets", "restore_missing"]
 
 
 def live_ipsets() -> str:
-    """Return what ``ipset save`` prints. MachineError."""
+    """Return the output of ``ipset save``. Raises MachineError."""
     return _ipset("", "save")
 
 

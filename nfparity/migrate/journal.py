@@ -1,8 +1,8 @@
 """Journal of a migration: a line before each step and a line after it.
 
-After a crash the state of the kernel decides what to do, because a step may have happened or not between its
-two lines. The journal shows the progress to people. If somebody else has written rules into a table, a
-complete journal also shows whether the table was emptied before.
+After a crash the state of the kernel decides what to do, because the journal cannot show whether a step
+happened after its first line. The journal is for people; but if another program has written rules into a
+table, a complete journal also shows whether the table had been emptied before.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Journal:
     """Appends to a log with reserved space.
 
     Every line is on disk before the next step. During a rollback, after :meth:`turn_back`, a line that cannot
-    be written is left out, and ``complaint`` has the reason.
+    be written is left out, and ``complaint`` is the reason.
     """
 
     def __init__(self, log: ReservedLog, hook: Hook = _NOTHING) -> None:
@@ -59,7 +59,7 @@ class Journal:
         self._hook(f"done {name}")
 
     def steps(self) -> Steps:
-        """Return the lines."""
+        """Return the lines of the journal."""
         return read_steps(self._log)
 
     def _add(self, what: str, name: str) -> None:
@@ -76,8 +76,8 @@ class Journal:
 class Steps:
     """The lines of a journal, as ``begin STEP`` and ``done STEP``.
 
-    ``whole``: there are lines and all of them could be read, so that a step without a line did not happen
-    (except for steps during which the journal could not be written).
+    ``whole``: there are lines, and all of them are readable, so a step without a line did not happen (except
+    for steps during which the journal could not be written).
     """
 
     lines: tuple[str, ...]
@@ -99,7 +99,7 @@ def read_steps(log: ReservedLog) -> Steps:
         try:
             one = json.loads(line)
             if not isinstance(one, dict):
-                raise ValueError("it is no object")
+                raise ValueError("it is not an object")
             found += [f"{what} {one[what]}" for what in ("begin", "done") if what in one]
         except (ValueError, RecursionError):
             whole = False

@@ -1,8 +1,8 @@
 """Tables kept in iptables at the user's request, while the other tables are replaced.
 
-Each table has its own hook priorities, so that it works in the same way wherever the other tables are. Tables
-interact through the packet's mark and conntrack, which iptables and nftables share, and through lists of
-``-m recent`` and ipsets, which they do not share.
+Each table has its own hook priorities, so it works in the same way whether the other tables are in iptables
+or nftables. Tables interact through the packet's mark and conntrack, which iptables and nftables share, and
+through lists of ``-m recent`` and ipsets, which they do not share.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ def insist_on_separate(ruleset: Ruleset, text: str, left: Collection[str]) -> No
     replaced = moved(ruleset, left).whole()
     refusals = (
         *(
-            Refusal(rule.origin, _WHERE, "shared-list", f"the list {name} of -m recent is asked there, too")
+            Refusal(rule.origin, _WHERE, "shared-list", f"a kept table uses the -m recent list {name}, too")
             for rule in replaced.rules()
             for name in _lists(rule)
             if name in lists
         ),
         *(
-            Refusal(rule.origin, _WHERE, "shared-set", f"the ipset {test.name} is changed there")
+            Refusal(rule.origin, _WHERE, "shared-set", f"a kept table changes the ipset {test.name}")
             for rule, test in replaced.set_tests()
             if test.name in written
         ),

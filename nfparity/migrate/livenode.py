@@ -24,7 +24,7 @@ _SYSCTLS: Final = ("net/ipv4/ip_forward", "net/ipv4/conf", "net/ipv6/conf/all", 
 
 
 def live_node() -> Node:
-    """Return the node; its assumptions list the facts that a copy cannot have. Raises MachineError."""
+    """Return the node; its assumptions list the facts that a copy cannot reproduce. Raises MachineError."""
     files = {}
     for name, command in _COMMANDS.items():
         done = run(command, inherit=True)
@@ -48,5 +48,5 @@ def _sysctls() -> dict[str, str]:
                     parts = (part.replace(".", "/") for part in file.relative_to(root).parts)
                     found[".".join(parts)] = file.read_text().strip()
             except OSError:
-                continue  # write-only, or the device has just gone
+                continue  # write-only, or the device has just been removed
     return found

@@ -1,16 +1,17 @@
-"""The order of a migration's steps, chosen so that every packet meets a complete ruleset.
+"""The order of a migration's steps: every packet passes a complete ruleset at every moment.
 
 *Apply.* The old rules are saved on disk, and the dead-man timer is started. The translation is loaded over
 the old rules, in one transaction per family. From then on it is complete, and the old rules do not change its
-decisions: at the NAT hooks the first ruleset binds a connection and the other one does not run; elsewhere
-both decide alike. Then the old tables are emptied, each in one step, those with filters last. Existing
+decisions: at the NAT hooks the first ruleset binds a connection and the other one does not run; at other
+hooks both have the same effect. Then the old tables are emptied, each in one step, tables with filters last.
+Existing
 connections keep their bindings, which are in conntrack.
 
 *Roll back.* In reverse order: the old tables are restored while the translation is loaded, and then it is
 removed.
 
-A process that is killed leaves the record in an unfinished phase. The dead-man timer notices it at once, or
-else the next command. Either rolls back.
+If a process is killed, the record stays in an unfinished phase. The dead-man timer notices it at once, or
+otherwise the next command, and rolls back.
 """
 
 from __future__ import annotations
@@ -78,11 +79,11 @@ class Migration:
         self._timer_log = ReservedLog(self.place.timer_log)
 
     def apply(self, plan: MigrationPlan, within: float) -> Record:
-        """Put the plan in force, to be confirmed ``within`` seconds.
+        """Apply the plan, which must be confirmed ``within`` seconds.
 
-        Raises InputError, and nothing has changed, when the rules are not those of the plan, or another
-        migration is in force; MachineError when there is no space for what is needed to go back. What goes
-        wrong later is rolled back, and raised as InputError when somebody else has changed rules meanwhile.
+        Raises InputError, without any change, if the rules are not those of the plan, or another migration is
+        applied; MachineError if there is no space for the files of a rollback. Later errors are raised after
+        a rollback; InputError if another program has changed rules in the meantime.
         """
         place = self.place
         prepare_folder(place.folder)
@@ -90,11 +91,11 @@ class Migration:
             settled = self._settle().record
             if settled is not None and settled.phase is not Phase.ROLLED_BACK:
                 raise InputError(
-                    f"a plan is {settled.phase.value} here already; nfparity migrate rollback first"
+                    f"a plan is already {settled.phase.value} here; run nfparity migrate rollback first"
                 )
             begun = self._begin(plan, within)
             record = begun.record
-            # Armed before there is anything to undo.
+            # Start the timer before the first change.
             with DeadMan(
                 record.deadline, partial(self._is_over, record), partial(self._fire, begun)
             ) as guard:
@@ -127,7 +128,7 @@ class Migration:
             for family in record.saved:
                 if not owned.is_there(family):
                     table = f"{family.value} nfparity"
-                    raise InputError(f"what was applied is not there any more: nftables has no table {table}")
+                    raise InputError(f"the applied rules are gone: nftables has no table {table}")
             confirmed = record.at(Phase.CONFIRMED)
             confirmed.write(self.place.record)
             return confirmed
@@ -146,18 +147,18 @@ class Migration:
         return MigrationPlan.from_text(read_text(self.place.plan), name=str(self.place.plan))
 
     def insist_on_record(self, record: Record | None) -> None:
-        """Raise MachineError if our table is loaded but not recorded as applied."""
+        """Raise MachineError if nfparity's table is loaded but not recorded as applied."""
         if record is not None and record.phase is not Phase.ROLLED_BACK:
             return
         for family in Family:
             if owned.is_there(family):
                 raise MachineError(
-                    f"an nftables table {family.value} nfparity is loaded, and {self.place.record} does not "
-                    "say that a plan is applied; nfparity migrate rollback restores what can be restored"
+                    f"an nftables table {family.value} nfparity is loaded, but {self.place.record} does not "
+                    "record an applied plan; nfparity migrate rollback restores what can be restored"
                 )
 
     def is_forgotten(self, record: Record) -> bool:
-        """Return whether the kernel has forgotten the applied table, because it was booted since."""
+        """Return whether the applied table is gone because of a reboot."""
         return record.is_forgotten(self.place)
 
     def _begin(self, plan: MigrationPlan, within: float) -> _Begun:
@@ -189,7 +190,7 @@ class Migration:
             write_durably(place.plan, plan.text().encode())
             self._journal.begin_anew()
             self._timer_log.begin(_LOG_ROOM)
-            # As it will be written before the first change, but as what is over.
+            # Reserves the space of the record before the first change, with a phase that is finished.
             record.at(Phase.ROLLED_BACK).write(place.record)
         except (MachineError, OSError) as e:
             with suppress(OSError):
@@ -232,7 +233,7 @@ class Migration:
         return Settled(record.at(Phase.ROLLED_BACK, removed=removed), undone)
 
     def _record(self) -> Record | None:
-        """Return the record of this namespace, and not of one that had its inode before."""
+        """Return the record of this namespace; not that of an earlier namespace with the same inode."""
         try:
             record = Record.read(self.place.record)
         except MachineError as e:
@@ -240,7 +241,7 @@ class Migration:
         if record is None or record.is_of(self.place):
             return record
         if self.place.lasting:
-            raise InputError(f"{self.place.folder} is about another network namespace or machine")
+            raise InputError(f"{self.place.folder} belongs to another network namespace or machine")
         return None
 
     def _roll_back(self) -> RolledBack | None:
@@ -274,8 +275,8 @@ class Migration:
         try:
             undone = self._undo(begun)
         except NfparityError as e:
-            return kind(f"{error}; and rolling back failed: {e}; {_AGAIN}")
-        return kind("\n".join((f"{error}; all is as it was before", *undone.reservations())))
+            return kind(f"{error}; the rollback failed, too: {e}; {_AGAIN}")
+        return kind("\n".join((f"{error}; everything is restored as it was before", *undone.reservations())))
 
     def _is_over(self, record: Record) -> bool:
         """Return whether the record says that the migration was confirmed or rolled back."""
@@ -288,7 +289,7 @@ class Migration:
         return found.identity != record.identity or found.phase in (Phase.CONFIRMED, Phase.ROLLED_BACK)
 
     def _fire(self, begun: _Begun, why: str) -> bool:
-        """Roll back for the timer; return whether it is finished. Raises nothing."""
+        """Roll back for the timer; return whether the rollback is finished. Raises nothing."""
         try:
             with self.place.locked(needed=False, patience=_TIMER_PATIENCE):
                 if not self._is_over(begun.record):
@@ -297,7 +298,7 @@ class Migration:
                     self._say("\n".join(("rolled back", *done.reservations())))
             return True
         except Exception as e:
-            self._say(f"could not roll back: {e}; it is tried again")
+            self._say(f"could not roll back: {e}; trying again")
             return False
 
     def _say(self, text: str) -> None:
@@ -324,7 +325,7 @@ def _recovered(place: Place, families: tuple[SavedFamily, ...]) -> Record:
 def _insist_as_planned(plan: FamilyPlan, live: Mapping[str, SavedTable]) -> None:
     family, planned = plan.family.value, plan.tables
     if owned.is_there(plan.family):
-        raise InputError(f"there is an nftables table {family} nfparity already; is it somebody's?")
+        raise InputError(f"an nftables table {family} nfparity already exists; is it needed?")
     if digest_of(live) == plan.digest:
         return
     changed = f"the {family} rules have changed since the plan"
@@ -333,11 +334,11 @@ def _insist_as_planned(plan: FamilyPlan, live: Mapping[str, SavedTable]) -> None
         if is_ is not None and was.table_state != is_.table_state:
             raise InputError(f"{changed}: table {name}: {first_difference(was, is_)}; make another plan")
     names = ", ".join(sorted(set(planned) ^ set(live)))
-    raise InputError(f"{changed}: table {names} is new, or gone; make another plan")
+    raise InputError(f"{changed}: table {names} is new or missing; make another plan")
 
 
 def _insist_replaced(plan: FamilyPlan) -> None:
-    """Raise InputError if others have written rules meanwhile, MachineError if our table is gone."""
+    """Raise InputError if old tables contain rules again, MachineError if nfparity's table is gone."""
     check_loaded(plan)
     for name in written_again(plan):
-        raise InputError(f"somebody has written rules into table {name} of {plan.family.value} meanwhile")
+        raise InputError(f"another program has written {plan.family.value} rules into table {name}")

@@ -1,8 +1,8 @@
 """Both rulesets loaded at once, as on a node during a migration.
 
 The kernel cannot switch in one step: x_tables and nf_tables have no common transaction, and x_tables has none
-over several tables. Meanwhile packets meet the whole translation, and all or some of the old tables. Backends
-of this state, and of the final state with kept tables, are compared like any other backend.
+over several tables. In between, packets pass the whole translation and some or all of the old tables. This
+state, and the final state with kept tables, are backends that are compared like any other.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["OverlapBackend"]
 
 
 class OverlapBackend:
-    """Backend with the rules of one variant and their translation, both loaded.
+    """A backend with the rules of one variant and their translation, both loaded.
 
     Tables in ``left`` are not translated. With ``emptied`` only these old tables are loaded.
     """

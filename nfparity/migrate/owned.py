@@ -5,8 +5,8 @@ base chains are hooked in without rules and accept, because a drop policy is set
 (``nft_chain_commit_drop_policy``). When it is deleted, its chains keep their rules until their hooks are gone
 (``nf_tables_commit_chain_prepare`` leaves out chains that are not in the next generation).
 
-Its comment has the digest of the rules that it replaces. So the kernel itself shows which saved rules must be
-restored.
+Its comment contains the digest of the rules that it replaces, so the kernel itself shows which saved rules
+must be restored.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MARK: Final = re.compile(r'\n\tcomment "nfparity migrate (legacy|nft) ([0-9a-f]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """A table's comment: the replaced variant, the rules' digest, and the folder with them, if it fits."""
+    """A table's comment: the replaced variant, the digest of its rules, and their folder if it fits."""
 
     variant: Variant
     digest: str
@@ -57,7 +57,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Owned:
-    """A loaded table with our name. ``mark`` is None if it was not loaded by ``apply``."""
+    """A loaded table named ``nfparity``. ``mark`` is None if it was not loaded by ``apply``."""
 
     mark: Mark | None
 
@@ -74,7 +74,7 @@ def load(text: str) -> None:
 def load_marked(family: Family, text: str, mark: Mark) -> None:
     """Load the table with its mark in one transaction. Raises MachineError; then nothing has changed."""
     table = f"table {family.value} {TABLE}"
-    # It is there from then on, and keeps the comment with which it was made (nf_tables_updtable).
+    # An existing table keeps the comment with which it was created (nf_tables_updtable).
     before, deleted, after = text.partition(f"delete {table}\n")
     load(f'{before}{deleted}add {table} {{ comment "{mark.comment()}"; }}\n{after}')
 

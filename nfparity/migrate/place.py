@@ -1,7 +1,7 @@
 """Files and directories of a migration, and the lock of iptables.
 
-The folder has to outlive a reboot, so it is under ``/var/lib``. The machine's own namespace is the same one
-after a reboot. Any other is known by its inode, which another may have later; cookie and boot tell.
+The folder must survive a reboot, so it is under ``/var/lib``. The host's namespace is the same after a
+reboot. Any other namespace is identified by its inode, and by cookie and boot id because inodes are reused.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ _TABLES_LOCK: Final = Path("/run/xtables.lock")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The migration of one network namespace. ``folder`` may be missing.
+    """The paths of the migration of one network namespace. ``folder`` may be missing.
 
     ``machine``, ``boot`` and ``namespace`` identify the namespace. ``lasting``: the folder still belongs to
-    this namespace after a reboot, because it is the machine's own, or because the user has named the folder.
+    this namespace after a reboot, because it is the host's namespace, or because the user has named the
+    folder.
     """
 
     folder: Path
@@ -63,14 +64,14 @@ class Place:
         return self.folder / f"{family.value}.iptables-save"
 
     def found(self, family: Family, table: str) -> Path:
-        """Rules that somebody else put into an emptied table, found there when it was restored."""
+        """Return the file for rules of others that were in an emptied table when it was restored."""
         return self.folder / f"{family.value}-{table}.found"
 
     @contextmanager
     def locked(self, *, needed: bool = True, patience: float = math.inf) -> Iterator[None]:
-        """Keep other commands out; waits for one that is at work, and for its tools (see ``tables.restore``).
+        """Lock out other commands; waits for a running command and its tools (see ``tables.restore``).
 
-        Raises MachineError, also for an OSError that is raised meanwhile.
+        Raises MachineError, also for an OSError in the block.
         """
         with held(self.folder / "lock", inherit=True, needed=needed, patience=patience):
             try:
@@ -83,7 +84,7 @@ class Place:
 def tables_locked(*, needed: bool = True, patience: float = math.inf) -> Iterator[None]:
     """Hold the lock of iptables-legacy (``xtables_lock``), so that other tools wait.
 
-    Our own tools use another lock meanwhile. iptables-nft has no lock. Raises MachineError.
+    The tools of nfparity use another lock in the meantime. iptables-nft has no lock. Raises MachineError.
     """
     with held(_TABLES_LOCK.resolve(), inherit=False, needed=needed, patience=patience):
         yield

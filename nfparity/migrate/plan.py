@@ -1,7 +1,7 @@
 """Plan of a migration as a file: made once, reviewed by people, and applied later.
 
-A plan contains rules, and no commands: apply translates the rules again, and the result must have the digest
-of the text that the packets were tested with.
+A plan contains rules, not commands: apply translates the rules again, and the result must have the digest of
+the tested text.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class FamilyPlan:
     """One family's part.
 
     ``rules`` is the output of iptables-save, and ``ipsets`` that of ``ipset save`` for the sets of the rules.
-    ``translation`` is the SHA-256 of their nft text at optimisation ``level``; ``table_state`` is the state
-    of the table when it is loaded. ``left`` are the tables kept in iptables.
+    ``translation`` is the SHA-256 of their nft text at optimisation ``level``; ``table_state`` is the
+    expected state of the loaded table. ``left`` are the tables kept in iptables.
     """
 
     family: Family
@@ -46,7 +46,7 @@ class FamilyPlan:
 
     @property
     def saved(self) -> SavedFamily:
-        """The rules of the plan for a restore, with the counters that they have in it."""
+        """The rules of the plan for a restore, with the counters in the plan."""
         return SavedFamily(
             family=self.family, variant=self.variant, left=self.left, text=self.rules, ipsets=self.ipsets
         )
@@ -82,9 +82,9 @@ class FamilyPlan:
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Self:
-        """Return what :meth:`data` was made from. ValueError when the rules are not those of the digest.
+        """Return the object from the result of :meth:`data`. ValueError if rules and digest do not agree.
 
-        ``data`` must have the shape that :meth:`MigrationPlan.from_text` has checked.
+        The caller must have checked the shape of ``data`` (:meth:`MigrationPlan.from_text`).
         """
         saved = SavedFamily.from_data(data)
         made = cls(
@@ -113,15 +113,15 @@ class MigrationPlan:
 
     @property
     def seconds(self) -> float:
-        """The seconds that all its packets took."""
+        """The time that sending all packets took, in seconds."""
         return float(sum(one["seconds"] for one in self.trial.values() if one))
 
     @property
     def digest(self) -> str:
         """The digest that identifies the plan.
 
-        The same rules have the same digest, whatever the time of reading, the counters of policies and the
-        duration of the trial. Each family's own digest stands for its rules.
+        It does not depend on the time of reading, the counters of policies and the duration of the trial. The
+        rules of each family enter by their own digest.
         """
         families = [{k: value for k, value in one.data().items() if k != "rules"} for one in self.families]
         trial = {
@@ -131,7 +131,7 @@ class MigrationPlan:
         return _digest_of({**self._data(), "families": families, "trial": trial})
 
     def text(self) -> str:
-        """Return it as a file."""
+        """Return the plan as the text of a file."""
         data = self._data()
         return json.dumps({**data, "digest": _digest_of(data)}, indent=1) + "\n"
 
@@ -165,17 +165,17 @@ class MigrationPlan:
             except ValueError as e:
                 raise document.error(("families", index), f"{_NOT_A_PLAN}: {e}") from e
             if any(made.family is other.family for other in families):
-                raise document.error(("families", index), f"{_NOT_A_PLAN}: it has a family twice")
+                raise document.error(("families", index), f"{_NOT_A_PLAN}: it contains a family twice")
             families.append(made)
         if not families:
-            raise document.error(("families",), f"{_NOT_A_PLAN}: it has no families, and nothing to replace")
+            raise document.error(("families",), f"{_NOT_A_PLAN}: it contains no rules to replace")
         if data["digest"] != _digest_of({key: value for key, value in data.items() if key != "digest"}):
             raise document.error(("digest",), f"{_NOT_A_PLAN}: it was changed after it was made")
         return cls(families=tuple(families), node=data["node"], seed=data["seed"], trial=data["trial"])
 
 
 def families_in(text: str) -> tuple[SavedFamily, ...]:
-    """Return the saved rules in a plan of any form. Raises ValueError if it cannot be read."""
+    """Return the saved rules in a plan of any format version. Raises ValueError if it cannot be read."""
     try:
         data = json.loads(text)
         found = []
@@ -186,7 +186,7 @@ def families_in(text: str) -> tuple[SavedFamily, ...]:
             found.append(saved)
         return tuple(found)
     except (KeyError, TypeError, AttributeError, RecursionError) as e:
-        raise ValueError(f"it is no plan: {type(e).__name__}: {e}") from e
+        raise ValueError(f"it is not a plan: {type(e).__name__}: {e}") from e
 
 
 def _digest_of(data: Mapping[str, Any]) -> str:

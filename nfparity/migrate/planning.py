@@ -40,9 +40,9 @@ class PlannedFamily:
     notes: tuple[Note, ...]
     report: ParityReport
     untried: tuple[str, ...]
-    """The kept tables that could not be simulated: packets were tested without them."""
+    """The kept tables that cannot be simulated; packets were tested without them."""
     seconds: float
-    """The seconds that the packets took, from making them to their report."""
+    """The time from making the packets to their report, in seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,9 +59,9 @@ class Planned:
 
 
 def choose_variant(family: Family, asked: Variant | None, left: tuple[str, ...] = ()) -> Variant | None:
-    """Return the variant with rules of a family outside of the tables in ``left``, or None.
+    """Return the variant with rules of a family outside the tables in ``left``, or None.
 
-    Raises InputError if both variants have some and none was ``asked`` for.
+    Raises InputError if both variants have such rules and the user has not ``asked`` for one.
     """
     holding = []
     for variant in Variant if asked is None else (asked,):
@@ -73,8 +73,8 @@ def choose_variant(family: Family, asked: Variant | None, left: tuple[str, ...] 
             holding.append(variant)
     if len(holding) > 1:
         raise InputError(
-            f"both iptables-legacy and iptables-nft hold {_WORDS[family]} rules, and a packet meets both; "
-            "say with --variant whose are to be replaced: the others stay as they are"
+            f"both iptables-legacy and iptables-nft have {_WORDS[family]} rules, and packets pass both; "
+            "choose with --variant which to replace; the others are not changed"
         )
     return holding[0] if holding else None
 
@@ -119,7 +119,7 @@ def translate_live(
 ) -> tuple[FamilyPlan, Rules, NftOutput]:
     """Return one family's plan with its rules and their translation, without a trial.
 
-    Raises as :func:`make_plan`.
+    Raises the errors of :func:`make_plan`.
     """
     program = f"{'iptables' if family is Family.IP else 'ip6tables'}-{variant.value}-save"
     rules = read_rules(save(variant, family), family, program, left, None)
@@ -158,7 +158,7 @@ def _plan_family(
     report = try_both(rules, node, flows, variant, level, progress)
     seconds = time.monotonic() - began
     if digest_of(split(save(variant, family))) != plan.digest:
-        raise InputError(f"the {_WORDS[family]} rules have changed while the plan was made; make it again")
+        raise InputError(f"the {_WORDS[family]} rules changed while the plan was made; make another plan")
     return PlannedFamily(
         plan=plan, output=output, notes=output.notes, report=report, untried=untried, seconds=seconds
     )

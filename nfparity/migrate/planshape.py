@@ -69,7 +69,7 @@ _TRIAL: Final = Fields(required={"seconds": Leaf(_is_seconds, "a number of secon
 PLAN: Final = Fields(
     required={
         "nfparity-migration": Leaf(
-            lambda value: _is_whole(value) and value == FORM, f"the form {FORM}; make another plan"
+            lambda value: _is_whole(value) and value == FORM, f"format {FORM}; make another plan"
         ),
         "families": Items(_FAMILY),
         "node": TEXT,

@@ -18,7 +18,7 @@ __all__ = ["Phase", "Record", "Saved"]
 
 
 class Phase(Enum):
-    """The phase of a migration. ``APPLYING`` or ``ROLLING_BACK`` without a process: interrupted."""
+    """The phase of a migration. ``APPLYING`` or ``ROLLING_BACK`` without a running process: interrupted."""
 
     APPLYING = "applying"
     APPLIED = "applied"
@@ -30,7 +30,7 @@ class Phase(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """The identity of one family's rules that are to be restored (``SavedFamily``)."""
+    """The identity of one family's rules to restore (``SavedFamily``)."""
 
     variant: Variant
     digest: str
@@ -38,7 +38,7 @@ class Saved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """``machine``, ``boot`` and ``namespace`` are those of the place at the beginning.
+    """The progress of a migration. ``machine``, ``boot`` and ``namespace`` are those at its beginning.
 
     ``identity`` distinguishes migrations in the same place; ``deadline`` is in seconds of ``CLOCK_BOOTTIME``;
     ``saved`` identifies, by family, the rules to restore.
@@ -54,26 +54,26 @@ class Record:
     machine: str = ""
     saved: Mapping[Family, Saved] = field(default_factory=dict)
     removed: tuple[str, ...] = ()
-    """Files with rules that somebody else put into emptied tables and that a rollback removed."""
+    """Files with rules that other programs had written into emptied tables, and that a rollback removed."""
 
     def at(self, phase: Phase, **changes: Any) -> Self:
-        """Return the record at another phase."""
+        """Return the record in another phase."""
         return replace(self, phase=phase, **changes)
 
     def write(self, path: Path) -> None:
-        """Write it to disk. Raises MachineError; then the previous record is intact."""
+        """Write the record to disk. Raises MachineError; the previous record is then intact."""
         saved = {family.value: [one.variant.value, one.digest] for family, one in self.saved.items()}
         write_record(path, {**asdict(self), "phase": self.phase.value, "saved": saved})
 
     def is_of(self, place: Place) -> bool:
-        """Return whether this is about the place's namespace, possibly before a reboot."""
+        """Return whether the record belongs to the place's namespace, possibly before a reboot."""
         if self.machine and place.machine and self.machine != place.machine:
             return False
         same = self.boot == place.boot and self.namespace == place.namespace
         return same or (self.boot != place.boot and place.lasting)
 
     def is_forgotten(self, place: Place) -> bool:
-        """Return whether the kernel has forgotten the applied table, because it was booted since."""
+        """Return whether the applied table is gone because of a reboot."""
         return self.boot != place.boot
 
     @classmethod
@@ -95,7 +95,7 @@ class Record:
             )
             texts = (made.identity, made.boot, made.namespace, made.plan, made.since, made.machine)
             if not all(isinstance(one, str) for one in (*texts, *made.removed)):
-                raise TypeError("something in it is no text")
+                raise TypeError("a value is not text")
             return made
         except (ValueError, TypeError, KeyError, AttributeError, IndexError) as e:
             raise MachineError(f"{path} is not a record of a migration: {e}") from e

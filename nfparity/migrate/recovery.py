@@ -1,8 +1,8 @@
 """Changes that can be undone, found in the kernel and in the files left on disk.
 
-The kernel has priority: the mark of the loaded table has the digest of the rules that it replaces, which
-identifies the right file. Next comes the record, if it is intact and about this namespace. There are two
-copies of each family's rules: the saved ones, with counters, and those in the plan.
+The kernel has priority: the mark of the loaded table contains the digest of the replaced rules, which
+identifies the right file. Next comes the record, if it is intact and belongs to this namespace. There are two
+copies of each family's rules: the saved rules, with counters, and the rules in the plan.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from translate.nft import TABLE
 
 __all__ = ["Remains", "survey"]
 
-_UNMARKED: Final = "the table that is loaded has no mark of nfparity migrate: something else has loaded it"
+_UNMARKED: Final = "the loaded table has no mark of nfparity migrate: another program has loaded it"
 _PROGRAM: Final = {Family.IP: "iptables", Family.IP6: "ip6tables"}
 
 
@@ -45,8 +45,8 @@ class Remains:
     """The remains of a migration.
 
     ``record`` is the record of this namespace, if it is readable; ``trouble`` is the reason if it is not.
-    ``foreign``: the files are about another namespace or machine. ``loaded`` are the tables with our name;
-    ``families`` can be restored; ``lost`` has the reasons for families that cannot.
+    ``foreign``: the files belong to another namespace or machine. ``loaded`` are the tables named
+    ``nfparity``; ``families`` can be restored; ``lost`` are the reasons for families that cannot.
     """
 
     place: Place
@@ -60,7 +60,7 @@ class Remains:
 
     @property
     def is_nothing(self) -> bool:
-        """True if nothing was applied here, or all of it was rolled back."""
+        """True if nothing was applied here, or everything was rolled back."""
         if self.loaded:
             return False
         if self.foreign:
@@ -73,20 +73,20 @@ class Remains:
         return self.trouble is None and not begun and not self.families and not self.lost
 
     def nothing_left(self) -> str:
-        """Return advice for a begun migration without its table and its rules."""
+        """Return advice for a begun migration whose table and rules are gone."""
         trouble = self.trouble or f"{self.place.record} is not there"
         return (
-            f"{trouble}, nor are there saved rules, nor is an nftables table of nfparity's loaded\n"
+            f"{trouble}; there are no saved rules, and no nftables table of nfparity is loaded\n"
             f"if rules are missing, restore them from a copy; then: rm -r {self.place.folder}"
         )
 
     def by_hand(self) -> tuple[str, ...]:
-        """Return lines: why families cannot be restored, and the commands that restore a copy."""
+        """Return as lines why families cannot be restored, and the commands that restore a copy."""
         return tuple(line for family in self.lost for line in self._by_hand(family))
 
     def _by_hand(self, family: Family) -> Iterator[str]:
         name, table = family.value, self.loaded.get(family)
-        yield f"the {name} rules from before cannot be restored from {self.place.folder}:"
+        yield f"the old {name} rules cannot be restored from {self.place.folder}:"
         yield from (f"- {reason}" for reason in self.lost[family].reasons)
         folder = None if table is None or table.mark is None else table.mark.folder
         if folder is not None and Path(folder) != self.place.folder:
@@ -94,11 +94,11 @@ class Remains:
             return
         variants = self.lost[family].variants or tuple(Variant)
         programs = [f"{_PROGRAM[family]}-{variant.value}-restore" for variant in variants]
-        yield "by hand, with a copy of these rules in the file COPY (or have kube-proxy write its own again):"
-        yield f"  {programs[0]} < COPY" + (f"   # or {programs[1]}, if they were its" if programs[1:] else "")
+        yield "by hand, with a copy of these rules in file COPY (or let kube-proxy write its rules again):"
+        yield f"  {programs[0]} < COPY" + (f"   # or {programs[1]}, if it wrote them" if programs[1:] else "")
         if table is not None:
-            yield f"  nft delete table {name} {TABLE}   # only then: until then it is in force, and complete"
-        yield f"  rm -r {self.place.folder}   # when all is as it should be"
+            yield f"  nft delete table {name} {TABLE}   # only after that: it protects the node until then"
+        yield f"  rm -r {self.place.folder}   # when everything works again"
 
 
 def survey(place: Place) -> Remains:
@@ -168,19 +168,20 @@ class _Sources:
         return tuple(dict.fromkeys(one.saved.family for one in self._found))
 
     def best(self, family: Family, wanted: Saved | None, *, certain: bool) -> SavedFamily | None:
-        """Return the best copy, of the ``wanted`` rules if they are known.
+        """Return the best copy of the rules, which must be the ``wanted`` ones if these are known.
 
-        If ``wanted`` is ``certain``, because only root can have set it, any writer of the file is accepted.
+        If ``wanted`` is ``certain``, because only root can have set it, the owner of the file does not
+        matter.
         """
         for one in self._found:
             if one.saved.family is not family:
                 continue
             if wanted is not None and one.saved.digest != wanted.digest:
                 self._problems[family].append(
-                    f"{one.path}: it holds other rules than those that were replaced"
+                    f"{one.path}: it contains other rules than those that were replaced"
                 )
             elif one.doubt is not None and not certain:
-                self._problems[family].append(f"{one.path}: it is not to be trusted: {one.doubt}")
+                self._problems[family].append(f"{one.path}: it cannot be trusted: {one.doubt}")
             else:
                 return one.saved
         return None
@@ -211,7 +212,7 @@ class _Sources:
                 return
             saved = _unsealed(content.data, planned)
             if saved.family is not family:
-                raise ValueError(f"it holds the rules of {saved.family.value}")
+                raise ValueError(f"it contains the rules of {saved.family.value}")
         except (MachineError, ValueError) as e:
             self._problems[family].append(f"{path}: {e}")
             return

@@ -1,8 +1,8 @@
-"""Rules that must not run twice for one packet, as both rulesets do while both are loaded.
+"""Rules that must not run twice for one packet, as they do while both rulesets are loaded.
 
-Of two NAT tables at one hook the second does not run after the first has bound the connection
+If two NAT tables have the same hook, the second does not run after the first has bound the connection
 (``nf_nat_inet_fn``). All other rules run twice, and must have the same result the second time. This module
-finds single rules that do not; the trial's packets test the tables as a whole.
+finds single rules that do not; the trial's packets test whole tables.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _WHERE = "both at once"
 
 
 def insist_on_repeatable(rules: Rules) -> None:
-    """Raise UnsupportedError with every rule outside of nat that has another result the second time.
+    """Raise UnsupportedError with every rule outside nat that has another result the second time.
 
-    Rules that the sample does not have differ from its rules in addresses and ports alone.
+    In condensed rules, checking the sample is enough: the others differ only in addresses and ports.
     """
     if _refusals(rules.sample):
         raise UnsupportedError(_refusals(rules.whole()))
@@ -49,11 +49,11 @@ def _refusals(ruleset: Ruleset) -> tuple[Refusal, ...]:
 
 def _reasons(rule: Rule) -> Iterator[str]:
     if any(isinstance(test, Random | Nth) for test in rule.tests):
-        yield "draws at each asking: asked twice, it would decide more often than it should"
+        yield "makes a random decision each time: run twice, it would match more often than it should"
     for action in rule.actions:
         match action:
             case SetMark(value, mask) | SetConnmark(value, mask) if value & ~mask:
-                yield f"toggles bits {value & ~mask:#x} of the mark: asked twice, they stay as they were"
+                yield f"toggles bits {value & ~mask:#x} of the mark: run twice, it has no effect on them"
             case SaveMark(nfmask, ctmask) if nfmask & ~ctmask:
                 yield f"toggles bits {nfmask & ~ctmask:#x} of the connection's mark"
             case RestoreMark(nfmask, ctmask) if ctmask & ~nfmask:

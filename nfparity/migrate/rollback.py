@@ -1,8 +1,8 @@
 """Rollback: for the command, the dead-man timer, and the next command after a crash.
 
-Every step may be repeated, by any process, after an interruption at any point. The kernel comes first: a
+Every step may be repeated, by any process, after an interruption at any point. The kernel has priority: a
 failed write to disk is only reported, and a table that cannot be restored does not stop the others. If a
-table of a family could not be restored, the family's translation stays, so that one ruleset is complete.
+table of a family cannot be restored, the family's translation stays, so that one ruleset is complete.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _PATIENCE: Final = 30.0
 class RolledBack:
     """The result of a rollback: by family and table, and the files with rules of others.
 
-    ``texts`` are rules of others for which no file could be written. ``forgotten``: the kernel had forgotten
-    the rules since they were applied, for example by a reboot. ``complaints``: failed reads and writes,
-    although everything is restored.
+    ``texts`` are rules of others for which no file could be written. ``forgotten``: the kernel had lost the
+    applied rules, for example by a reboot. ``complaints`` are failed reads and writes that did not prevent
+    the rollback.
     """
 
     tables: tuple[tuple[str, str, Restored], ...]
@@ -47,9 +47,9 @@ class RolledBack:
 
     def reservations(self) -> tuple[str, ...]:
         """Return lines about the saved rules of others, and about failures."""
-        lines = [f"what others had put there is kept in {path}" for path in self.files]
+        lines = [f"rules that other programs had written there are kept in {path}" for path in self.files]
         for text in self.texts:
-            lines.append("what others had put there could not be kept in a file:")
+            lines.append("rules that other programs had written there could not be kept in a file:")
             lines += text.rstrip("\n").split("\n")
         return (*lines, *(f"warning: {complaint}" for complaint in self.complaints))
 
@@ -64,8 +64,8 @@ def roll_back(
 ) -> RolledBack:
     """Restore the families' rules. The caller must hold the lock of the place.
 
-    If these are not all replaced families, ``complete`` is False, and the record does not say rolled back.
-    Raises MachineError with all failures, after everything else has been done.
+    ``complete`` is False if these are not all replaced families; the record then stays unfinished. Raises
+    MachineError with all failures, after everything else has been done.
     """
     return _Rollback(place, journal, record, families).run(complete=complete)
 

@@ -36,12 +36,12 @@ class Rules:
 
     @property
     def staying(self) -> Ruleset:
-        """The kept tables, as far as they are part of the trial."""
+        """The kept tables that are part of the trial."""
         return staying(self.tried.whole(), self.left)
 
 
 def read_rules(text: str, family: Family, name: str, left: tuple[str, ...], ipsets: str | None) -> Rules:
-    """Read rules and their ipsets: from the text ``ipsets``, or with None from the kernel.
+    """Return rules and their ipsets, from the text ``ipsets`` or (None) from the kernel.
 
     Raises ParseError for a table that is to be replaced, and UnsupportedError if it shares a list with a
     kept table.
@@ -65,7 +65,7 @@ def read_rules(text: str, family: Family, name: str, left: tuple[str, ...], ipse
 
 
 def _undecided(ruleset: Ruleset) -> tuple[str, ...]:
-    """The tables with a rule that the simulator cannot decide, such as one with ``-m length``."""
+    """Return the tables with a rule that the simulator cannot decide (an unmodelled match)."""
     return tuple(table.name for table in ruleset.tables if any(rule.is_undecided for rule in table.rules()))
 
 

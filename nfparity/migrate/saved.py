@@ -1,4 +1,4 @@
-"""Saved iptables rules of one family, and the tables of them that were emptied.
+"""Saved iptables rules of one family, and their tables that were emptied.
 
 They are kept in a self-contained file: the output of iptables-save, a first line with the family, variant and
 kept tables, and a last line with the SHA-256 of everything before. Both lines are comments of iptables.
@@ -57,34 +57,34 @@ class SavedFamily:
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of the restored rules and their place; counters do not change it."""
+        """The SHA-256 of the rules to restore, with family and variant but without counters."""
         what = [self.family.value, self.variant.value, sorted(self.left), digest_of(self.tables)]
         return hashlib.sha256(json.dumps(what).encode()).hexdigest()
 
     def file(self) -> bytes:
-        """Return it as a file."""
+        """Return the contents of the file."""
         head = {"family": self.family.value, "stack": self.variant.value, "left": list(self.left)}
         data = f"{_FIRST}{json.dumps(head)}\n{self.text}".encode(errors="surrogateescape")
         return data + f"{_LAST}{hashlib.sha256(data).hexdigest()}\n".encode()
 
     @classmethod
     def from_file(cls, data: bytes) -> Self:
-        """Return what :meth:`file` was made from. SealError for anything else."""
+        """Return the rules in a result of :meth:`file`. Raises SealError for anything else."""
         rest, found, seal = data.rpartition(_LAST.encode())
         if not found or seal != f"{hashlib.sha256(rest).hexdigest()}\n".encode():
-            raise SealError("it is not as it was written")
+            raise SealError("it was changed after it was written")
         first, _, text = rest.decode(errors="surrogateescape").partition("\n")
         try:
             return cls.from_data({**json.loads(first.removeprefix(_FIRST)), "rules": text})
         except (ValueError, TypeError, KeyError, RecursionError) as e:
-            raise SealError(f"its first line says nothing: {e}") from e
+            raise SealError(f"its first line is invalid: {e}") from e
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Self:
         """Return the rules of a family in a plan. Raises ValueError, KeyError or TypeError."""
         left, text = data["left"], data["rules"]
         if not isinstance(text, str) or not isinstance(left, list):
-            raise TypeError("its rules are no text, or the tables that stay no list")
+            raise TypeError("its rules are not text, or its kept tables are not a list")
         made = cls(
             family=Family(data["family"]),
             variant=Variant(data["stack"]),

@@ -37,7 +37,7 @@ class Restored(Enum):
 
     @property
     def exact(self) -> bool:
-        """Return whether the table holds the saved rules, and nobody can have changed it since."""
+        """Return whether the table contains exactly the saved rules."""
         return self is not Restored.LEFT
 
 
@@ -47,7 +47,7 @@ def live_tables(saved: SavedFamily | FamilyPlan) -> dict[str, SavedTable]:
 
 
 def written_again(plan: FamilyPlan) -> tuple[str, ...]:
-    """Return the replaced tables that hold rules now. Raises MachineError."""
+    """Return the replaced tables that contain rules now. Raises MachineError."""
     live = live_tables(plan).items()
     return tuple(name for name, table in live if name not in plan.left and not table.is_empty)
 
@@ -62,9 +62,9 @@ def check_loaded(plan: FamilyPlan) -> None:
     """Raise MachineError if the owned table differs from the plan."""
     found = drifts(plan)
     if found is None:
-        raise MachineError(f"the nftables table of {plan.family.value} is not there any more")
+        raise MachineError(f"the nftables table of {plan.family.value} no longer exists")
     if found:
-        raise MachineError(f"the nftables table of {plan.family.value} is not as loaded: {found[0].line()}")
+        raise MachineError(f"the nftables table of {plan.family.value} has been changed: {found[0].line()}")
 
 
 def empty_table(plan: FamilyPlan, table: SavedTable) -> None:
@@ -73,13 +73,13 @@ def empty_table(plan: FamilyPlan, table: SavedTable) -> None:
     if now is None or now.is_empty:
         return
     if now.table_state != table.table_state:
-        changed = f"table {table.name} of {plan.family.value} has been changed meanwhile"
+        changed = f"table {table.name} of {plan.family.value} has been changed in the meantime"
         raise InputError(f"{changed}: {first_difference(table, now)}")
     restore_table(plan.variant, plan.family, empty(table))
 
 
 def first_difference(planned: SavedTable, now: SavedTable) -> str:
-    """Return a line that only one of both has, or a note about another order."""
+    """Return a line that only one of the tables contains, or a note about the order."""
     was, is_ = planned.table_state, now.table_state
     for line in is_:
         if line not in was:
@@ -87,7 +87,7 @@ def first_difference(planned: SavedTable, now: SavedTable) -> str:
     for line in was:
         if line not in is_:
             return f"gone is {line}"
-    return "the same lines stand in another order"
+    return "the same lines are in another order"
 
 
 def restore(
@@ -96,8 +96,8 @@ def restore(
     """Restore one old table with its counters. Raises MachineError.
 
     Rules of others in it are replaced if the migration ``emptied`` the table and did not restore it since;
-    ``keep`` receives them first, and raises nothing. If that is unknown (None), a table with all of its old
-    rules, in order, counts as not emptied or as restored.
+    ``keep`` receives them first, and raises nothing. If it is unknown whether the table was emptied (None), a
+    table with all of its old rules, in order, counts as not emptied or as restored.
     """
     now = live_tables(saved).get(table.name)
     if now is None or now.is_empty:
@@ -127,4 +127,4 @@ def insist_restored(saved: SavedFamily, names: set[str]) -> None:
     for name in sorted(names):
         found = live.get(name)
         if found is None or found.table_state != before[name].table_state:
-            raise MachineError(f"table {name} of {saved.family.value} is not as it was")
+            raise MachineError(f"table {name} of {saved.family.value} differs from the saved one")

@@ -1,7 +1,7 @@
 """State of the owned table from its listing, without parts that change by themselves or have no effect.
 
-Handles, counters' values, comments, and the elements that packets put into sets are left out. Elements
-are known by their keys, whatever order they are listed in; rules by their chain and their number in it.
+Handles, values of counters, comments, and elements that packets add to sets are left out. Elements are
+identified by their keys, independent of the order; rules by their chain and their number in it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _VERDICTS: Final = frozenset({"accept", "drop", "return", "continue"})
 
 @dataclass(frozen=True, slots=True)
 class NftChainMeaning:
-    """A chain: where it is hooked in, and its rules, each as canonical JSON."""
+    """A chain: its hook, and its rules, each as canonical JSON."""
 
     head: str
     rules: tuple[str, ...]
@@ -29,7 +29,7 @@ class NftChainMeaning:
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """A set or a map: how it is declared, and its elements, data by key (an empty text in a set)."""
+    """A set or a map: its declaration, and its elements as data by key (empty data in a set)."""
 
     head: str
     elements: Mapping[str, str]
@@ -37,7 +37,7 @@ class Collection:
 
 @dataclass(frozen=True, slots=True)
 class TableState:
-    """A whole table. ``flags`` are the table's own (``dormant``)."""
+    """The state of a whole table. ``flags`` are those of the table (``dormant``)."""
 
     flags: tuple[str, ...]
     chains: Mapping[str, NftChainMeaning]
@@ -45,7 +45,7 @@ class TableState:
     others: Mapping[str, str]
 
     def data(self) -> dict[str, Any]:
-        """Return what :meth:`from_data` reads."""
+        """Return the state as data for :meth:`from_data`."""
         return {
             "flags": list(self.flags),
             "chains": {name: [one.head, list(one.rules)] for name, one in self.chains.items()},
@@ -55,7 +55,7 @@ class TableState:
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Self:
-        """Return what :meth:`data` was made from; KeyError, TypeError or ValueError for anything else."""
+        """Return the state from a result of :meth:`data`. Raises KeyError, TypeError or ValueError."""
         return cls(
             flags=tuple(data["flags"]),
             chains={
@@ -70,12 +70,12 @@ class TableState:
 
 
 def read_listing(text: str) -> TableState:
-    """Return what ``nft -j list table`` printed says. MachineError when it is something else."""
+    """Return the state in an output of ``nft -j list table``. Raises MachineError for anything else."""
     try:
         objects = json.loads(text)["nftables"]
         return _read([next(iter(one.items())) for one in objects])
     except (ValueError, KeyError, TypeError, AttributeError, StopIteration) as e:
-        raise MachineError(f"nft -j list table printed something else than a table: {e}") from e
+        raise MachineError(f"the output of nft -j list table is not a table: {e}") from e
 
 
 def _read(objects: list[tuple[str, Any]]) -> TableState:
@@ -119,12 +119,12 @@ def _collection(kind: str, one: dict[str, Any]) -> Collection:
 
 
 def _bare(key: Any) -> Any:
-    """An element's value alone: with a comment or a counter it is wrapped."""
+    """Return an element's value without the object around it, which carries comments and counters."""
     return key["elem"]["val"] if isinstance(key, dict) and "elem" in key else key
 
 
 def _spelled(value: Any) -> str:
-    """Return a key or a datum as nft spells it, as far as that is simple, otherwise as canonical JSON."""
+    """Return a key or a datum in nft syntax if that is simple, otherwise as canonical JSON."""
     match value:
         case str() if value.isprintable() and " " not in value:
             return value

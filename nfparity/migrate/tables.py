@@ -32,7 +32,7 @@ class SavedTable:
 
     name: str
     lines: tuple[str, ...]
-    """From ``*name`` to ``COMMIT``, with counters as they were."""
+    """The lines from ``*name`` to ``COMMIT``, with counters."""
 
     @property
     def table_state(self) -> tuple[str, ...]:
@@ -129,7 +129,7 @@ def restore_table(variant: Variant, family: Family, text: str, *, counters: bool
 
 
 def _run(command: str, text: str, *arguments: str) -> str:
-    # Whoever changes tables here holds the lock of iptables-legacy already (place.Place.tables_locked).
+    # The caller already holds the lock of iptables-legacy (place.tables_locked).
     with own_xtables_lock() as lock:
         done = run((command, *arguments), text, environment=lock, inherit=True)
     if done.returncode:

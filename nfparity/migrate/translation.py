@@ -1,7 +1,7 @@
-"""The nft text of a plan, made from its rules at planning, and again at apply.
+"""The nft text of a plan, translated from its rules at planning and again at apply.
 
-So a plan file, which may come from another machine, can only load the translation of rules, and only of rules
-and ipsets that are in force here already.
+So a plan file, which may come from another machine, can only load the translation of the rules and ipsets
+that are already in force here.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def translate(rules: Rules, level: int) -> NftOutput:
 def translation_of(plan: FamilyPlan) -> str:
     """Return the nft text of a plan.
 
-    Raises InputError if it is not the text that the plan was tested with, or if ipsets of the rules have
-    changed; MachineError if these cannot be read.
+    Raises InputError if it is not the tested text, or if ipsets of the rules have changed; MachineError if
+    the ipsets cannot be read.
     """
     name = f"the plan's {plan.family.value} rules"
     try:
@@ -43,8 +43,8 @@ def translation_of(plan: FamilyPlan) -> str:
         raise InputError(f"{name} cannot be translated; make another plan: {e}") from e
     if digest_of_text(text) != plan.translation:
         raise InputError(
-            f"the translation of {name} is not the one that the plan was tried with: the plan is another "
-            "version's, or was changed; make another plan"
+            f"the translation of {name} is not the one that was tested: the plan was made by another version "
+            "of nfparity, or was changed; make another plan"
         )
     if plan.ipsets:
         _insist_on_same_sets(plan, rules)

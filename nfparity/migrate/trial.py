@@ -46,7 +46,7 @@ def try_both(
 def try_alone(
     rules: Rules, node: Node, flows: tuple[Flow, ...], variant: Variant, level: int, progress: Progress
 ) -> ParityReport:
-    """Send flows through the final rulesets. Raises as :func:`try_both`."""
+    """Send flows through the final rulesets. Raises the errors of :func:`try_both`."""
     return _parity(rules, node, flows, (_afterwards(rules, variant),), level, progress)
 
 
@@ -57,9 +57,9 @@ def _afterwards(rules: Rules, variant: Variant) -> Backend:
 
 
 def expected_meaning(family: Family, text: str) -> TableState:
-    """Return what a listing of the table says once it is loaded, found out in a private namespace.
+    """Return the state of the table after it is loaded in a private namespace.
 
-    Raises MachineError with what nft said.
+    Raises MachineError with the message of nft.
     """
     with Worker(_Start()) as worker:
         listed = worker.ask(_LoadAndList(family, text))
@@ -84,7 +84,7 @@ class _Lister:
         load(job.text)
         listed = list_table(job.family)
         if listed is None:
-            raise MachineError("nft has loaded the table, and does not list it")
+            raise MachineError("nft has loaded the table, but does not list it")
         return listed
 
 

@@ -23,7 +23,7 @@ __all__ = ["Live", "State", "Verification", "look", "send_packets"]
 
 
 class State(StrEnum):
-    """The state of what was applied."""
+    """The state of the applied rules."""
 
     SAME = "same"
     DRIFT = "drift"
@@ -32,9 +32,9 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Live:
-    """The differences of one family's table from what was applied; None when it is gone.
+    """The differences of one family's table from the applied one; None if the table is gone.
 
-    ``again`` are the iptables tables that hold rules again.
+    ``again`` are the iptables tables that contain rules again.
     """
 
     family: Family
@@ -52,7 +52,7 @@ class Live:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:
-    """Everything that was looked at."""
+    """The result of a verification."""
 
     record: Record
     plan: MigrationPlan
@@ -69,25 +69,25 @@ class Verification:
 
 
 def look(migration: Migration) -> Verification:
-    """Compare what is loaded with what was applied. Raises MachineError when nothing is applied here."""
+    """Compare the loaded tables with the applied ones. Raises MachineError if nothing is applied here."""
     settled = migration.settle()
     record = settled.record
     migration.insist_on_record(record)
     if record is None or record.phase not in (Phase.APPLIED, Phase.CONFIRMED):
         reason = "" if record is None else f": the last plan is {record.phase.value}"
-        reason += "" if settled.undone is None else ", just now: it was cut short, or never confirmed"
+        reason += "" if settled.undone is None else ", just now: it was interrupted, or never confirmed"
         raise MachineError(f"no plan is applied in this network namespace{reason}")
     if migration.is_forgotten(record):
         raise MachineError(
-            "the kernel has forgotten what was applied (a reboot?); nfparity migrate rollback restores the "
-            "rules from before, and with another plan they can be replaced again"
+            "the applied rules are gone from the kernel (a reboot?); nfparity migrate rollback restores the "
+            "old rules, and another plan can replace them again"
         )
     plan = migration.plan()
     return Verification(record=record, plan=plan, families=tuple(_live(one) for one in plan.families))
 
 
 def send_packets(found: Verification, progress: Progress) -> dict[Family, ParityReport]:
-    """Send the plan's packets through a copy of its node with what was applied. Raises MachineError."""
+    """Send the plan's packets through a copy of its node with the applied rules. Raises MachineError."""
     node = node_from_json(found.plan.node, name="the plan's node")
     reports = {}
     for one in found.plan.families:

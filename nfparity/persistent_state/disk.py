@@ -1,7 +1,7 @@
-"""Files with the state needed for an undo.
+"""Files with the state needed for an undo, in a folder that only root can write to.
 
-They are in a folder that only root can write to. Contents that another user could have written are returned
-with that doubt. Every operation that a disk can refuse goes through this module's ``os``.
+Contents that another user could have written are returned with the reason for this doubt. Every operation
+that can fail because of the disk goes through this module's ``os``, so that tests can inject errors.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The contents of a file. ``doubt``: the reason why others than root may have written it, or None."""
+    """The contents of a file. ``doubt`` is the reason why another user may have written it, or None."""
 
     data: bytes
     doubt: str | None
 
 
 class OpenFile:
-    """A file that is overwritten in place, which takes no space that it does not have. A context."""
+    """A file that is overwritten in place, which needs no further disk space. A context manager."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -55,11 +55,11 @@ class OpenFile:
         return os.fstat(self._descriptor).st_size
 
     def read(self) -> bytes:
-        """Return all of it. Raises OSError."""
+        """Return its contents. Raises OSError."""
         return os.pread(self._descriptor, self.size(), 0)
 
     def write(self, data: bytes, at: int) -> None:
-        """Write all of ``data``, to be there after a power cut. Raises OSError."""
+        """Write all of ``data`` and sync it, so that it survives a power cut. Raises OSError."""
         while data:
             written = os.pwrite(self._descriptor, data, at)
             data, at = data[written:], at + written
@@ -67,10 +67,10 @@ class OpenFile:
 
 
 def prepare_folder(folder: Path) -> None:
-    """Make a folder, and those above it, for root alone.
+    """Create a folder and its parents, accessible only to root.
 
-    Raises MachineError where that is not possible, and for one that others can write to: who can replace
-    what is needed to go back decides what is restored.
+    Raises MachineError if that is not possible, and if other users can write to the folder: whoever can
+    replace the saved rules decides what a rollback loads.
     """
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
@@ -78,9 +78,9 @@ def prepare_folder(folder: Path) -> None:
     except OSError as e:
         raise MachineError(f"cannot make {folder}: {e.strerror}") from e
     if found.st_uid not in (0, os.geteuid()):
-        raise MachineError(f"{folder} belongs to user {found.st_uid}, who could replace what is kept there")
+        raise MachineError(f"{folder} belongs to user {found.st_uid}, who could replace the files in it")
     if found.st_mode & _OTHERS_WRITE:
-        raise MachineError(f"others can write to {folder} (chmod go-w {folder})")
+        raise MachineError(f"other users can write to {folder} (chmod go-w {folder})")
 
 
 def read_content(path: Path) -> Content | None:
@@ -90,20 +90,20 @@ def read_content(path: Path) -> Content | None:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         if doubt is not None:
-            raise MachineError(f"cannot read {path}: it is a symbolic link to nothing") from None
+            raise MachineError(f"cannot read {path}: it is a dangling symbolic link") from None
         return None
     except OSError as e:
         raise MachineError(f"cannot read {path}: {e.strerror}") from e
     try:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
-            raise MachineError(f"cannot read {path}: it is no file")
+            raise MachineError(f"cannot read {path}: it is not a regular file")
         if found.st_size > _LARGEST:
             raise MachineError(f"cannot read {path}: it is larger than 1 GiB")
         if found.st_uid not in (0, os.geteuid()):
             doubt = f"it belongs to user {found.st_uid}"
         elif found.st_mode & _OTHERS_WRITE:
-            doubt = "others than root can write to it"
+            doubt = "users other than root can write to it"
         return Content(OpenFile(descriptor).read(), doubt or _doubt_of_folder(path.parent))
     except OSError as e:
         raise MachineError(f"cannot read {path}: {e.strerror}") from e
@@ -114,7 +114,7 @@ def read_content(path: Path) -> Content | None:
 def _doubt_of_folder(folder: Path) -> str | None:
     found = os.stat(folder)
     if found.st_uid not in (0, os.geteuid()) or found.st_mode & _OTHERS_WRITE:
-        return f"others than root can write to {folder}"
+        return f"users other than root can write to {folder}"
     return None
 
 
@@ -132,7 +132,7 @@ def open_in_place(path: Path) -> OpenFile | None:
 def write_durably(path: Path, data: bytes) -> None:
     """Write a file atomically and durably. Raises MachineError.
 
-    Needs space for the old one and the new one together.
+    Needs disk space for the old and the new contents together.
     """
     made = path.with_name(f"{path.name}.new")
     try:
@@ -149,13 +149,13 @@ def write_durably(path: Path, data: bytes) -> None:
 
 
 def remove(path: Path) -> None:
-    """Delete a file, if there is one. Raises OSError."""
+    """Delete a file if it exists. Raises OSError."""
     with suppress(FileNotFoundError):
         os.unlink(path)
 
 
 def sync_folder(folder: Path) -> None:
-    """Put the names in a folder on disk. Raises OSError."""
+    """Sync the names in a folder to disk. Raises OSError."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

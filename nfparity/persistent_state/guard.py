@@ -1,4 +1,4 @@
-"""Guard process: undoes the changes of another process that ends before it commits."""
+"""Guard process, which undoes the changes of a process that ends before it commits."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ _DONE: Final = b"d"
 
 
 class Watcher:
-    """A forked process in a session of its own, with the end of a pipe that this process alone can write to.
+    """A forked process in a session of its own, with the read end of a pipe to which only this process
+    writes.
 
-    ``serve`` runs there with that end and returns the exit status. It is out of reach of the terminal's
-    signals when this returns. With ``alone`` it lets go of everything else that this process has open: locks,
-    and the terminal, whose ssh session ends only when nobody holds its pipes. Raises MachineError when it
-    does not come up.
+    ``serve`` runs there with the read end and returns the exit status. When the constructor returns, signals
+    of the terminal no longer reach it. With ``alone`` it closes all other descriptors of this process: locks,
+    and the terminal, because an ssh session ends only when its pipes are closed. Raises MachineError if it
+    does not start.
     """
 
     def __init__(self, serve: Callable[[int], int], *, alone: bool) -> None:
@@ -42,17 +43,17 @@ class Watcher:
         os.close(waits)
         if not ready:
             self.close()
-            raise MachineError("the process that is to undo what goes wrong did not come up")
+            raise MachineError("the process that undoes failed changes did not start")
 
     def say(self, word: bytes) -> None:
-        """Write to the other end. Raises MachineError when the process there has gone."""
+        """Write to the other end. Raises MachineError if the process there has ended."""
         try:
             os.write(self._writes, word)
         except BrokenPipeError as e:
-            raise MachineError("the process that is to undo what goes wrong was killed") from e
+            raise MachineError("the process that undoes failed changes was killed") from e
 
     def close(self) -> None:
-        """Close the pipe; the other end reads nothing more."""
+        """Close the pipe; the other end reads the end of file."""
         if self._writes >= 0:
             os.close(self._writes)
             self._writes = -1
@@ -63,10 +64,10 @@ class Watcher:
 
 
 class Guard:
-    """Runs ``undo`` in a process of its own unless :meth:`commit` is called, even after SIGKILL.
+    """A context manager that runs ``undo`` in another process unless :meth:`commit` is called.
 
-    What this process has open, locks too, stays open until the guard is done. ``again`` says how to try
-    again by hand. A context.
+    It does so even after SIGKILL. The descriptors of this process, including locks, stay open until the guard
+    has finished. ``again`` tells the user how to try again by hand.
     """
 
     def __init__(self, undo: Callable[[], None], again: str) -> None:
@@ -85,13 +86,13 @@ class Guard:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Release the guard; raises MachineError if it could not undo, unless another exception is raised."""
+        """Release the guard; MachineError if it could not undo, unless another exception propagates."""
         self._watcher.close()
         if self._watcher.wait() and kind is None:
-            raise MachineError(f"what was begun could not be undone; {self._again}")
+            raise MachineError(f"the begun changes could not be undone; {self._again}")
 
     def commit(self) -> None:
-        """Commit: nothing will be undone."""
+        """Commit the changes: nothing will be undone."""
         self._watcher.say(_DONE)
 
 

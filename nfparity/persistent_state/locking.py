@@ -19,9 +19,9 @@ _LOOK_SECONDS: Final = 0.05
 
 
 def take_lock(path: Path, *, patience: float = math.inf) -> int:
-    """Return a descriptor of a locked file, which is still the one with that name.
+    """Return a descriptor of a locked file, and make sure that the file still has that name.
 
-    Waits for whoever has locked it, at most ``patience`` seconds, then raises TimeoutError. Raises OSError.
+    Waits at most ``patience`` seconds for the lock, then raises TimeoutError. Raises OSError.
     """
     deadline = time.monotonic() + patience
     while True:
@@ -29,7 +29,7 @@ def take_lock(path: Path, *, patience: float = math.inf) -> int:
         try:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         except FileNotFoundError:
-            continue  # whoever held it before has just removed the folder
+            continue  # the previous holder has just removed the folder
         try:
             _wait(descriptor, deadline)
             with suppress(FileNotFoundError):
@@ -43,10 +43,10 @@ def take_lock(path: Path, *, patience: float = math.inf) -> int:
 
 @contextmanager
 def held(path: Path, *, inherit: bool, needed: bool = True, patience: float = math.inf) -> Iterator[None]:
-    """Hold a lock. With ``inherit``, so do tools started meanwhile that inherit descriptors.
+    """Hold a lock. With ``inherit``, child processes that inherit descriptors hold it, too.
 
-    Raises MachineError when it cannot be had; where it is not ``needed``, goes on without. Whoever undoes
-    does not need it: each of its steps is one step of the kernel, and may be done again.
+    Raises MachineError if it cannot be taken; if it is not ``needed``, continues without it. An undo does not
+    need it, because each step is atomic in the kernel and may be repeated.
     """
     descriptor = -1
     try:

@@ -1,7 +1,7 @@
 """The identity of the network namespace that a command acts on.
 
-Its inode is a number that another namespace may have when this one is gone; the cookie
-(``SO_NETNS_COOKIE``, ``net_gen_cookie``) is never given twice until the machine boots.
+Its inode may be reused for another namespace when this one is gone; the cookie (``SO_NETNS_COOKIE``,
+``net_gen_cookie``) is unique until the next boot.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _SO_NETNS_COOKIE: Final = 71
 class NetworkNamespace:
     """A network namespace. ``cookie`` is 0 before Linux 5.14.
 
-    ``boot`` identifies this run of the kernel, ``machine`` the installation (``machine-id(5)``; empty where
-    there is none). ``is_hosts``: it is that of process 1, and so there is one like it after every boot.
+    ``boot`` is the kernel's boot id, ``machine`` identifies the installation (``machine-id(5)``; empty if
+    there is none). ``is_hosts``: it is the namespace of process 1, which exists after every boot.
     """
 
     inode: int
@@ -54,7 +54,7 @@ def current_namespace() -> NetworkNamespace:
 
 
 def _is_hosts(inode: int) -> bool:
-    """True if this is the namespace of process 1, which only its own PID namespace can see."""
+    """Return whether this is the namespace of the host's process 1; False in another PID namespace."""
     try:
         pids, first = os.stat("/proc/self/ns/pid").st_ino, os.stat("/proc/1/ns/net").st_ino
     except OSError:

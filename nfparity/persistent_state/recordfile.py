@@ -1,9 +1,9 @@
-"""One small record, kept twice in space that was taken when it was first written.
+"""One small record, stored twice in space that is reserved when it is first written.
 
-The file has two slots of equal length, each a line of JSON filled up with spaces. A record overwrites first
-the slot that is not current and then the other one, each synced. So a crash in between leaves one whole slot,
-the old or the new; damage to one of them loses nothing; and a full disk does not matter, because overwriting
-takes no space (on file systems that write in place; where it does, the writer gets an error).
+The file has two slots of equal length, each a line of JSON padded with spaces. A record overwrites first the
+slot that is not current and then the other one, each followed by a sync. So a crash in between leaves one
+intact slot, the old or the new; damage to one slot loses nothing; and a full disk does not matter, because
+overwriting needs no space (on file systems that write in place; on others the writer gets an error).
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ _ROOM: Final = 2
 
 
 def write_record(path: Path, record: Mapping[str, Any]) -> None:
-    """Put a record on disk. Raises MachineError, and the record from before is still there.
+    """Write a record to disk. Raises MachineError; the previous record is then intact.
 
-    Only the first needs space, and one that has outgrown its slot, or finds the file damaged.
+    Only the first record needs disk space, and a record that is too long for its slot or finds the file
+    damaged.
     """
     try:
         opened = open_in_place(path)
@@ -44,15 +45,15 @@ def write_record(path: Path, record: Mapping[str, Any]) -> None:
 
 
 def read_record(path: Path) -> Mapping[str, Any] | None:
-    """Return the record, None if there is no file. Raises MachineError when neither slot is whole.
+    """Return the record, None if there is no file. Raises MachineError if neither slot is intact.
 
-    A file that is one JSON object, as older versions wrote, is that record.
+    A file that consists of one JSON object, as written by older versions, is also read.
     """
     content = read_content(path)
     if content is None:
         return None
     if content.doubt is not None:
-        raise MachineError(f"{path} is not to be trusted: {content.doubt}")
+        raise MachineError(f"{path} cannot be trusted: {content.doubt}")
     found = max(_slots(content.data), key=lambda one: one[0], default=None)
     if found is not None:
         return found[2]
@@ -64,7 +65,7 @@ def read_record(path: Path) -> Mapping[str, Any] | None:
 
 
 def _overwrite(file: OpenFile, record: Mapping[str, Any]) -> bool:
-    """Write both slots, False when there are none, or they are too short. Raises OSError."""
+    """Write both slots; return False if there are none, or they are too short. Raises OSError."""
     data = file.read()
     size = len(data) // 2
     found = max(_slots(data), default=None, key=lambda one: one[0])
@@ -75,7 +76,7 @@ def _overwrite(file: OpenFile, record: Mapping[str, Any]) -> bool:
     try:
         file.write(_padded(line, size), (1 - current) * size)
     except OSError:
-        with suppress(OSError):  # what has come to the cache, and not to the disk, is not to be read
+        with suppress(OSError):  # discard cached data that did not reach the disk
             file.write(data[(1 - current) * size :][:size], (1 - current) * size)
         raise
     with suppress(OSError):
@@ -84,7 +85,7 @@ def _overwrite(file: OpenFile, record: Mapping[str, Any]) -> bool:
 
 
 def _slots(data: bytes) -> list[tuple[int, int, Mapping[str, Any]]]:
-    """Return sequence, number and record of every whole slot."""
+    """Return sequence, number and record of every intact slot."""
     size = len(data) // 2
     found: list[tuple[int, int, Mapping[str, Any]]] = []
     for number in range(2):

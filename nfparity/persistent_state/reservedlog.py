@@ -1,4 +1,4 @@
-"""A log in space that is taken when it is begun: lines are written over a filling of empty ones."""
+"""A log in reserved space: lines overwrite a filling of empty lines."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from translate.errors import MachineError
 __all__ = ["ReservedLog"]
 
 _FILLING: Final = b"\n\0"
-"""After a crash, space that was not yet written reads as NUL."""
+"""Bytes of unused space; after a crash, space that was not yet written reads as NUL."""
 
 
 class ReservedLog:
-    """A text file with a line for each thing that happened; every line is on disk when it is added."""
+    """A text file with a line for each event; every line is on disk when :meth:`add` returns."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def begin(self, room: int) -> None:
-        """Make it anew, with nothing in it and space for ``room`` bytes. Raises MachineError."""
+        """Create the file again, empty, with space for ``room`` bytes. Raises MachineError."""
         write_durably(self.path, b"\n" * room)
 
     def add(self, line: str) -> None:
-        """Add a line; beyond the space that was taken the file grows. Raises MachineError."""
+        """Add a line; the file grows if the reserved space is used up. Raises MachineError."""
         try:
             opened = open_in_place(self.path)
             if opened is None:
@@ -37,9 +37,9 @@ class ReservedLog:
             raise MachineError(f"cannot write {self.path}: {e.strerror}") from e
 
     def lines(self) -> tuple[bytes, ...]:
-        """Return its lines, as bytes because a damaged file may hold any; none without a file.
+        """Return its lines, as bytes because the file may be damaged; empty if there is no file.
 
-        Raises MachineError when it cannot be read.
+        Raises MachineError if it cannot be read.
         """
         content = read_content(self.path)
         if content is None:

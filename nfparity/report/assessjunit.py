@@ -18,7 +18,7 @@ _STATED: Final = "snapshot"
 
 
 def assessment_junit(summary: Summary, *, times: bool) -> str:
-    """Return the assessment as JUnit XML; without ``times`` it is the same for the same input.
+    """Return the assessment as JUnit XML; without ``times``, the same input gives the same text.
 
     A flow fails in nftables mode if its outcome changes, and in iptables mode if simulator and kernel
     disagree. A family that was not tested is an error.
@@ -57,7 +57,7 @@ def _suites(summary: Summary, one: Assessment) -> Iterator[Suite]:
 
 
 def _changes(summary: Summary, one: Assessment) -> Iterator[tuple[str, tuple[str, str]]]:
-    """For each flow with a finding: its id, a one-line summary, and the details."""
+    """Yield for each flow with a finding its id, a one-line summary and the details."""
     found: dict[str, list[tuple[str, str]]] = {}
     for finding in (*one.findings, *one.unexplained):
         for changed in finding.examples:

@@ -146,7 +146,7 @@ def _unexplained(finding: Finding, family: Family) -> Iterator[str]:
 
 
 def _field(name: str, text: str) -> Iterator[str]:
-    """A name and a text, wrapped."""
+    """Yield a name and a text as wrapped lines."""
     lead = f"  {name:<12} "
     wrapped = textwrap.wrap(text, _WIDTH - len(lead), break_long_words=False, break_on_hyphens=False)
     for index, part in enumerate(wrapped or [""]):

@@ -96,5 +96,5 @@ def _shown(summary: Summary, changed: ChangedPacket | None, family: Family) -> s
 
 
 def _files(summary: Summary) -> Iterator[str]:
-    """The locations of findings without a line."""
+    """Yield the locations of findings without a line."""
     return (assessment.facts.ruleset.source for assessment in summary.assessments)

@@ -57,7 +57,7 @@ def _lines(fleet: Fleet) -> Iterator[str]:
             yield from _field("", "nothing changes")
         yield from _findings(group, shared)
         if group.found:
-            # On one line however long, to be copied.
+            # On one line of any length, so that it can be copied.
             words = shlex.join(["nfparity", "assess", group.paths[0], *fleet.options])
             yield f"  {'reproduce':<12} {words}"
         yield ""
@@ -77,7 +77,7 @@ def _lines(fleet: Fleet) -> Iterator[str]:
 
 
 def _findings(one: Alike, shared: frozenset[NodeDifference] = frozenset()) -> Iterator[str]:
-    """The findings of a group, except those that all groups share."""
+    """Yield the findings of a group, except those that all groups share."""
     own = Alike(answers=one.answers, found=tuple(f for f in one.found if f not in shared))
     for k, subjects in own.subjects().items():
         yield from _field(k, f"{_some(subjects)}{_use(one, k)}")

@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 _SHOWN: Final = 4
-"""The number of chains of a table, and of differences, that are named."""
+"""The maximum numbers of chains per table, and of differences, in a report."""
 
 
 def plan_data(one: PlannedFamily) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def plan_data(one: PlannedFamily) -> dict[str, Any]:
 
 
 def plan_lines(one: PlannedFamily) -> Iterator[str]:
-    """Yield what one family's plan changes, and what packets have shown."""
+    """Yield lines about the changes of one family's plan, and the result of its packets."""
     data = plan_data(one)
     loaded = data["loaded"]
     yield f"{one.plan.family.value}: iptables-{one.plan.variant.value} to nftables"
@@ -76,20 +76,20 @@ def plan_lines(one: PlannedFamily) -> Iterator[str]:
 
 
 def static_lines(families: Iterable[PlannedFamily]) -> Iterator[str]:
-    """Yield that the translation does not follow later changes, and what does instead."""
-    yield "static: the rules are translated as they are now; later changes of them are not followed"
+    """Yield a warning that the translation does not follow later changes, and alternatives that do."""
+    yield "static: the rules are translated as they are now; the translation does not follow later changes"
     tables = dict.fromkeys(table for family in families for table in _kube_proxys(family))
     if not tables:
         return
     leave = " ".join(f"--keep-table {table}" for table in tables)
-    yield "  these are kube-proxy's: Services and endpoints that change later are not followed; instead,"
-    yield "  - use kube-proxy's own nftables mode (nfparity assess tells what it changes), or"
-    yield f"  - {leave}: these tables stay in iptables, where kube-proxy goes on, or"
-    yield "  - after each change: rollback, have kube-proxy write its rules, stop it, plan and apply again"
+    yield "  these are kube-proxy's rules: later changes of Services and endpoints have no effect; instead,"
+    yield "  - use kube-proxy's own nftables mode (nfparity assess lists its differences), or"
+    yield f"  - {leave}: these tables stay in iptables, where kube-proxy can change them, or"
+    yield "  - after each change: roll back, let kube-proxy write its rules, stop it, plan and apply again"
 
 
 def _kube_proxys(one: PlannedFamily) -> tuple[str, ...]:
-    """Return the tables that are replaced and that kube-proxy writes to."""
+    """Return the replaced tables that kube-proxy writes to."""
     chains = {"KUBE-PROXY-CANARY", "KUBE-SERVICES"}
     return tuple(table.name for table in one.plan.removed if not chains.isdisjoint(table.chains))
 
@@ -100,13 +100,13 @@ def _left(one: PlannedFamily) -> tuple[SavedTable, ...]:
 
 
 def live_data(found: Verification) -> dict[str, Any]:
-    """Return what is loaded, against what was applied, for JSON."""
+    """Return the differences of the loaded tables from the applied ones, for JSON."""
     families = {family.family.value: family.data() for family in found.families}
     return {"state": found.state.value, "since": found.record.since, "families": families}
 
 
 def live_lines(found: Verification) -> list[str]:
-    """Return by what it differs, a line each."""
+    """Return the differences of the loaded tables from the applied ones, one per line."""
     lines = []
     for family in found.families:
         name = family.family.value
@@ -133,8 +133,8 @@ def undone_data(done: RolledBack) -> dict[str, Any]:
 
 
 def undone_lines(done: RolledBack) -> list[str]:
-    """Return what a rollback has come to."""
-    lines = ["rolled back: the rules from before are in force"]
+    """Return the result of a rollback as lines."""
+    lines = ["rolled back: the old rules are in force"]
     if done.forgotten:
         lines.append("the kernel had forgotten both rulesets (a reboot?)")
     lines += [f"{family}: table {table}: {how.value}" for family, table, how in done.tables]

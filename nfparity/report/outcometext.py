@@ -17,7 +17,7 @@ _PLAIN = {
 
 
 def outcome_text(outcome: Outcome, family: Family) -> str:
-    """Return an outcome in words: where the packet went, and its addresses there."""
+    """Return an outcome in words: the destination of the packet, and its addresses there."""
     if outcome.verdict in _PLAIN:
         return _PLAIN[outcome.verdict]
     if outcome.verdict is Verdict.REJECT:

@@ -13,7 +13,7 @@ __all__ = ["is_snapshot", "read_files"]
 
 
 def read_files(path: str) -> Mapping[str, bytes]:
-    """Return the files of a snapshot by name. InputError when it holds none, or cannot be read."""
+    """Return the files of a snapshot by name. InputError if it contains none, or cannot be read."""
     try:
         return files.read_files(path)
     except CaptureError as e:

@@ -1,7 +1,7 @@
 """The node's interfaces, from the output of ``ip -j addr`` (with or without ``-d``).
 
-What a :class:`~backends.model.node.Node` cannot say of a device is told in ``notes``. They are worded as what
-is assumed instead, because they end up among a node's assumptions.
+``notes`` list properties of devices that a :class:`~backends.model.node.Node` cannot represent. Each note
+names the assumption made instead, because the notes become the node's assumptions.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ _PORT_OF: Final = ("bridge", "bond", "team")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Devices:
-    """Interfaces, routes that their addresses bring (to the other end of a link), and notes."""
+    """Interfaces, routes that their addresses imply (to the other end of a link), and notes."""
 
     interfaces: tuple[Interface, ...]
     routes: tuple[Route, ...]
     left_out: frozenset[str]
-    """Devices that are not among the interfaces, ``lo`` too."""
+    """Devices that are not among the interfaces, including ``lo``."""
     notes: tuple[str, ...]
 
 
 def read_devices(data: bytes, *, name: str) -> Devices:
     """Read ``addr.json``. Raises ParseError for anything that is not output of ``ip -j addr``.
 
-    Ports of bridges, bonds and teams are left out: their packets come in by their master
-    (``rx_handler``). A device that is down keeps its IPv4 addresses, which are the node's as ever
-    (``fib_add_ifaddr``), but no network behind them; so it is with ``kube-ipvs0``.
+    Ports of bridges, bonds and teams are left out, because their packets enter at the master
+    (``rx_handler``). A device that is down, such as ``kube-ipvs0``, keeps its IPv4 addresses, which are still
+    local (``fib_add_ifaddr``), but without connected networks.
     """
     interfaces: list[Interface] = []
     routes: list[Route] = []
@@ -64,27 +64,27 @@ def read_devices(data: bytes, *, name: str) -> Devices:
             continue
         if isinstance(master, str) and kinds.get(master, "bridge") in _PORT_OF:
             left_out.add(device)
-            notes.append(f"no interface {device}: it is a port of {master}, by which its packets come in")
+            notes.append(f"no interface {device}: it is a port of {master}, where its packets enter")
             continue
         if isinstance(master, str):
-            notes.append(f"interface {device} outside of {master} ({kinds[master]}), to which it belongs")
+            notes.append(f"interface {device} without its master {master} ({kinds[master]})")
         if one.get("link_type", "ether") != "ether":
             notes.append(f"interface {device} as an Ethernet device (it is: {one['link_type']})")
         flags = one.get("flags")
         up = not isinstance(flags, list) or "UP" in flags
         addresses, brought, said = _addresses(entry, device, up=up)
         if not up and not addresses:
-            left_out.add(device)  # nothing comes in by it, and nothing goes out
+            left_out.add(device)  # no packet enters or leaves by it
             continue
         if not up:
-            notes.append(f"interface {device} up, with no network behind it (it is down)")
+            notes.append(f"interface {device} up, but without connected networks (it is down)")
         interfaces.append(Interface(device, addresses))
         routes += brought
         notes += said
     if not interfaces:
         raise ParseError((Diagnostic(Origin(name, 1, 1), "no interface but lo: a node has at least one"),))
     if elsewhere:
-        # Any device makes an address the node's own; the last one of a device is never chosen as a source.
+        # An address is local on any device; the last address of a device is never selected as a source.
         first = interfaces[0]
         interfaces[0] = Interface(first.name, (*first.addresses, *elsewhere))
         notes += [f"address {address} on {first.name} (it is on lo)" for address in elsewhere]
@@ -96,7 +96,7 @@ def read_devices(data: bytes, *, name: str) -> Devices:
 def _kind(one: dict[str, object]) -> str:
     info = one.get("linkinfo")
     kind = info.get("info_kind") if isinstance(info, dict) else None
-    # Without -d nothing says what a master is; nearly all are bridges.
+    # Without -d the kind of a master is unknown; nearly all are bridges.
     return kind if isinstance(kind, str) else "bridge"
 
 
@@ -112,13 +112,13 @@ def _addresses(
             continue
         address = _address(entry, family, "local")
         if family is Family.IP6 and Interval.prefix(_LINK_LOCAL6, 64, 128).low == address.value & -(1 << 64):
-            continue  # a node under test has none: nothing that is compared goes to them
+            continue  # a node under test has none; no compared packet uses them
         if not up:
             if family is Family.IP:
                 found.append(Address(family, address.value, family.bits))
             continue
         if entry.data.get("tentative") or entry.data.get("dadfailed"):
-            notes.append(f"no address {address} on {device}: it is tentative, or someone else's")
+            notes.append(f"no address {address} on {device}: it is tentative or a duplicate")
             continue
         if entry.has("address"):
             peer = _address(entry, family, "address")
@@ -129,7 +129,7 @@ def _addresses(
 
 
 def _other_loopback(one: JsonObject) -> list[Address]:
-    """Addresses on ``lo`` that not every node has, each for itself."""
+    """Return the addresses on ``lo`` that not every node has, each without its network."""
     found = []
     for entry in _entries(one):
         family = _FAMILIES.get(str(entry.data.get("family")))
@@ -159,5 +159,5 @@ def _address(entry: JsonObject, family: Family, key: str) -> Address:
     except ValueError as e:
         raise entry.error(key, str(e)) from e
     if not isinstance(length, int) or isinstance(length, bool) or not 0 <= length <= family.bits:
-        raise entry.error("prefixlen", f"this is no length of an IPv{family.version} prefix")
+        raise entry.error("prefixlen", f"not a prefix length of IPv{family.version}")
     return Address(family, value, length)

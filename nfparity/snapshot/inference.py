@@ -1,7 +1,8 @@
-"""A node for rules that come without one: an uplink, and one pod interface per endpoint network.
+"""An inferred node for rules without one: an uplink, and one pod interface per endpoint network.
 
-What is inferred is listed in :attr:`Node.assumed`, and every report prints it. Endpoints are what
-DNAT rules send to. Interfaces that rules name exist too, because a rule could otherwise not match.
+The inferred facts are listed in :attr:`Node.assumed`, which every report prints. Endpoints are the
+destinations of DNAT rules. The node also has the interfaces that rules name, because their rules could not
+match otherwise.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from translate.ir import (
 __all__ = ["infer_node"]
 
 _UPLINKS: Final = {
-    # RFC 5737 and RFC 3849: no cluster uses them, so that nothing in the rules is "the node" by accident.
+    # RFC 5737 and RFC 3849: no cluster uses them, so no address in the rules is the node's by accident.
     Family.IP: ("192.0.2.0", "198.51.100.0", "203.0.113.0"),
     Family.IP6: ("2001:db8:ffff::", "2001:db8:fffe::", "2001:db8:fffd::"),
 }
@@ -36,7 +37,7 @@ _MOST_INTERFACES: Final = 32
 
 
 def infer_node(ruleset: Ruleset) -> Node:
-    """Return a node that fits the rules, with the assumptions made."""
+    """Return a node for the rules, with the assumptions made."""
     family = ruleset.family
     rules = list(ruleset.rules())
     endpoints = sorted({a for rule in rules for a in _endpoints(rule, family)})
@@ -61,7 +62,7 @@ def infer_node(ruleset: Ruleset) -> Node:
         count = sum(e in network for e in endpoints)
         whom = f"for {count} endpoint{'s' if count > 1 else ''}"
         if network.low in endpoints or network.high in endpoints:
-            # The ends of a connected network are no hosts' addresses; a route makes no such difference.
+            # The ends of a connected network are not addresses of hosts; in a routed network they can be.
             one = Address(family, value, family.bits)
             route = Route(family=family, dst=network, dev=name)
             routes.append(route)
@@ -93,7 +94,7 @@ def _endpoints(rule: Rule, family: Family) -> Iterator[int]:
 
 
 def _named_addresses(rules: list[Rule]) -> set[int]:
-    """Single addresses that rules test; an inferred one must not be among them by accident."""
+    """Return the single addresses that rules test, which an inferred address must avoid."""
     return {
         value.low
         for rule in rules
@@ -109,7 +110,7 @@ def _is_loopback(value: int, family: Family) -> bool:
 
 
 def _networks(endpoints: list[int], family: Family) -> tuple[list[Interval], int]:
-    """The networks of the endpoints, widened until there are few enough for one interface each."""
+    """Return the networks of the endpoints, widened until there are few enough for one interface each."""
     length = _NETWORK[family]
     while True:
         found = sorted({Interval.prefix(e, length, family.bits) for e in endpoints})
@@ -131,7 +132,7 @@ def _uplink(family: Family, networks: list[Interval]) -> tuple[int, Address]:
 
 
 def _named_interfaces(rules: list[Rule], family: Family) -> list[tuple[str, Interval | None]]:
-    """Yield interfaces in rules, with the network behind them according to ``-s NET ! -o DEV``."""
+    """Return the interfaces in rules, with their network according to ``-s NET ! -o DEV``."""
     found: dict[str, Interval | None] = {}
     for rule in rules:
         tests = [t for t in rule.tests if isinstance(t, FieldTest)]

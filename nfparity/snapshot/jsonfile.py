@@ -1,4 +1,4 @@
-"""A JSON file of a snapshot: lists of objects as ``ip -j`` prints them, and objects."""
+"""Reader of JSON files of a snapshot: lists of objects (output of ``ip -j``), and objects."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ __all__ = ["read_list", "read_mapping"]
 
 
 def read_list(data: bytes, *, name: str) -> list[JsonObject]:
-    """Return the objects of a list, as ``ip -j`` prints one; ParseError for anything else.
+    """Return the objects of a list in the format of ``ip -j``; ParseError for anything else.
 
-    Empty objects are left out: old versions of iproute2 print one for everything that they filter.
+    Empty objects are left out: old versions of iproute2 print one for everything that they filter out.
     """
     document = read_json(data, name=name)
     value, hint = document.value, "ip -j prints a list of objects"

@@ -18,10 +18,10 @@ __all__ = ["load_snapshot"]
 
 
 def load_snapshot(path: str) -> Snapshot:
-    """Read the snapshot at ``path``; without a captured node, one is inferred, and says so.
+    """Return the snapshot at ``path``; without a captured node, one is inferred.
 
-    Raises InputError for what cannot be read and ParseError for what is not what it says it is. Faults
-    in rules of a folder or an archive are raised when these rules are asked for.
+    Raises InputError for unreadable files and ParseError for invalid contents. Errors in rules of a folder or
+    an archive are raised when these rules are first used.
     """
     if not is_snapshot(path):
         return _bare(path)

@@ -1,4 +1,4 @@
-"""A Node from captured files; facts that it cannot hold are among its assumptions."""
+"""A Node from captured files; facts that it cannot represent become assumptions."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _FILES = {Family.IP: ("route.json", "rule.json"), Family.IP6: ("route6.json", "r
 
 
 def read_node(files: Mapping[str, bytes], *, name: str) -> Node | None:
-    """Return the node, or None when there is no ``addr.json``. Raises ParseError.
+    """Return the node, or None if there is no ``addr.json``. Raises ParseError.
 
-    ``name`` is the snapshot's, for diagnostics. What is missing is assumed, and said.
+    ``name`` is that of the snapshot, for messages. Missing facts become assumptions.
     """
     if "addr.json" not in files:
         return None

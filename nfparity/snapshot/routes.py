@@ -1,8 +1,8 @@
 """The node's routes, from the output of ``ip -j route show table all`` and ``ip -j rule``.
 
-A :class:`~backends.model.node.Node` has unicast routes of the main table with one next hop. All else is told
-in ``notes``, worded as what is assumed instead. What the kernel adds by itself for every address (the local
-table, multicast, subnet-router anycast, IPv6's unreachable default) is neither route nor note.
+A :class:`~backends.model.node.Node` has unicast routes of the main table with one next hop. ``notes`` list
+everything else, each with the assumption made instead. Routes that the kernel adds by itself for every
+address (the local table, multicast, subnet-router anycast, IPv6's unreachable default) are ignored.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LINK_LOCAL6: Final = 0xFE80 << 112
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Routes:
-    """Routes of one family. ``connected`` are those that an address on the device may bring by itself."""
+    """Routes of one family. ``connected`` are those that an address on the device may imply."""
 
     routes: tuple[Route, ...]
     connected: frozenset[tuple[str, Interval]]
@@ -35,10 +35,10 @@ class Routes:
 def read_routes(
     data: bytes, *, name: str, family: Family, interfaces: tuple[Interface, ...], left_out: frozenset[str]
 ) -> Routes:
-    """Read ``route.json`` or ``route6.json``. Raises ParseError for anything else than ``ip -j route``.
+    """Return the routes in ``route.json`` or ``route6.json``. Raises ParseError for invalid contents.
 
-    ``interfaces`` are the node's; routes out of those that were ``left_out`` are left out without a
-    word, as these have been told of.
+    ``interfaces`` are the node's; routes of devices that are ``left_out`` are ignored, because the devices
+    already have a note.
     """
     found: dict[Interval, tuple[int, Route]] = {}
     notes: list[str] = []
@@ -61,13 +61,13 @@ def read_routes(
         if kind in _KERNELS_OWN or _is_kernels_default(one, kind):
             continue
         if kind != "unicast":
-            notes.append(f"no route {shown}: of all types only unicast is there")
+            notes.append(f"no route {shown}: only unicast routes are supported")
             continue
         hops = one.get("nexthops")
         hop = entry
         if isinstance(hops, list) and hops and all(isinstance(h, dict) for h in hops):
             hop = entry.child("nexthops", hops[0], index=0)
-            notes.append(f"of the {len(hops)} next hops of {shown} only the first")
+            notes.append(f"route {shown} with only the first of its {len(hops)} next hops")
         device = hop.data.get("dev")
         if not isinstance(device, str):
             raise hop.error("dev", "a unicast route without a device")
@@ -93,7 +93,7 @@ def read_routes(
             kept = min((before, (metric if isinstance(metric, int) else 0, route)), key=lambda r: r[0])
             lost = route if kept is before else before[1]
             found[dst] = kept
-            notes.append(f"no route {lost}: it stands behind {kept[1]}")
+            notes.append(f"no route {lost}: {kept[1]} has priority")
         else:
             found[dst] = (metric if isinstance(metric, int) else 0, route)
         if via is None:
@@ -109,8 +109,9 @@ def with_networks(
 ) -> tuple[tuple[Interface, ...], tuple[Route, ...], tuple[str, ...]]:
     """Return interfaces and routes such that the interfaces imply exactly the existing connected routes.
 
-    A node implies a route to the network of every address. Where there is none (``noprefixroute``, or
-    an administrator deleted it) the address stands alone; where there is one it need not be said.
+    A node implies a route to the network of every address. If this route does not exist (``noprefixroute``,
+    or deleted by an administrator), the address becomes one without a network; if it exists, it is not
+    listed.
     """
     implied: set[tuple[str, Interval]] = set()
     made: list[Interface] = []
@@ -133,7 +134,7 @@ def with_networks(
 
 
 def rule_notes(data: bytes, *, name: str) -> tuple[str, ...]:
-    """Return a note for every policy rule that not every node has. ParseError as for routes."""
+    """Return a note for every policy rule that not every node has. Raises ParseError."""
     notes = []
     for entry in read_list(data, name=name):
         one = entry.data
@@ -166,7 +167,7 @@ def _destination(one: JsonObject, family: Family) -> Interval:
 def _prefix_length(text: str, family: Family) -> int:
     if text.isascii() and text.isdigit() and len(text) <= 3 and int(text) <= family.bits:
         return int(text)
-    raise ValueError(f"/{text} is no length of an IPv{family.version} prefix")
+    raise ValueError(f"/{text} is not a prefix length of IPv{family.version}")
 
 
 def _gateway(hop: JsonObject, family: Family) -> int | None:
@@ -179,7 +180,7 @@ def _gateway(hop: JsonObject, family: Family) -> int | None:
 
 
 def _is_kernels_default(one: dict[str, object], kind: str) -> bool:
-    # IPv6 keeps "unreachable default dev lo metric 4294967295" at hand (ip6_null_entry).
+    # IPv6 always has "unreachable default dev lo metric 4294967295" (ip6_null_entry).
     return kind == "unreachable" and one.get("dev") == "lo" and one.get("metric") == 0xFFFFFFFF
 
 

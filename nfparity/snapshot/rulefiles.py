@@ -1,6 +1,6 @@
 """The rules of a snapshot; each ruleset is read on first use.
 
-A command looks at one family as a rule; a fault in the other's rules is not its business.
+Most commands need only one family, and should not fail because of the other family's rules.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _COMMANDS = {Family.IP: "iptables", Family.IP6: "ip6tables"}
 
 
 class RuleFiles(Mapping[tuple[Variant, Family], Rules]):
-    """Rules by variant and family. Getting one raises ParseError when its text is wrong."""
+    """Rules by variant and family. Getting an item raises ParseError if its text is invalid."""
 
     def __init__(self, texts: Mapping[tuple[Variant, Family], tuple[str, bytes]], sets: _Sets) -> None:
         self._texts = dict(texts)
@@ -53,11 +53,11 @@ class _Sets:
 
 
 def rule_files(files: Mapping[str, bytes], meta: Mapping[str, object], *, name: str) -> RuleFiles:
-    """Return the rules among a snapshot's files, whose ``name`` is for diagnostics.
+    """Return the rules among a snapshot's files. ``name`` is that of the snapshot, for messages.
 
-    A file for both variants together (``iptables-save``) is of the variant that ``meta.json`` says, else of
-    the one that its own first comment says. Raises InputError when a variant would be given twice.
-    A file without a table is as good as none: a family that is not used.
+    The variant of a plain ``iptables-save`` file is given by ``meta.json`` or by the first comment of the
+    file. Raises InputError if a variant is given twice. A file without a table is ignored, because the family
+    is not used.
     """
     texts: dict[tuple[Variant, Family], tuple[str, bytes]] = {}
     for family, command in _COMMANDS.items():
@@ -70,7 +70,7 @@ def rule_files(files: Mapping[str, bytes], meta: Mapping[str, object], *, name: 
             variant = _said(meta, family) or variant_of(files[file])
             if (variant, family) in texts:
                 raise InputError(
-                    f"{name}: both {file} and {command}-{variant.value}-save are of that variant"
+                    f"{name}: both {file} and {command}-{variant.value}-save contain rules of this variant"
                 )
             texts[variant, family] = (f"{name}/{file}", files[file])
     held = {key: text for key, text in texts.items() if _has_table(text[1])}

@@ -17,11 +17,11 @@ __all__ = ["Snapshot", "holds_rules"]
 class Snapshot:
     """The captured state of a node, or the contents of a bare file of rules.
 
-    ``name`` is as given. ``rules`` has the rules of each variant and family that was captured, also one
-    with empty tables, each with its ipsets; it may read them only when they are asked for, and raises
-    ParseError then. ``nft`` is the text of ``nft -j list ruleset``, ``objects`` the API objects as JSON
-    text. ``meta`` is what capture says of itself. What the node cannot say of what was captured stands in
-    :attr:`backends.model.node.Node.assumed`, which every report prints.
+    ``name`` is as given by the user. ``rules`` are the captured rules by variant and family, with their
+    ipsets; they may be read on first use, and raise ParseError then. ``nft`` is the output of ``nft -j list
+    ruleset``, ``objects`` the API objects as JSON text, and ``meta`` the content of ``meta.json``. Captured
+    facts that a Node cannot represent are in :attr:`backends.model.node.Node.assumed`, which every report
+    prints.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Snapshot:
 
     @property
     def main_family(self) -> Family:
-        """The default family: IPv4, unless there are rules for IPv6 alone."""
+        """The default family: IPv4, unless there are only rules for IPv6."""
         for family in self.families:
             if any(holds_rules(one) for (_, f), one in self.rules.items() if f is family):
                 return family
@@ -49,9 +49,9 @@ class Snapshot:
         return self.rules_in_force(family, variant).whole()
 
     def rules_in_force(self, family: Family, variant: Variant | None = None) -> Rules:
-        """Return the rules in force: those of ``variant``, or of the only one that holds any.
+        """Return the rules in force: those of ``variant``, or of the only variant with rules.
 
-        Raises InputError when both variants hold rules and nobody chose, and when there are none.
+        Raises InputError if both variants have rules and none was chosen, and if there are none.
         """
         version = f"IPv{family.version}"
         found = {s: self.rules[s, f] for s, f in self.rules if f is family and variant in (None, s)}
@@ -62,14 +62,14 @@ class Snapshot:
         held = found if len(found) == 1 else {s: one for s, one in found.items() if holds_rules(one)}
         if len(held) > 1:
             raise InputError(
-                f"{self.name}: both iptables-legacy and iptables-nft hold {version} rules, and a packet "
-                "meets both; choose whose to look at with --variant legacy or --variant nft"
+                f"{self.name}: both iptables-legacy and iptables-nft have {version} rules, and packets "
+                "pass both; choose one with --variant legacy or --variant nft"
             )
         return next(iter((held or found).values()))
 
 
 def holds_rules(rules: Rules) -> bool:
-    """Return whether rules have an effect: a rule, or a policy that does not accept."""
+    """Return whether the ruleset contains a rule, or a policy that does not accept."""
     return any(
         chain.rules or chain.policy not in (None, Policy.ACCEPT)
         for table in rules.sample.tables

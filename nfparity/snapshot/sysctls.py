@@ -18,7 +18,7 @@ _PER_DEVICE: Final = {
     "accept_local": "net.ipv4.conf.{}.accept_local",
     "forwarding": "net.ipv4.conf.{}.forwarding",
 }
-"""Those of IPv4 that a device can have of its own; ``send_redirects`` is off on every node under test."""
+"""Per-device sysctls of IPv4; ``send_redirects`` is off on every node under test."""
 
 _TIMEOUTS: Final = {f"net.netfilter.nf_conntrack_{k}": str(v) for k, v in TIMEOUT_DEFAULTS.items()}
 
@@ -26,8 +26,8 @@ _TIMEOUTS: Final = {f"net.netfilter.nf_conntrack_{k}": str(v) for k, v in TIMEOU
 def read_switches(data: bytes, devices: tuple[str, ...], *, name: str) -> Mapping[str, str]:
     """Return the sysctls of these devices that differ from a node's defaults. Raises ParseError.
 
-    ``sysctl.json`` is an object of names as ``sysctl -a`` prints them (a dot of a device's name is a
-    slash there) and values.
+    ``sysctl.json`` is an object of values by name, in the spelling of ``sysctl -a`` (with a slash for each
+    dot in a device's name).
     """
     listed = read_mapping(data, name=name)
     given = {key: _value(listed, key) for key in listed.data}
@@ -36,7 +36,7 @@ def read_switches(data: bytes, devices: tuple[str, ...], *, name: str) -> Mappin
     forwards = given.get("net.ipv4.ip_forward", DEFAULT_SYSCTLS["net.ipv4.ip_forward"])
     for switch, form in _PER_DEVICE.items():
         usual = forwards if switch == "forwarding" else "0"
-        # "all" of forwarding is ip_forward by another name (devinet_sysctl_forward).
+        # forwarding of "all" is another name of ip_forward (devinet_sysctl_forward).
         for device in () if switch == "forwarding" else ("all", "default"):
             key = form.format(device)
             if key in given and key not in known and given[key] != "0":

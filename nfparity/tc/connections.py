@@ -1,4 +1,4 @@
-"""The connections that a loaded program keeps, read from its pinned tables."""
+"""The connections of a loaded program, read from its pinned tables."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _TCP_STATES: Final = (
     "CLOSE",
     "SYN_SENT2",
 )
-"""As ``enum`` of ``tcp.h`` numbers them, named as conntrack(8) does."""
+"""The states in the order of the enum in ``tcp.h``, with the names of conntrack(8)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionTuple:
-    """One direction; of ICMP ``sport`` is the identifier, ``dport`` type and code as one number."""
+    """One direction; for ICMP, ``sport`` is the identifier and ``dport`` type and code as one number."""
 
     src: int
     dst: int
@@ -74,7 +74,7 @@ class Connection:
         )
 
     def data(self) -> dict[str, object]:
-        """Return it as plain data."""
+        """Return the connection as plain data."""
         return {
             "proto": self.proto,
             "timeout": self.timeout,
@@ -106,11 +106,13 @@ class Connection:
 def connections(place: DataplanePlace, record: Record) -> Iterator[Connection]:
     """Yield the connections that have not timed out.
 
-    Raises MachineError when the program keeps them in another form than this version knows.
+    Raises MachineError if the program stores them in a form that this version does not know.
     """
     declared = next(map_ for map_ in bpf.runtime_maps(place.family) if map_.name == "conns")
     if declared.layout() != record.source.layout.get("conns"):
-        raise MachineError("the loaded program keeps connections in another form; another version loaded it")
+        raise MachineError(
+            "the loaded program stores connections in another form (another version of nfparity?)"
+        )
     structure = bpf.runtime_types(place.family).structures["conn"]
     table = place.map(record.generation, "conns")
     now = time.clock_gettime_ns(time.CLOCK_MONOTONIC)  # bpf_ktime_get_ns

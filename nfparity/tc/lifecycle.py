@@ -1,7 +1,8 @@
 """Loading, changing and unloading the dataplane of the current network namespace.
 
-Order of a first load: the record of the changes to undo, maps and programs, pins, sysctls, filters on one
-device after the other, which let everything pass; then the gate opens for all devices at once. Order of a
+Order of a first load: the record of the changes to undo, maps and programs, pins, sysctls, then filters on
+one device after the other, which let every packet pass at first; finally one map entry activates all devices
+at once. Order of a
 replacement: a second program with the connection tables of the first, then the filters, each of which changes
 its program in one step of the kernel. A guard undoes an interrupted load.
 """
@@ -45,7 +46,7 @@ class LoadResult(Enum):
     CHANGED = "changed"
     """Only entries of maps have changed."""
     REPLACED = "replaced"
-    """Another program was loaded, with the connections of the first."""
+    """Another program was loaded, and the connections of the first were kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +91,7 @@ class Installed:
         self._step = step
 
     def load(self, rules: DataplaneRules, *, flush: bool = False) -> LoadResult:
-        """Load rules, in place of those that are loaded.
+        """Load rules, and replace those that are already loaded.
 
         Raises InputError if connections cannot be kept and ``flush`` is False.
         """
@@ -116,13 +117,13 @@ class Installed:
                 clean(self.place)
                 self._load(rules)
             else:
-                raise InputError(f"{other}; --flush forgets the connections that there are")
+                raise InputError(f"{other}; --flush drops the existing connections")
             return LoadResult.REPLACED
 
     def refresh(self) -> tuple[str, ...]:
-        """Read devices, addresses and routes again, and attach to devices that are new.
+        """Read devices, addresses and routes again, and attach to new devices.
 
-        Returns the names of these. Raises MachineError when nothing is loaded.
+        Returns the names of the new devices. Raises MachineError if nothing is loaded.
         """
         with self.place.locked():
             record = settle(self.place)
@@ -133,7 +134,7 @@ class Installed:
     def unload(self) -> bool:
         """Remove everything; return whether there was anything.
 
-        Raises MachineError with the settings that could not be restored, if the record is damaged or gone.
+        If the record is damaged or missing, raises MachineError with the settings that could not be restored.
         """
         with self.place.locked(needed=False):
             found = clean(self.place)
@@ -229,7 +230,7 @@ class Installed:
         return LoadResult.CHANGED
 
     def _attach(self, record: Record) -> tuple[Record, tuple[str, ...]]:
-        """Make maps and filters fit the devices that there are now; return also the names of new ones."""
+        """Update maps and filters for the present devices; return the record and the names of new devices."""
         place, family = self.place, self.family
         record = take_sysctls(place, record)
         facts = current_facts(family, record)
@@ -249,7 +250,7 @@ class Installed:
         return record, tuple(facts.names[index] for index in dict.fromkeys(added))
 
     def _make_rooms(self, filters: Filters, devices: tuple[int, ...], record: Record) -> Record:
-        """Add a ``clsact`` to devices, after recording which had none."""
+        """Add a ``clsact`` qdisc to devices, after recording which had none."""
         there = filters.with_clsact()
         missing = tuple(index for index in devices if index not in there)
         if missing:
@@ -278,12 +279,12 @@ class Installed:
         """Return the reason why the existing connections cannot be kept, or None."""
         layout = rules.source().layout
         if any(layout[name] != was for name, was in record.source.layout.items() if name in layout):
-            return "the loaded program keeps connections in another form"
+            return "the loaded program stores connections in another form"
         declared = rules.output.declared
         for name in _CONNECTIONS:
             was = self._room_of(record, name)
             if was != declared[name].size:
-                return f"the loaded program's table takes {was} connections, not {declared[name].size}"
+                return f"the loaded program has room for {was} connections, not {declared[name].size}"
         return None
 
 
@@ -298,7 +299,7 @@ def _undo(installed: Installed) -> None:
 
 
 def _detach_others(filters: Filters, devices: tuple[int, ...], family: Family) -> None:
-    """Detach from devices that are no longer to be attached to, such as new ports of a bridge."""
+    """Detach from devices that must no longer be attached, such as new ports of a bridge."""
     for index, _ in socket.if_nameindex():
         if index not in devices:
             for side in Side:

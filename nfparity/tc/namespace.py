@@ -22,13 +22,13 @@ _NETFILTER: Final = Path("/proc/sys/net/netfilter")
 
 
 def current_facts(family: Family, record: Record) -> NodeFacts:
-    """Read the facts for the program, with the source checks that devices had before it changed them."""
+    """Return the facts for the program, with the ``rp_filter`` values from before it changed them."""
     checks = read_checks(_devices(), record.sysctls) if family is Family.IP else {}
     return read_facts(_node(), family, checks=checks, direct=record.source.direct)
 
 
 def take_sysctls(place: DataplanePlace, record: Record) -> Record:
-    """Set the sysctls that the program needs, once their values are on record; return that."""
+    """Record the old values of the sysctls that the program needs, set them, and return the record."""
     if place.family is not Family.IP:
         return record
     wanted = taken_sysctls(_devices())
@@ -38,7 +38,7 @@ def take_sysctls(place: DataplanePlace, record: Record) -> Record:
             try:
                 saved[device, name] = read_sysctl(device, name)
             except MachineError:
-                continue  # the device has just gone
+                continue  # the device has just been removed
     if saved != record.sysctls:
         record = record.at(record.phase, sysctls=saved)
         record.write(place.record)
@@ -49,7 +49,7 @@ def take_sysctls(place: DataplanePlace, record: Record) -> Record:
 
 
 def refresh_maps(facts: NodeFacts, map_of: Callable[[str], BpfMap]) -> None:
-    """Write changed entries, then delete those that are gone, while packets pass."""
+    """Write changed entries, then delete obsolete ones, while packets pass."""
     for name, entries in facts.entries.items():
         table = map_of(name)
         before, now = dict(table.entries()), dict(entries)
@@ -63,7 +63,7 @@ def _devices() -> list[str]:
 
 
 def _node() -> Node:
-    """Conntrack's sysctls, as far as this namespace has them."""
+    """Return a node with the conntrack sysctls of this namespace."""
     try:
         files = sorted(_NETFILTER.glob("nf_conntrack_*"))
         return Node((), sysctls={f"net.netfilter.{file.name}": file.read_text().strip() for file in files})

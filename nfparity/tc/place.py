@@ -1,7 +1,7 @@
 """Paths of a network namespace's state: pins in bpffs, the record under ``/run``.
 
-A namespace is known by its inode, which another one may have when it is gone; the cookie
-(``SO_NETNS_COOKIE``), which no other ever has, tells them apart.
+A namespace is identified by its inode, which may be reused, and by its cookie (``SO_NETNS_COOKIE``), which is
+unique.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ __all__ = ["STATE", "DataplanePlace", "here"]
 STATE: Final = frozenset(
     {"conns", "replies", "sources", "locks", "counters", "recents", "slots", "slot_counter", "gate"}
 )
-"""Maps that stay when the program is replaced: the state of connections and of packets under way."""
+"""Maps that are kept when the program is replaced: the state of connections and of packets in transit."""
 
 _BPFFS_MAGIC: Final = 0xCAFE4A11
 _BPFFS: Final = Path("/sys/fs/bpf")
-# Where `ip netns exec` has put another /sys over it.
+# Used if `ip netns exec` has mounted another /sys.
 _BPFFS_OF_INIT: Final = Path("/proc/1/root/sys/fs/bpf")
 _RUN: Final = Path("/run/nfparity/tc")
 
 
 @dataclass(frozen=True, slots=True)
 class DataplanePlace:
-    """One family's dataplane in one network namespace. ``pins`` may be missing, and so may ``folder``."""
+    """Paths of one family's dataplane in a network namespace. ``pins`` and ``folder`` may be missing."""
 
     family: Family
     cookie: int
     pins: Path
-    """Holds ``state`` and, by number, the generations of a program and its other maps."""
+    """Contains ``state`` and numbered generations, each with a program and its other maps."""
     folder: Path
-    """Holds the record, and logs."""
+    """Contains the record and logs."""
 
     @property
     def record(self) -> Path:
@@ -62,15 +62,15 @@ class DataplanePlace:
         return replace(self, family=family, pins=self.pins.with_name(family.value))
 
     def log(self, name: str) -> Path:
-        """Return where a log goes."""
+        """Return the path of a log."""
         return self.folder / f"{self.family.value}-{name}.log"
 
     def state(self, name: str) -> Path:
-        """Return where a map that outlives its program is pinned."""
+        """Return the pin of a map that outlives its program."""
         return self.pins / "state" / name
 
     def generation(self, number: int) -> Path:
-        """Return the folder of one program's own maps."""
+        """Return the folder of a program's own maps."""
         return self.pins / str(number)
 
     def map(self, generation: int, name: str) -> BpfMap:
@@ -85,7 +85,7 @@ class DataplanePlace:
                 yield from sorted(p for p in folder.iterdir() if not p.name.startswith("entry_"))
 
     def entry(self, generation: int, side: Side) -> Path:
-        """Return where the program of one side is pinned."""
+        """Return the pin of the program of one side."""
         return self.generation(generation) / f"entry_{side.word}"
 
     def open_entry(self, generation: int, side: Side) -> int:
@@ -105,7 +105,7 @@ class DataplanePlace:
             raise MachineError(f"cannot pin {path}: {e.strerror}") from e
 
     def unpin(self, keep: int | None = None) -> None:
-        """Remove all pins, or with ``keep`` those of generations other than that."""
+        """Remove all pins, or with ``keep`` those of all other generations."""
         if not self.pins.is_dir():
             return
         for folder in self.pins.iterdir():
@@ -122,10 +122,10 @@ class DataplanePlace:
 
     @contextmanager
     def locked(self, *, needed: bool = True) -> Iterator[None]:
-        """Keep other commands out of the namespace.
+        """Lock out other commands in this namespace.
 
-        Waits for one that is at work, and for the guard of one that was killed. Raises MachineError, also for
-        an OSError that is raised meanwhile.
+        Waits for a running command, and for the guard of a killed one. Raises MachineError, also for an
+        OSError in the block.
         """
         lock = self.folder / "lock"
         with held(lock, inherit=False, needed=needed):
@@ -150,7 +150,7 @@ def here(family: Family) -> DataplanePlace:
 
 
 def _prune(folder: Path, levels: int) -> None:
-    """Remove a folder and those above it, as far as they are empty."""
+    """Remove a folder and its parents while they are empty."""
     for _ in range(levels):
         try:
             folder.rmdir()
@@ -165,7 +165,7 @@ def _root() -> Path:
             return place
     if not _mounts_stay():
         raise MachineError(f"no bpf file system is mounted at {_BPFFS}: mount -t bpf bpf {_BPFFS}")
-    # As tc and bpftool do when somebody pins something.
+    # tc and bpftool do the same when they pin an object.
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.mount(b"bpf", os.fsencode(_BPFFS), b"bpf", ctypes.c_ulong(0), b"mode=0700"):
         reason = os.strerror(ctypes.get_errno())
@@ -174,13 +174,13 @@ def _root() -> Path:
 
 
 def _mounts_stay() -> bool:
-    """Return whether a mount made here outlives this command (not so in ``ip netns exec``)."""
+    """Return whether a mount made here outlives this command (False in ``ip netns exec``)."""
     mine = os.stat("/proc/self/ns/mnt").st_ino
     for process in ("1", str(os.getppid())):
         try:
             return os.stat(f"/proc/{process}/ns/mnt").st_ino == mine
         except OSError:
-            continue  # root without CAP_SYS_PTRACE may not look at init
+            continue  # root without CAP_SYS_PTRACE may not inspect init
     return True
 
 

@@ -1,4 +1,4 @@
-"""Record of a dataplane on disk: begun actions, state to restore, and the source of the program."""
+"""Record of a dataplane on disk: unfinished actions, state to restore, and the source of the program."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ __all__ = ["Phase", "Record", "Source"]
 
 
 class Phase(Enum):
-    """The phase of an action. Any but ``LOADED``, with no process working, is an interrupted action."""
+    """The phase of an action. Any phase but ``LOADED`` without a running process: interrupted."""
 
     LOADING = "loading"
     LOADED = "loaded"
     CHANGING = "changing"
-    """Entries of maps: every packet is led to something that is there at every moment."""
+    """Map entries are being changed, in an order in which every packet always finds complete entries."""
     REPLACING = "replacing"
     UNLOADING = "unloading"
 
@@ -30,9 +30,9 @@ class Phase(Enum):
 class Source:
     """The source of a program: the rules and the options.
 
-    ``digest`` is the SHA-256 of what was read; ``text`` that of the C text without the sizes of maps,
-    ``layout`` has, by map, what differs when the connections in it are kept in another form;
-    without ``direct`` what is forwarded goes through the stack.
+    ``digest`` is the SHA-256 of the rules, ``text`` that of the C text without the sizes of maps. ``layout``
+    identifies, by map, the form in which connections are stored. Without ``direct``, forwarded packets go
+    through the network stack.
     """
 
     rules: str
@@ -46,8 +46,11 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """``sysctls`` are the values before the first change, by device and name; ``rooms`` the devices whose
-    ``clsact`` was made here; ``previous`` and ``replaced`` are what is being replaced, and its source."""
+    """The state of a dataplane. ``sysctls`` are the values before the first change, by device and name.
+
+    ``rooms`` are the devices whose ``clsact`` was added by nfparity. ``previous`` and ``replaced`` are the
+    generation that is being replaced and its source.
+    """
 
     phase: Phase
     cookie: int
@@ -60,12 +63,12 @@ class Record:
     rooms: tuple[int, ...] = ()
 
     def at(self, phase: Phase, **changes: Any) -> Self:
-        """Return the record at another phase."""
+        """Return the record in another phase."""
         return replace(self, phase=phase, **changes)
 
     def write(self, path: Path) -> None:
-        """Write it to disk. Raises MachineError; then the previous record is intact."""
-        data = asdict(replace(self, sysctls={}))  # whose keys are no words
+        """Write the record to disk. Raises MachineError; the previous record is then intact."""
+        data = asdict(replace(self, sysctls={}))  # its keys are not strings
         data["phase"] = self.phase.value
         data["sysctls"] = [[*key, value] for key, value in self.sysctls.items()]
         prepare_folder(path.parent)

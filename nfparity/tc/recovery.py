@@ -1,8 +1,8 @@
 """Undo: for ``unload``, the guard of a killed loader, and the next command.
 
-Every step may be repeated, by any process, after an interruption at any point. The kernel comes first: a
-program is removed even if the record cannot be written, or is damaged or gone. The settings that only the
-record contained are reported then.
+Every step may be repeated, by any process, after an interruption at any point. The kernel has priority: a
+program is removed even if the record cannot be written, or is damaged or missing. Settings that only the
+record contained are then reported.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ __all__ = ["clean", "is_loaded", "known", "roll_back", "settle"]
 
 
 def clean(place: DataplanePlace) -> bool:
-    """Remove everything; packets pass as without the program at once. True if there was something.
+    """Remove everything; return whether there was anything. Packets bypass the program at once.
 
-    A ``clsact`` that was made by us goes too unless others use it now, and a sysctl gets its value back
-    unless somebody has given it another one since. Raises MachineError, after all else is removed, when a
-    damaged or missing record was needed for that.
+    A ``clsact`` that nfparity added is removed unless others use it, and a sysctl gets its old value unless
+    it was changed since. If a damaged or missing record is needed for this, raises MachineError after
+    everything else is removed.
     """
     trouble = None
     try:
@@ -37,7 +37,7 @@ def clean(place: DataplanePlace) -> bool:
     except MachineError as e:
         record, trouble = None, str(e)
     if record is not None and record.cookie != place.cookie:
-        place.unpin()  # of a namespace that is gone
+        place.unpin()  # pins of a namespace that is gone
         place.forget()
         record = None
     if record is not None:
@@ -64,7 +64,7 @@ def clean(place: DataplanePlace) -> bool:
 
 
 def is_loaded(place: DataplanePlace) -> bool:
-    """Return whether nfparity's program is attached, whatever the record says. Raises MachineError."""
+    """Return whether nfparity's program is attached, independent of the record. Raises MachineError."""
     if place.pins.is_dir():
         return True
     with Filters() as filters:
@@ -77,11 +77,9 @@ def is_loaded(place: DataplanePlace) -> bool:
 
 
 def _unknown(place: DataplanePlace, trouble: str | None) -> str:
-    """Return the steps left to do by hand, for settings whose old values are unknown."""
+    """Return instructions to restore settings by hand, because their old values are unknown."""
     what = trouble or f"{place.record} is gone"
-    lines = [
-        f"{what}; programs and maps are removed, and what was changed for them, and only it knew, stays:"
-    ]
+    lines = [f"{what}; programs and maps are removed, but the old values of these settings are unknown:"]
     if place.family is Family.IP:
         for (device, name), value in taken_sysctls(name for _, name in socket.if_nameindex()).items():
             with suppress(MachineError):
@@ -91,12 +89,12 @@ def _unknown(place: DataplanePlace, trouble: str | None) -> str:
         names = dict(socket.if_nameindex())
         for index in sorted(filters.with_clsact()):
             if index in names and not any(True for side in Side for _ in filters.on(index, side)):
-                lines.append(f"  tc qdisc del dev {names[index]} clsact   # if nobody else has made it")
+                lines.append(f"  tc qdisc del dev {names[index]} clsact   # unless another program added it")
     return "\n".join(lines)
 
 
 def roll_back(place: DataplanePlace, record: Record) -> Record:
-    """Attach the replaced program to every device again; return the record afterwards."""
+    """Attach the replaced program to every device again; return the new record."""
     assert record.previous is not None
     was = record.previous
     with Filters() as filters:

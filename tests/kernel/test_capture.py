@@ -91,7 +91,7 @@ def test_rules_are_read_back_equal(program: Path, tmp_path: Path, variant: Varia
         "10.244.1.0/24 via 172.18.0.4 dev eth0",
     ]
     assert node.sysctl("net.ipv4.conf.all.route_localnet") == "1"
-    assert "no route blackhole 10.99.0.0/16: of all types only unicast is there" in node.assumed
+    assert "no route blackhole 10.99.0.0/16: only unicast routes are supported" in node.assumed
     assert [n for n in node.assumed if n.startswith("no routing rule priority 100")]
 
 
@@ -102,7 +102,7 @@ def test_both_stacks_at_once(program: Path, tmp_path: Path, capsys: pytest.Captu
         f"iptables-legacy-restore < {KIND}",
         "iptables-nft -A INPUT -p udp -j DROP",
     )
-    assert "both iptables-legacy and iptables-nft hold rules" in said
+    assert "both iptables-legacy and iptables-nft have rules" in said
     assert loaded(load_snapshot(path), Family.IP, Variant.LEGACY) == original(KIND)
     assert main(["graph", path]) == 2
     assert "--variant" in capsys.readouterr().err

@@ -346,7 +346,7 @@ def test_the_folder_is_not_to_be_trusted(node: Worker, variant: Variant, plan: s
     insist_restored(node, variant)
     said = do(node, "apply", plan)
     assert said.error is not None
-    assert "others can write to" in said.error or "belongs to user" in said.error
+    assert "other users can write to" in said.error or "belongs to user" in said.error
     assert look(node, variant).nft == (False, False)
     bring_to(node, variant, plan, "after a reboot")
     node.ask(Folder(kind))
@@ -371,7 +371,7 @@ def test_a_record_of_another(node: Worker, variant: Variant, plan: str, what: st
     if "family" in what:
         error = do(node, "rollback").error
         assert error is not None
-        assert "the ip6 rules from before cannot be restored" in error
+        assert "the old ip6 rules cannot be restored" in error
         insist_old(look(node, variant))
     else:
         insist_restored(node, variant)
@@ -386,7 +386,7 @@ def test_a_record_of_another_machine_after_a_reboot(node: Worker, variant: Varia
     for action in ("rollback", "apply"):
         said = do(node, action, plan)
         assert said.error is not None
-        assert "is about another network namespace or machine" in said.error
+        assert "belongs to another network namespace or machine" in said.error
     assert not any(line.startswith("-A") for line in look(node, variant).iptables[0])
 
 
@@ -419,7 +419,7 @@ def test_a_table_that_somebody_else_has_loaded_since(node: Worker, variant: Vari
     before = look(node, variant)
     error = do(node, "rollback").error
     assert error is not None
-    assert "something else has loaded it" in error
+    assert "another program has loaded it" in error
     after = look(node, variant)
     assert (after.nft, after.iptables) == ((True, False), before.iptables)
 
@@ -443,7 +443,7 @@ def test_what_is_kept_elsewhere(node: Worker, variant: Variant, plan: str) -> No
     insist_new(look(node, variant))
     status, out, err = node.ask(Nfparity(("rollback", "--state", str(STATE))))
     assert (status, err) == (0, "")
-    assert "rolled back: the rules from before are in force" in out
+    assert "rolled back: the old rules are in force" in out
     insist_old(look(node, variant))
 
 

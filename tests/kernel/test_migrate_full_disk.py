@@ -147,7 +147,7 @@ def test_nobody_confirms_on_a_full_disk(node: Worker, variant: Variant, plan: st
     assert do(node, "apply", plan, within=1.5, fills="done applied").error is None
     seen = look(node, variant, Phase.ROLLED_BACK)
     assert seen.is_old
-    assert "nobody has confirmed in time: rolling back" in seen.said
+    assert "it was not confirmed in time: rolling back" in seen.said
     assert "rolled back" in seen.said.split("\n", 1)[1]
 
 
@@ -156,7 +156,7 @@ def test_what_others_have_written_and_no_file_can_hold_is_told(
 ) -> None:
     said = do(node, "apply", plan, meddle=("done empty ip nat", variant), fills="done empty ip nat")
     assert said.error is not None
-    assert "all is as it was before" in said.error
+    assert "everything is restored as it was before" in said.error
     assert "-A PREROUTING -d 10.9.9.9/32 -j ACCEPT" in said.error
     insist_rolled_back(node, variant)
     assert node.ask(Shell(("find", str(STATE), "-name", "*.found"))) == ""

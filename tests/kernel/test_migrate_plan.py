@@ -78,7 +78,7 @@ def test_rules_that_are_the_same_twice(node: Worker) -> None:
     assert status == 0
     found = json.loads(out)["families"]["ip"]
     (static,) = json.loads(out)["static"]
-    assert "later changes of them are not followed" in static
+    assert "the translation does not follow later changes" in static
     assert found["variant"] == "legacy"
     assert list(found["removed"]) == ["mangle", "filter"]
     assert found["packets"]["flows"] > 0
@@ -161,7 +161,7 @@ def test_both_stacks_hold_rules(node: Worker) -> None:
     both = (("iptables-legacy", mangle), ("iptables-nft", DROPS))
     status, _, err, text = node.ask(Planned(both))
     assert status == 2
-    assert "say with --variant" in err
+    assert "choose with --variant" in err
     assert text is None
     status, out, _, text = node.ask(Planned((), ("--variant", "nft", "--format", "json")))
     assert status == 0

@@ -265,7 +265,7 @@ def test_a_record_that_is_damaged(scene: Scene) -> None:
         said = scene.run("nfparity", "tc", "unload", status=3)
         assert trouble in said
         commands = [line for line in said.splitlines() if line.startswith("  ")]
-        assert "  tc qdisc del dev c0 clsact   # if nobody else has made it" in commands
+        assert "  tc qdisc del dev c0 clsact   # unless another program added it" in commands
         assert "  echo BEFORE >/proc/sys/net/ipv4/conf/c0/rp_filter   # it is 0" in commands
         values = {"c0/rp_filter": "1"}
         for line in commands:

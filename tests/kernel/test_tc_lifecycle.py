@@ -210,7 +210,7 @@ def test_another_number_of_connections(scene: Scene) -> None:
     assert scene.client.ask(Say("a", "hello", SERVICE)) == "10.2.0.2 hello"
     done = scene.node.ask(Command(("nfparity", "tc", "load", "-", "--connections", "2000"), SECOND))
     assert done.status == 2
-    assert "takes 1000 connections, not 2000; --flush forgets" in done.err
+    assert "has room for 1000 connections, not 2000; --flush drops" in done.err
     assert scene.load(SECOND) == "changed"
     tables = scene.status()["ip"]["tables"]
     assert tables["conns"] == {"entries": 1, "max_entries": 1000}

@@ -1,4 +1,4 @@
-"""Session affinity: the number of clients that are remembered (K25)."""
+"""Session affinity: the maximum number of remembered clients (K25)."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _CLIENTS: Final = {
     Family.IP: parse_address(Family.IP, "198.18.0.0"),
     Family.IP6: parse_address(Family.IP6, "2001:2::"),
 }
-"""Networks for benchmarks (RFC 2544, RFC 5180), which no cluster uses."""
+"""Benchmark networks (RFC 2544, RFC 5180), which no cluster uses."""
 
 _MORE: Final = 50
-"""Clients beyond the size of all lists; all of them keep their endpoint by chance with 2^-50 at most."""
+"""The number of clients beyond the size of all lists; the chance that all keep their endpoint is 2^-50."""
 
 
 def _k25(facts: Facts) -> Iterator[Flow]:
-    """More clients than the lists hold; each connects twice."""
+    """Yield flows of more clients than fit into the lists; each client connects twice."""
     outside = facts.client("outside")
     if outside is None:
         return
@@ -56,7 +56,7 @@ def _k25(facts: Facts) -> Iterator[Flow]:
 
 
 def _measure(facts: Facts, flow: Flow, before: FlowResult, after: FlowResult) -> Measured | None:
-    """Report that clients keep their endpoint; the number that do in iptables mode is random."""
+    """Return the finding that clients keep their endpoint in nftables mode only, without random numbers."""
     kept = [_kept(flow, result) for result in (before, after)]
     clients = len(flow.steps) // 2
     if kept[0] == kept[1] or kept[1] < clients:
@@ -77,12 +77,12 @@ def _kept(flow: Flow, result: FlowResult) -> int:
 
 
 def _any_of(flow: Flow, result: FlowResult) -> Outcome:
-    """An outcome of the last packet that does not depend on the random choices."""
+    """Return an outcome of the last packet that does not depend on the random choices."""
     sends = [step.packet for step in flow.steps if isinstance(step, Send)]
     sent = {packet.sport for packet in sends}
     outcomes = result.branches[0].outcomes
     changed = [one.sport for one in outcomes if one.snat]
-    # Of many picks, some fall on a port that was sent.
+    # Some of many picked ports are equal to the sent port.
     picked = 2 * sum(port in sent for port in changed) < len(changed)
 
     def of_the_last(one: Outcome) -> Outcome:

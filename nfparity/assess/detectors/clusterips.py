@@ -1,4 +1,4 @@
-"""ClusterIPs: undefined ports, unassigned addresses, pings, and ones bound here (K06, K07, K13, K18)."""
+"""ClusterIPs: undefined ports, unassigned addresses, pings, addresses bound here (K06, K07, K13, K18)."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def unassigned_flows(facts: Facts, k: str) -> Iterator[Flow]:
 
 
 def _unassigned(facts: Facts) -> int | None:
-    """An address in the middle of the range, where it is least likely to be anything else's."""
+    """Return an unassigned address in the middle of the range, where other uses are least likely."""
     inside = facts.service_range
     if inside is None or inside.size < 4:
         return None

@@ -21,7 +21,7 @@ _KUBE_PROXY_METRICS = 10249
 
 
 def _invalid(facts: Facts) -> Iterator[Flow]:
-    """An answer to a connection that the node has not seen begin: asymmetric routing."""
+    """Yield an answer to a connection whose first packet took another way (asymmetric routing)."""
     if not any(facts.state.lines_for(Part.DROP_INVALID)):
         return
     inside, outside = facts.client("inside"), facts.client("outside")
@@ -50,7 +50,7 @@ def _claim_k05(facts: Facts, changed: ChangedPacket) -> Claim | None:
 
 
 def _guarded(facts: Facts) -> Iterator[Flow]:
-    """From a neighbour to the node's loopback address, at the port where kube-proxy has its metrics."""
+    """Yield a packet from a neighbour to the node's loopback address and kube-proxy's metrics port."""
     outside = facts.client("outside")
     if (
         outside is None
@@ -82,7 +82,7 @@ def _claim_k32(facts: Facts, changed: ChangedPacket) -> Claim | None:
 
 
 def _used_services(facts: Facts, k: str) -> Iterator[Flow]:
-    """Every service from each place, with its answer: the firewall may spare one direction alone."""
+    """Yield flows from each client to every service, with answers, because a firewall may drop only these."""
     for service in facts.services:
         addresses = [(a, service.port) for a in service.external_addresses]
         if service.cluster_ip is not None:
@@ -127,13 +127,13 @@ def _k11(facts: Facts) -> Iterator[Flow]:
 
 
 def _denied(facts: Facts, changed: ChangedPacket) -> Denial | None:
-    """The denial that probably applied: in INPUT for local delivery, else in FORWARD."""
+    """Return the denial that probably applied: in INPUT for local delivery, otherwise in FORWARD."""
     hook = Hook.INPUT if changed.fate_before is Fate.LOCAL else Hook.FORWARD
     return next((d for d in facts.other_rules.denials if d.hook is hook), None)
 
 
 def _holes(facts: Facts, changed: ChangedPacket) -> tuple[Evidence, ...]:
-    """The rules of kube-proxy that accepted the packet in iptables mode."""
+    """Return the rules of kube-proxy that accepted the packet in iptables mode."""
     met = [facts.index.lines.get(rule.origin.line) for rule in changed.met]
     return evidence(one[0] for one in met if one is not None and one[0].part in _HOLES)
 

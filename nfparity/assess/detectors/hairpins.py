@@ -1,4 +1,4 @@
-"""Endpoints that reach themselves, and who sees the masquerade mark (K20 to K23; since Kubernetes 1.36)."""
+"""Endpoints that reach themselves, and visibility of the masquerade mark (K20-K23; Kubernetes 1.36)."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ __all__ = ["HAIRPINS"]
 
 
 _CLIENTS: Final = 8
-"""So many remote endpoints of a service ask each of its places: those behind different networks first."""
+"""The number of remote endpoints used as clients of each address of their service."""
 
 
 def _k20(facts: Facts) -> Iterator[Flow]:
-    """Pods of other nodes come with their own address, and may be sent to themselves."""
+    """Yield flows from pods on other nodes to their own service, which may send them to themselves."""
     networks = tuple(_networks(facts))
     for service in facts.services:
         for client in _spread(networks, _remote_endpoints(facts, service)):
@@ -34,7 +34,7 @@ def _k20(facts: Facts) -> Iterator[Flow]:
 
 
 def _networks(facts: Facts) -> Iterator[Interval]:
-    """Keys that distinguish clients apart from their own addresses: routes, and networks in rules."""
+    """Yield networks that distinguish clients: destinations of routes, and networks in rules."""
     yield from dict.fromkeys(r.dst for r in facts.node.routes if r.family is facts.family)
     asked = (
         value
@@ -47,7 +47,7 @@ def _networks(facts: Facts) -> Iterator[Interval]:
 
 
 def _spread(networks: tuple[Interval, ...], clients: Iterable[Client]) -> Iterator[Client]:
-    """Yield a few of the clients. Not each keeps its address at each place: that depends on its network."""
+    """Yield a few clients from many networks, because masquerading may depend on the network."""
     groups: dict[object, dict[int, Client]] = {}
     for client in clients:
         key = client.entry, tuple(client.address in network for network in networks)
@@ -65,7 +65,7 @@ def _remote_endpoints(facts: Facts, service: Service) -> Iterator[Client]:
 
 
 def _places(facts: Facts, service: Service) -> Iterator[tuple[int, int | None]]:
-    """The addresses and ports of a service."""
+    """Yield the addresses and ports of a service."""
     yield from ((address, service.port) for address in service.external_addresses)
     if service.cluster_ip is not None:
         yield service.cluster_ip, service.port
@@ -90,7 +90,7 @@ def _lost_masquerade(changed: ChangedPacket) -> bool:
 
 
 def _k21(facts: Facts) -> Iterator[Flow]:
-    """None of its own: whoever else translates destinations is in the corpus made from the rules."""
+    """Yield nothing: the generated corpus contains flows to destinations that other rules translate."""
     return iter(())
 
 
@@ -104,7 +104,7 @@ def _claim_k21(facts: Facts, changed: ChangedPacket) -> Claim | None:
 
 
 def _k22(facts: Facts) -> Iterator[Flow]:
-    """Every local endpoint uses its own service, which may send it to itself."""
+    """Yield flows from local endpoints to their own service, which may send them to themselves."""
     if not facts.other_rules.askers:
         return
     for service in facts.services:
@@ -120,7 +120,7 @@ def _k22(facts: Facts) -> Iterator[Flow]:
 
 
 def _claim_k22(facts: Facts, changed: ChangedPacket) -> Claim | None:
-    """In iptables mode it came back to its sender through a rule that matches on the mark."""
+    """Claim a packet that came back to its sender in iptables mode through a rule that matches the mark."""
     service = facts.by_cluster_ip(changed.packet)
     if service is None or not facts.other_rules.askers:
         return None
@@ -133,12 +133,12 @@ def _claim_k22(facts: Facts, changed: ChangedPacket) -> Claim | None:
 
 
 def _k23(facts: Facts) -> Iterator[Flow]:
-    """None of its own: the flows of K06 go to undefined ports from outside."""
+    """Yield nothing: the flows of K06 go to undefined ports from outside."""
     return iter(())
 
 
 def _claim_k23(facts: Facts, changed: ChangedPacket) -> Claim | None:
-    """It matches a rule on the mark, which it has in nftables mode only."""
+    """Claim a packet that matches a rule on the mark, which it has only in nftables mode."""
     packet = changed.packet
     if (
         packet.dst not in facts.cluster_ips
@@ -147,7 +147,7 @@ def _claim_k23(facts: Facts, changed: ChangedPacket) -> Claim | None:
     ):
         return None
     if not facts.other_rules.askers or changed.fate_after is Fate.REJECTED:
-        return None  # refused as K06 says
+        return None  # rejected: K06
     names = ", ".join(dict.fromkeys(facts.label(s) for s in facts.at_cluster_ip(packet.dst)))
     return Claim(subject=names, lines=evidence(facts.other_rules.askers))
 

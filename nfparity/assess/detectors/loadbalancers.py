@@ -80,7 +80,7 @@ def _k19(facts: Facts) -> Iterator[Flow]:
 
 
 def _other_node_port(facts: Facts, service: Service) -> Service | None:
-    """The service whose node port this one shadows, on an address of the node."""
+    """Return the service whose node port this service shadows on an address of the node."""
     if not any(facts.is_own(a) for a in service.external_addresses):
         return None
     for other in facts.services:

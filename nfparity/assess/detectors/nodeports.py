@@ -1,4 +1,4 @@
-"""Node ports: on which addresses they answer, and those without endpoints (K01, K02, K17, K31)."""
+"""Node ports: the addresses at which they answer, and those without endpoints (K01, K02, K17, K31)."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _claim(facts: Facts, changed: ChangedPacket, *, loopback: bool, refused: boo
 
 
 def _of_node_port(service: Service, parts: tuple[Part, ...]) -> Iterator[Line]:
-    """Its lines for these parts that are about the node port, and no one address."""
+    """Yield the service's lines of these purposes that match the node port without an address."""
     return (line for line in service.lines_for(*parts) if line.address is None)
 
 

@@ -3,7 +3,7 @@
 Each worker takes one snapshot at a time. Half of the work is the simulator's, in pure Python, so processes
 are used instead of threads. The replay of a snapshot has its own network namespaces, in child processes that
 end with the worker. A nanny restarts a worker that dies, and another worker takes its snapshot. A snapshot
-that ends several workers is given up, and retried once after all others.
+that kills several workers is given up, and retried once after all others.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["Ask", "DaskPool", "dask_pool"]
 
 _DEATHS: Final = 2
-"""The number of workers that a snapshot may end before it is given up for now."""
+"""The number of workers that a snapshot may kill before it is given up for now."""
 
 _SECONDS: Final = 30
 _SCHEMES: Final = ("tcp", "tls")
@@ -47,11 +47,11 @@ class DaskPool:
     def __init__(self, client: Any, options: AssessOptions, ask: Ask) -> None:
         self._client = client
         self._ask = ask
-        # A task is computed again when the worker that has its result is lost; scattered data would be gone.
+        # dask repeats a task when the worker with its result is lost; scattered data would be lost.
         self._options = client.submit(_same, options, pure=False)
 
     def answers(self, paths: Sequence[str]) -> Iterator[Answer]:
-        """Yield an answer for each path as it comes."""
+        """Yield an answer for each path, in order of completion."""
         from distributed import CancelledError, KilledWorker, as_completed
 
         futures = {
@@ -72,7 +72,7 @@ class DaskPool:
             except CancelledError as e:
                 raise MachineError(f"the scheduler is gone, or lost its tasks: {e}") from e
             except KilledWorker:
-                ended = f"given up: it has ended {_DEATHS + 1} workers (of too little memory?)"
+                ended = f"given up: {_DEATHS + 1} workers have died of it (out of memory?)"
                 yield Answer(path=path, failure=Failure(3, ended, again=True))
             except Exception as e:
                 # Not an error of the snapshot, but pickle's, the scheduler's or a version mismatch.
@@ -82,7 +82,7 @@ class DaskPool:
 
 
 def _renamed(got: Answer, path: str) -> Failure | None:
-    """The failure with the path that the user gave."""
+    """Return the failure with the path that the user gave."""
     if got.failure is None:
         return None
     reason = got.failure.reason.replace(got.path, path)
@@ -95,18 +95,18 @@ def dask_pool(
 ) -> Iterator[Pool]:
     """Yield a pool of ``workers`` local processes, or of the workers of ``scheduler``.
 
-    None for both: one process per processor. ``ask`` is the function that a worker runs for a path.
+    The default is one process per processor. ``ask`` is the function that a worker runs for a path.
     Raises InputError for an invalid address, and MachineError when no scheduler answers there.
     """
     import dask
     from distributed import Client, LocalCluster
 
-    # dask would leave a folder behind, and those of workers that were killed.
+    # Otherwise dask leaves its folder, and the folders of killed workers.
     scratch = TemporaryDirectory(prefix="nfparity-fleet-", ignore_cleanup_errors=True)
     settings = {
         "temporary-directory": scratch.name,
         "distributed.scheduler.allowed-failures": _DEATHS,
-        # One snapshot at a worker, and none waiting there: what waits would be blamed for its death, too.
+        # No snapshot waits at a busy worker: dask would also blame it for the worker's death.
         "distributed.scheduler.worker-saturation": 1.0,
     }
     with scratch, dask.config.set(settings), ExitStack() as stack:
@@ -129,8 +129,8 @@ def dask_pool(
 
 
 def _connected(scheduler: str, client: Any) -> Any:
-    # Tried without dask first: a Client that could not connect is garbage-collected, and may
-    # then wait for ever for a lock that its own thread holds (distributed 2026.8).
+    # First connect without dask: the garbage collection of a Client that failed to connect may deadlock on a
+    # lock of its own thread (distributed 2026.8).
     parts = urlsplit(scheduler)
     try:
         host, port = parts.hostname, parts.port

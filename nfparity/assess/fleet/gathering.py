@@ -32,7 +32,7 @@ def gather_answers(pool: Pool, paths: Sequence[str], tell: Tell, *, tries: int =
         round_ = list(waiting)
         for answer in pool.answers(round_):
             if answer.path not in waiting:
-                raise MachineError(f"{answer.path}: answered twice, or never asked for")
+                raise MachineError(f"{answer.path}: the pool gave two answers, or was not given this path")
             waiting.remove(answer.path)
             if left and answer.failure is not None and answer.failure.again:
                 again.append(answer)
@@ -41,7 +41,7 @@ def gather_answers(pool: Pool, paths: Sequence[str], tell: Tell, *, tries: int =
                 done[answer.path] = answer
                 tell(answer, len(done), False)
         if waiting:
-            raise MachineError(f"no answer came for {waiting[0]} and {len(waiting) - 1} more")
+            raise MachineError(f"the pool gave no answer for {waiting[0]} and {len(waiting) - 1} more")
         if not again:
             break
         if len(again) == len(round_) > 1 and len({a.failure for a in again}) == 1:

@@ -1,4 +1,4 @@
-"""Nodes with the same findings together: what there is to read of a thousand nodes."""
+"""Groups of nodes with the same findings, so that a report on a thousand nodes is short."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _key(answer: Answer) -> tuple[object, ...]:
 
 
 def _told(answer: Answer) -> Failure | None:
-    """The failure without the name of the node, so that equal failures compare equal."""
+    """Return the failure without the name of the node, so that equal failures compare equal."""
     failure = answer.failure
     if failure is None:
         return None

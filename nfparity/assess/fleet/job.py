@@ -13,14 +13,14 @@ from translate.errors import InputError, MachineError
 __all__ = ["answer"]
 
 _ABLE: Final[set[str]] = set()
-"""The backends that this process has found to run on its machine."""
+"""The backends that have passed their probe in this process."""
 
 
 def answer(options: AssessOptions, path: str) -> Answer:
     """Read the snapshot at ``path``, assess it, and return a summary.
 
-    Raises nothing: an error of one snapshot becomes its answer. Bad input is final; a failure of the
-    machine may be retried, here or on another one.
+    Raises nothing: an error of one snapshot becomes its answer. Bad input is final; a failure of the machine
+    may be retried, here or on another machine.
     """
     try:
         summary = assess_snapshot(load_snapshot(path), options, progress=_silent, able=_ABLE)

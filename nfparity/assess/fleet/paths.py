@@ -17,7 +17,7 @@ _ARCHIVES: Final = (".tar.gz", ".tgz")
 
 
 def is_collection(path: str) -> bool:
-    """True if ``path`` is a folder that is not itself a snapshot, and so may contain some."""
+    """Return whether ``path`` is a folder that is not itself a snapshot, and so may contain snapshots."""
     return os.path.isdir(path) and not _is_snapshot_folder(Path(path))
 
 
@@ -43,9 +43,9 @@ def _inside(folder: str) -> Iterator[str]:
     except (OSError, RuntimeError) as e:
         raise InputError(f"{folder}: cannot be read: {reason(e)}") from e
     if led:
-        raise InputError(f"{led[0]}: a symbolic link that leads out of the folder; name what it leads to")
+        raise InputError(f"{led[0]}: a symbolic link that leads out of the folder; name its target instead")
     if not paths:
-        raise InputError(f"{folder}: no snapshot, and none in it: no .tar.gz, no folder with iptables-save")
+        raise InputError(f"{folder}: no snapshot, and none inside: no .tar.gz, no folder with iptables-save")
     yield from map(str, paths)
 
 

@@ -11,12 +11,12 @@ __all__ = ["Pool"]
 
 
 class Pool(Protocol):
-    """Assesses several snapshots at a time."""
+    """A pool that assesses several snapshots at a time."""
 
     def answers(self, paths: Sequence[str]) -> Iterator[Answer]:
-        """Yield one answer for each path, in the order in which they come.
+        """Yield one answer for each path, in order of completion.
 
-        When a worker is lost, another one takes its snapshot. A snapshot that has ended several workers is
-        given up, with a failure that says so.
+        When a worker is lost, another one takes its snapshot. A snapshot that kills several workers is given
+        up, with a failure as its answer.
         """
         ...

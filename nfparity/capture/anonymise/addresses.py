@@ -1,23 +1,23 @@
-"""Addresses replaced so that what they have in common stays in common.
+"""Prefix-preserving replacement of addresses.
 
-Two addresses that share their first k bits do so afterwards, and no longer ones do: each bit is turned
-over, or not, by a keyed hash of the bits before it (Xu, Fan, Ammar, Moon: "Prefix-preserving IP address
-anonymization", 2002). So a prefix becomes a prefix of the same length, and longest-prefix matches,
-"in this network" and "the same address" hold as before.
+Two addresses with exactly k leading bits in common have exactly k leading bits in common afterwards: a keyed
+hash of the bits before each bit decides whether it is flipped (Xu, Fan, Ammar, Moon: "Prefix-preserving IP
+address anonymization", 2002). So a prefix becomes a prefix of the same length, and longest-prefix matches,
+membership in a network and equality of addresses are preserved.
 
-Some nodes of that tree are never turned:
+The bits form a binary tree, in which some nodes are never flipped:
 
-* above and inside of what is special to every host (loopback, link-local, multicast …), which stays as it is,
-  but for the last 24 bits of a solicited-node group, which are those of someone's address (RFC 4291 §2.7.1);
-* above the blocks whose members stay members: private and shared addresses, and IPv6's kinds, by which
-  the kernel chooses source addresses (RFC 6724);
-* that a range ``a-b`` is only partly in, below the first bit in which its ends differ. All that is wholly
-  in it, or wholly out of it, still moves, and the range stays one;
-* on the way to the first and to the last address of every network that an interface stands in: these
-  are no hosts', and stay the first and the last.
+* above and inside blocks that are special to every host (loopback, link-local, multicast …), which are not
+changed, except for the last 24 bits of a solicited-node group, which come from an address (RFC 4291 §2.7.1);
+* above blocks whose members stay in the block: private and shared addresses, and the kinds of IPv6 addresses
+by which the kernel chooses source addresses (RFC 6724);
+* nodes that contain only a part of a range ``a-b``, below the first bit in which its ends differ. Subtrees
+that are completely inside or outside the range still change, and the range stays a range;
+* on the paths to the first and the last address of every network of an interface: these are not addresses of
+hosts, and stay the first and the last.
 
-What remains open is told in the documentation of the method: whoever knows some pairs of old and new
-addresses can tell what their neighbours share with them.
+A known weakness of the method: pairs of old and new addresses reveal the common prefixes of neighbouring
+addresses.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["Addresses", "Blocks", "Ranges", "forced_nodes", "is_well_known"]
 
 @dataclass(frozen=True)
 class Blocks:
-    """Prefixes ``(value, length)`` of one family: those that stay as they are, those that stay together."""
+    """Prefixes ``(value, length)`` of one family: unchanged ones, and ones whose members stay inside."""
 
     bits: int
     fixed: tuple[tuple[int, int], ...]
@@ -61,16 +61,16 @@ BLOCKS = {
         ),
     ),
 }
-"""By the number of bits. Of fe80::/64 only the prefix stays: the rest is made of hardware addresses."""
+"""By address length in bits. Only the prefix fe80::/64 is kept: the rest may contain a hardware address."""
 
 _FIXED_INSIDE = {32: BLOCKS[32].fixed, 128: ((0, 8), (0xFF00 << 112, 8))}
 _SOLICITED = (0xFF02 << 112 | 0x1FF << 24, 104)
 _EMBEDDING = (0xFFFF, 0x0064FF9B << 64)
-"""The upper 96 bits of addresses that hold one of IPv4: mapped (RFC 4291) and translated (RFC 6052)."""
+"""The upper 96 bits of IPv4-mapped (RFC 4291) and IPv4-translated addresses (RFC 6052)."""
 
 
 def forced_nodes(low: int, high: int, bits: int) -> set[tuple[int, int]]:
-    """Return the nodes ``(length, prefix)`` that must not be turned, for ``low..high`` to stay a range."""
+    """Return the nodes ``(length, prefix)`` that must not be flipped, so that ``low..high`` stays a range."""
     shared = bits - (low ^ high).bit_length()
     return {
         (length, end >> (bits - length))
@@ -80,7 +80,7 @@ def forced_nodes(low: int, high: int, bits: int) -> set[tuple[int, int]]:
 
 
 def _whole(low: int, high: int, end: int, bits: int) -> int:
-    """The length of the largest prefix that begins or ends a range, at ``end``."""
+    """Return the length of the largest prefix inside a range that begins or ends at ``end``."""
     for length in range(bits - (low ^ high).bit_length(), bits):
         span = bits - length
         first = end >> span << span
@@ -91,17 +91,17 @@ def _whole(low: int, high: int, end: int, bits: int) -> int:
 
 @dataclass
 class Ranges:
-    """The nodes that ranges force, by the number of bits of their family."""
+    """The nodes that must not be flipped because of ranges, by address length in bits."""
 
     nodes: dict[int, set[tuple[int, int]]] = field(default_factory=lambda: {32: set(), 128: set()})
 
     def add(self, bits: int, low: int, high: int) -> None:
-        """Let ``low..high`` stay a range; nothing to do where it is none."""
+        """Keep ``low..high`` a range; does nothing for a single address."""
         if low < high:
             self.nodes[bits] |= forced_nodes(low, high, bits)
 
     def add_network(self, bits: int, address: int, length: int) -> None:
-        """Let the first and the last address of a network stay what they are."""
+        """Keep the first and the last address of a network its first and last."""
         span = bits - length
         if span > 1:
             first = address >> span << span
@@ -111,9 +111,9 @@ class Ranges:
 
 
 class Addresses:
-    """Replaces addresses, given as integers; the same key and ranges replace them in the same way.
+    """The mapping of addresses (as integers), determined by the key and the ranges.
 
-    Without ``private``, private addresses of IPv4 become any addresses.
+    Without ``private``, private IPv4 addresses can become public ones.
     """
 
     def __init__(self, key: bytes, ranges: Ranges, *, private: bool = True) -> None:
@@ -123,7 +123,7 @@ class Addresses:
         self._turned: dict[tuple[int, int, int], int] = {}
 
     def address(self, bits: int, value: int) -> int:
-        """Return the address that stands for ``value``."""
+        """Return the replacement of an address."""
         if bits == 128 and value >> 32 in _EMBEDDING:
             return value >> 32 << 32 | self.address(32, value & 0xFFFFFFFF)
         made = 0
@@ -134,12 +134,12 @@ class Addresses:
         return made
 
     def prefix(self, bits: int, value: int, length: int) -> int:
-        """Return the first address of the prefix that stands for ``value``/``length``."""
+        """Return the first address of the replacement of ``value``/``length``."""
         span = bits - length
         return self.address(bits, value) >> span << span
 
     def range(self, bits: int, low: int, high: int) -> tuple[int, int]:
-        """Return the first and the last address of a range that was told to :class:`Ranges`."""
+        """Return the replacement of a range that was added to :class:`Ranges`."""
         span = bits - _whole(low, high, low, bits)
         first = self.address(bits, low) >> span << span
         span = bits - _whole(low, high, high, bits)
@@ -167,7 +167,7 @@ class Addresses:
 
 
 def is_well_known(bits: int, value: int, length: int) -> bool:
-    """Return whether a prefix is public: special to every host, or a whole block of private addresses."""
+    """Return whether a prefix reveals nothing: special to every host, or a whole private block."""
     blocks = BLOCKS[bits]
     all_blocks = (*blocks.fixed, *blocks.kept)
     whole = any(
@@ -177,7 +177,7 @@ def is_well_known(bits: int, value: int, length: int) -> bool:
 
 
 def _fixed(bits: int, length: int, prefix: int) -> bool:
-    """Return whether the bit after a prefix leads to addresses that are special to every host."""
+    """Return whether the bit after a prefix selects addresses that are special to every host."""
     if bits == 128 and _inside((_SOLICITED,), bits, length, prefix):
         return False
     return _inside(_FIXED_INSIDE[bits], bits, length, prefix)

@@ -1,7 +1,7 @@
-"""The JSON files of a snapshot, with what is someone's own replaced.
+"""Anonymisation of the JSON files of a snapshot.
 
-Of what ``ip -j`` prints only the keys stay that say what becomes of packets; of API objects only those
-labels that kube-proxy looks at.
+From the output of ``ip -j``, only keys that affect packets are kept; from API objects, only the labels that
+kube-proxy reads.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ _NFT_EXPRESSIONS = frozenset(
         *("queue", "tunnel"),
     )
 )
-"""Expressions and statements whose words are nft's own, but for the prefix of a log."""
+"""Expressions and statements that contain only keywords of nft, apart from the prefix of a log."""
 
 
 def anonymise_addresses(data: Any, mapping: Mapping) -> Any:
-    """``addr.json``: the interfaces and their addresses."""
+    """Anonymise ``addr.json``: the interfaces and their addresses."""
     made = []
     for device in data:
         one = {k: v for k, v in device.items() if k in _DEVICE}
@@ -83,7 +83,7 @@ def anonymise_addresses(data: Any, mapping: Mapping) -> Any:
 
 
 def anonymise_routes(data: Any, mapping: Mapping) -> Any:
-    """``route.json`` and ``route6.json``."""
+    """Anonymise ``route.json`` and ``route6.json``."""
     return [_route(one, mapping) for one in data]
 
 
@@ -105,7 +105,7 @@ def _route(given: Any, mapping: Mapping) -> Any:
 
 
 def anonymise_rules_of_routing(data: Any, mapping: Mapping) -> Any:
-    """``rule.json`` and ``rule6.json``."""
+    """Anonymise ``rule.json`` and ``rule6.json``."""
     made = []
     for given in data:
         one = {k: v for k, v in given.items() if k in _RULE}
@@ -129,7 +129,7 @@ def _table(value: Any, mapping: Mapping) -> Any:
 
 
 def anonymise_sysctls(data: Any, mapping: Mapping) -> Any:
-    """``sysctl.json``: values stay, names of interfaces in the keys do not."""
+    """Anonymise ``sysctl.json``: values are kept, names of interfaces in keys are replaced."""
     made = {}
     for key, value in data.items():
         parts = key.split(".")
@@ -140,7 +140,7 @@ def anonymise_sysctls(data: Any, mapping: Mapping) -> Any:
 
 
 def anonymise_meta(data: Any, mapping: Mapping) -> Any:
-    """``meta.json``: versions and times stay."""
+    """Anonymise ``meta.json``: versions and times are kept."""
     kept = ("format", "time", "kernel", "tools", "stacks")
     made = {key: data[key] for key in kept if key in data}
     made["anonymised"] = True
@@ -152,7 +152,7 @@ def anonymise_meta(data: Any, mapping: Mapping) -> Any:
 
 
 def anonymise_objects(data: Any, mapping: Mapping, key: str = "") -> Any:
-    """``objects.json``: the API objects that kube-proxy was given."""
+    """Anonymise ``objects.json``: the API objects that kube-proxy watches."""
     if isinstance(data, dict):
         if key in ("labels", "annotations", "matchLabels", "selector"):
             return {k: mapping.name(str(v)) for k, v in data.items() if k in _LABELS}
@@ -166,7 +166,7 @@ def anonymise_objects(data: Any, mapping: Mapping, key: str = "") -> Any:
 
 
 def _learn_service(data: Any, mapping: Mapping) -> None:
-    """The names that kube-proxy makes hashes of, also where no comment has them."""
+    """Learn the names that kube-proxy hashes, because a comment may not contain them."""
     meta, spec = data.get("metadata"), data.get("spec")
     if mapping.learning and isinstance(meta, dict) and isinstance(spec, dict) and "ports" in spec:
         for port in spec["ports"] or ():
@@ -176,7 +176,7 @@ def _learn_service(data: Any, mapping: Mapping) -> None:
 
 
 def anonymise_nft(data: Any, mapping: Mapping, key: str = "", device: bool = False) -> Any:
-    """``nft.json``: the listing of libnftables. ``device`` says that strings here are names of interfaces."""
+    """Anonymise ``nft.json``, the listing of libnftables. ``device``: strings here are interface names."""
     if isinstance(data, dict):
         return _nft_object(data, mapping, key, device)
     if isinstance(data, list):
@@ -213,7 +213,7 @@ def _nft_object(data: Any, mapping: Mapping, of: str, device: bool) -> Any:
             inner or (of_match and key == "right") or (of_set and key == "elem") or (of_map and key == "data")
         )
         if key == "xt" or (key == "map" and "type" in data):
-            made[key] = value  # the name of an extension, and of the type of a map's values
+            made[key] = value  # the name of an extension, or the type of a map's values
             continue
         if of in _NFT_EXPRESSIONS and key != "prefix" and _is_words(value):
             made[key] = value

@@ -1,12 +1,12 @@
-"""One snapshot's mapping: what all its files say, replaced in the same way.
+"""The mapping of one snapshot, which replaces addresses and names in the same way in all files.
 
-Files are gone through twice. The first time (:attr:`Mapping.learning`) nothing is replaced: ranges,
-networks and the names that kube-proxy makes hashes of are gathered, since where a range stands decides what
-becomes of addresses in other files.
+Files are processed twice. The first pass (:attr:`Mapping.learning`) replaces nothing and collects ranges,
+networks and the names that kube-proxy hashes, because a range in one file affects the replacement of
+addresses in other files.
 
-kube-proxy names its chains by hashes of what they are for (``KUBE-SVC-``, ``KUBE-SEP-`` and, in nftables
-mode, ``service-XXXXXXXX-…``). Where a hash is that of a name which the snapshot has, the new one is that of
-the new name, so that who knows the rule finds it true afterwards. All other hashes are replaced as words.
+kube-proxy puts hashes of names into its chain names (``KUBE-SVC-``, ``KUBE-SEP-`` and, in nftables mode,
+``service-XXXXXXXX-…``). If the snapshot contains the name, its hash is replaced by the hash of the new name,
+so that names and hashes still agree. All other hashes are replaced like words.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _COMMENT_WORD = re.compile(
     r"KUBE-[A-Z]+-[A-Z2-7]{16}|(?P<digits>[0-9A-Fa-f](?:[.:-][0-9A-Fa-f]){3,})(?![0-9A-Za-z])|"
     + _WORD.pattern
 )
-"""Digits, one by one, are an address of IPv6 that was turned round (RFC 3596)."""
+"""Single hexadecimal digits with dots between them are a reversed IPv6 address (RFC 3596)."""
 _PORT = re.compile(r":\d{1,5}(?![\w.:-])")
 _HASHED = re.compile(r"KUBE-(SVC|SVL|SEP|FW|XLB|EXT)-([A-Z2-7]{16})")
 _NFT_HASHED = re.compile(r"([a-z]+)-([A-Z2-7]{8})-([^_]+?)(?:__([0-9A-Fa-f.]+)/(\d+))?")
@@ -46,13 +46,13 @@ _EVERYWHERE = ("127.0.0.1", "255.255.255.255", "169.254.169.254", "::1")
 
 
 class Mapping:
-    """Replaces what is someone's own in texts. ``key`` decides how."""
+    """The replacement of addresses and names in texts, determined by ``key``."""
 
     def __init__(self, key: bytes) -> None:
         self.learning = True
         self.ranges = Ranges()
         self.seen: set[tuple[int, int, int]] = set()
-        """Addresses and prefixes that were met: bits, value, length."""
+        """The addresses and prefixes in the snapshot: bits, value, length."""
         self.interfaces: set[str] = set()
         self._services: set[str] = set()
         self._endpoints: set[tuple[str, str]] = set()
@@ -62,7 +62,7 @@ class Mapping:
         self._addresses = Addresses(key, self.ranges)
 
     def learnt(self) -> None:
-        """Go over from gathering to replacing, with a key under which no address stands for another one's."""
+        """Change from learning to replacing, with a key that maps no address to another of the snapshot."""
         self.learning = False
         for name, protocol in itertools.product(sorted(self._services), _PROTOCOLS):
             self._hashes[kube_hash(name + protocol)] = (name, protocol, "")
@@ -71,7 +71,7 @@ class Mapping:
         best = -1
         for attempt in range(_ATTEMPTS):
             key = hashlib.blake2b(bytes((attempt,)), key=self._key, digest_size=32).digest()
-            # Where a network fills a private block, what is near its ends could go nowhere else.
+            # If a network fills a private block, addresses near its ends have no other place.
             tried = Addresses(key, self.ranges, private=attempt < _ATTEMPTS // 2)
             clashes = self._clashes(tried)
             if best < 0 or clashes < best:
@@ -80,7 +80,7 @@ class Mapping:
                 return
 
     def unchanged(self) -> int:
-        """Return how many of the addresses that should have moved could not."""
+        """Return the number of addresses that could not be replaced by another one."""
         return sum(self._addresses.prefix(bits, v, n) == v for bits, v, n in self._secret())
 
     def _secret(self) -> list[tuple[int, int, int]]:
@@ -94,7 +94,7 @@ class Mapping:
     # Addresses
 
     def text_addresses(self, text: str, rest: Callable[[str], str] = str) -> str:
-        """Replace the addresses in a text, and give all between them to ``rest``."""
+        """Replace the addresses in a text; ``rest`` replaces the text between them."""
         made, at = "", 0
         for match in _ADDRESS.finditer(text):
             new = self._matched(match)
@@ -105,7 +105,7 @@ class Mapping:
         return made + rest(text[at:])
 
     def address(self, text: str) -> str:
-        """Replace a text that is an address, a prefix or a range, if it is one."""
+        """Replace an address, a prefix or a range; return any other text unchanged."""
         match = _ADDRESS.fullmatch(text)
         new = None if match is None else self._matched(match)
         return text if new is None else new
@@ -122,7 +122,7 @@ class Mapping:
         return any(self.is_address(m.group(0)) for m in _ADDRESS.finditer(text))
 
     def prefix(self, text: str, length: int) -> str:
-        """Replace the address of a prefix whose length stands elsewhere."""
+        """Replace the address of a prefix whose length is given separately."""
         parsed = _parse(text)
         if parsed is None:
             return text
@@ -145,7 +145,7 @@ class Mapping:
         return _show(bits, made[0]), _show(bits, made[1])
 
     def network(self, address: str, length: int) -> None:
-        """Keep first and last of the network that an interface stands in."""
+        """Keep the first and the last address of an interface's network."""
         parsed = _parse(address)
         if parsed is not None and self.learning:
             self.ranges.add_network(parsed[0], parsed[1], length)
@@ -177,7 +177,7 @@ class Mapping:
         text = match.group(0)
         if self.learning or set(text.lower()) <= set("0:") or set(text.lower()) <= set("f:"):
             return text
-        # Locally administered, one host's.
+        # Locally administered and unicast.
         return ":".join(["02", *(f"{b:02x}" for b in self._names.digest(text.lower(), 5))])
 
     # Names
@@ -191,7 +191,7 @@ class Mapping:
         return self._names.interface(stem) + text[len(stem) :]
 
     def name(self, text: str) -> str:
-        """Replace a name of Kubernetes, a host, or anything that has no other kind."""
+        """Replace a name of a Kubernetes object, a host, or another name without a kind of its own."""
         return text if self.learning else self._names.name(text, NAMES)
 
     def service(self, text: str) -> str:
@@ -204,13 +204,13 @@ class Mapping:
         return f"{self.name(namespace)}/{self.name(name)}{colon}{self.name(port)}"
 
     def endpoint(self, service: str, endpoint: str) -> None:
-        """Learn that a service has an endpoint, as a rule says it: ``ADDRESS:PORT``."""
+        """Learn that a service has an endpoint, in the form of rules: ``ADDRESS:PORT``."""
         if self.learning:
             self._services.add(service)
             self._endpoints.add((service, endpoint))
 
     def chain(self, text: str) -> str:
-        """Replace the name of a chain, a set or a list, but for what Kubernetes and others always write."""
+        """Replace the name of a chain, a set or a list, except for the public words in it."""
         if self.learning or text in NAMES or text in NFT_NAMES:
             return text
         match = _HASHED.fullmatch(text)
@@ -237,7 +237,7 @@ class Mapping:
         parts = [self.name(namespace), *(p if p in _PROTOCOLS else self.name(p) for p in rest)]
         old, new = tail, "/".join(parts)
         if address is not None:
-            # kube-proxy writes dots for the colons of IPv6.
+            # kube-proxy writes dots in place of the colons of IPv6 addresses.
             plain = address if _parse(address) is not None else address.replace(".", ":")
             moved = self.address(plain)
             old += f"__{address}/{port}"
@@ -246,9 +246,9 @@ class Mapping:
         return f"{kind}-{made}-{new}"
 
     def comment(self, text: str) -> str:
-        """Replace what is in a comment but for addresses' punctuation, their ports, and well-known words.
+        """Replace a comment, except for punctuation and ports of addresses, and well-known words.
 
-        A number may be anything: a part of an address, a phone number, or a ticket's.
+        Numbers are replaced, too: one may be a part of an address, a phone number, or a ticket number.
         """
         made, at = "", 0
         for match in _ADDRESS.finditer(text):
@@ -294,7 +294,7 @@ _ATTEMPTS = 64
 
 
 def kube_hash(text: str) -> str:
-    """Return the hash that kube-proxy names chains by: 16 characters of base32 (``portProtoHash``)."""
+    """Return the hash in the names of kube-proxy's chains: 16 characters of base32 (``portProtoHash``)."""
     return base64.b32encode(hashlib.sha256(text.encode("utf-8", "surrogateescape")).digest()).decode()[:16]
 
 
@@ -312,7 +312,7 @@ def _show(bits: int, value: int) -> str:
 
 
 def _length(text: str, bits: int, whole: str) -> int:
-    """The length of a prefix, also of a mask that is one. CaptureError for another mask."""
+    """Return the length of a prefix, given as a number or a netmask. CaptureError for another mask."""
     if text.isdigit() and int(text) <= bits:
         return int(text)
     mask = _parse(text)
@@ -320,6 +320,4 @@ def _length(text: str, bits: int, whole: str) -> int:
         inverted = ~mask[1] & ((1 << bits) - 1)
         if inverted & (inverted + 1) == 0:
             return bits - inverted.bit_length()
-    raise CaptureError(
-        f"{whole}: this mask is no prefix; addresses that are compared so cannot be anonymised"
-    )
+    raise CaptureError(f"{whole}: this mask is not a prefix; addresses with such a mask cannot be anonymised")

@@ -1,13 +1,13 @@
-"""Names replaced so that equal ones stay equal, different ones different, and each is as long as before.
+"""One-to-one replacement of names by names of the same length.
 
-A word keeps its shape: a letter becomes a letter of the same case, a digit a digit. So names of chains,
-sets and interfaces stay as long as the kernel takes them, and names of Kubernetes stay such. The mapping
-of words of one shape is one to one: each character is shifted by a keyed hash of those before it, from the
-left and then from the right, so that every character depends on all. Words that are kept are left out
-of it by going on until another one is reached, which leaves it one to one.
+A word keeps its shape: a letter becomes a letter of the same case, a digit becomes a digit. So names of
+chains, sets and interfaces respect the kernel's limits, and names of Kubernetes objects stay valid. The
+mapping of words of one shape is one to one: each character is shifted by a keyed hash of the characters
+before it, from the left and then from the right, so that it depends on all of them. If the result is a word
+that must be kept, it is mapped again until it is not, so the mapping stays one to one.
 
-Names of interfaces are prefix-preserving instead, from the left alone: ``-i cali+`` matches the same ones as
-before.
+Interface names are shifted from the left only, which preserves prefixes: ``-i cali+`` matches the same
+interfaces as before.
 """
 
 from __future__ import annotations
@@ -25,23 +25,24 @@ _OTHERS = (
     *(range(0xC0, 0x250), range(0x370, 0x800), range(0x3400, 0xA000), range(0x20000, 0x2A6E0)),
     range(0xDC80, 0xDD00),
 )
-"""Letters beyond ASCII that stand for each other: those of a range are as long as each other in UTF-8.
+"""Ranges of letters beyond ASCII that replace each other, of equal length in UTF-8.
 
-The last are bytes that are no UTF-8 (PEP 383). Anything else, such as a symbol, stays."""
+The last range are bytes that are not UTF-8 (PEP 383). Other characters, such as symbols, are kept.
+"""
 _BASE32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 _WORD = re.compile(r"[A-Za-z0-9]+|[^\x00-\x7f]+")
 _STEMS = (*PLAIN_INTERFACES, *HASHED_INTERFACES)
 
 
 class Names:
-    """Replaces words and names; the same key replaces them in the same way."""
+    """The mapping of words and names, determined by the key."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key
         self._words: dict[tuple[str, int], str] = {}
 
     def word(self, text: str, kept: Collection[str] = ()) -> str:
-        """Return the word that stands for ``text``, which is none of those that are kept."""
+        """Return the replacement of a word, which is not one of the words in ``kept``."""
         if text in kept:
             return text
         made = self._cached(text, 0)
@@ -50,24 +51,24 @@ class Names:
         return made
 
     def hash(self, text: str) -> str:
-        """Return what stands for a hash that is written in base32 (``A-Z2-7``)."""
+        """Return the replacement of a hash in base32 (``A-Z2-7``)."""
         return self._cached(text, 1)
 
     def name(self, text: str, kept: Collection[str] = ()) -> str:
-        """Return the name that stands for ``text``: its words replaced, and what is between them kept."""
+        """Return the replacement of a name: its words are replaced, and the characters between them kept."""
         if text in kept:
             return text
         return _WORD.sub(lambda m: self.word(m.group(0)), text)
 
     def interface(self, text: str) -> str:
-        """Return what stands for an interface's name, or for the beginning of some."""
+        """Return the replacement of an interface's name or of a prefix of such names."""
         made = ""
         for at, char in enumerate(text):
             made += self._shuffled(text[:at], char)
         return made
 
     def digest(self, text: str, size: int) -> bytes:
-        """Return bytes that stand for a text of another kind, such as a hardware address."""
+        """Return replacement bytes for a text of another kind, such as a hardware address."""
         return hashlib.blake2b(
             text.encode("utf-8", "surrogateescape"), key=self._key, digest_size=size
         ).digest()
@@ -95,7 +96,7 @@ class Names:
         return made
 
     def _shuffled(self, before: str, char: str) -> str:
-        """Replace a character behind ``before`` by one of its class; those on the way to a stem stay."""
+        """Replace a character that follows ``before`` by one of its class; public prefixes are kept."""
         chars = _class_of(char)
         if char not in chars:
             return char

@@ -1,7 +1,7 @@
-"""The rules of ``iptables-save``, with what is someone's own replaced.
+"""Anonymisation of the output of ``iptables-save``.
 
-What an option's value is decides how it is replaced. A value of an option that is not known here stays
-only if it is a number, a list of such, an address or a well-known keyword.
+The option decides how its value is replaced. The value of an option that is not known here is kept only if it
+is a number, a list of numbers or a well-known keyword; addresses are replaced.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _WORDS = frozenset(
     """-m -p --match --protocol --set-dscp-class --helper --mode --type --pkt-type --set-class --zone
     --zone-orig --zone-reply --ctevents --expevents --hashlimit-mode --weekdays --algo""".split()
 )
-"""Options whose values are the kernel's own words, or hexadecimal numbers."""
+"""Options whose values are keywords of the kernel, or hexadecimal numbers."""
 _SAFE = re.compile(
     r"[!\d:,./+-]+|0x[\da-fA-F]+(?:/0x[\da-fA-F]+)?|[A-Z_]+(?:,[A-Z_]+)*|\d+(?:/[a-z]+|[kmg]?b/s)"
 )
@@ -34,9 +34,9 @@ _WORD = re.compile(r'"((?:[^"\\]|\\.)*)"|(\S+)')
 
 
 def anonymise_rules(text: str, mapping: Mapping) -> str:
-    """Return the text of a dump; comment lines but those of the tool itself are left out.
+    """Return an anonymised dump; comment lines are left out, except those of iptables-save itself.
 
-    Raises CaptureError for a line of which it cannot be told what in it is someone's own.
+    Raises CaptureError for a line that iptables-save cannot have written.
     """
     made = []
     chains: set[str] = set()
@@ -59,7 +59,7 @@ def anonymise_rules(text: str, mapping: Mapping) -> str:
         elif not line or line == "COMMIT" or line.startswith("*"):
             made.append(line)
         else:
-            raise CaptureError(f"line {number} is none that iptables-save writes: {line[:60]!r}")
+            raise CaptureError(f"line {number} is not output of iptables-save: {line[:60]!r}")
     return "\n".join(made)
 
 
@@ -88,7 +88,7 @@ def _value(option: str, at: int, word: str, chains: set[str], mapping: Mapping) 
     if option in _INTERFACES:
         return mapping.interface(word)
     if option in _CHAINS:
-        # What is no chain of the table is a target of the kernel's.
+        # A target that is not a chain of the table is an extension of the kernel.
         return mapping.chain(word) if word in chains else word
     if option in _SETS:
         return mapping.chain(word) if at == 0 else word
@@ -100,7 +100,7 @@ def _value(option: str, at: int, word: str, chains: set[str], mapping: Mapping) 
 
 
 def _rest(text: str, mapping: Mapping) -> str:
-    """Return text that is certainly neither address nor name: numbers and keywords stay."""
+    """Replace everything that may be an address or a name; numbers and keywords are kept."""
     if _SAFE.fullmatch(text) or all(part in KEYWORDS for part in text.split(",")):
         return text
     return re.sub(r"[A-Za-z][\w-]*", lambda m: _unless_keyword(m.group(0), mapping), text)
@@ -111,7 +111,7 @@ def _unless_keyword(word: str, mapping: Mapping) -> str:
 
 
 def split(line: str) -> list[tuple[str, bool]]:
-    """Return the words of a line, and whether each stood in quotes."""
+    """Return the words of a line, and whether each was quoted."""
     return [
         (re.sub(r"\\(.)", r"\1", m.group(1)), True) if m.group(1) is not None else (m.group(2), False)
         for m in _WORD.finditer(line)

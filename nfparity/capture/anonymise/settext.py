@@ -10,12 +10,12 @@ from nfparity.capture.anonymise.mapping import Mapping
 __all__ = ["anonymise_sets"]
 
 _WORD = re.compile(r'"([^"]*)"|(\S+)')
-"""In quotes stand comments alone, which have no quotes in them, and no escapes."""
+"""Only comments are quoted; they contain neither quotes nor escapes."""
 _PORT = re.compile(r"(?:[a-z0-9-]+:)?\d+(?:-\d+)?|(?:icmp|icmpv6):[\w/-]+|0x[\da-fA-F]+(?:/0x[\da-fA-F]+)?")
 
 
 def anonymise_sets(text: str, mapping: Mapping) -> str:
-    """Return the text of a dump. Raises CaptureError for a line that is none of one."""
+    """Return an anonymised dump. Raises CaptureError for a line that ipset save cannot have written."""
     made = []
     types: dict[str, str] = {}
     for number, line in enumerate(text.split("\n"), 1):
@@ -24,7 +24,7 @@ def anonymise_sets(text: str, mapping: Mapping) -> str:
             made.append("")
             continue
         if len(words) < 3 or words[0] not in ("create", "add"):
-            raise CaptureError(f"line {number} is none that ipset save writes: {line[:60]!r}")
+            raise CaptureError(f"line {number} is not output of ipset save: {line[:60]!r}")
         verb, name, what, *rest = words
         if verb == "create":
             types[name] = what
@@ -48,7 +48,7 @@ def _part(part: str, kind: str, mapping: Mapping) -> str:
 
 
 def _options(words: list[str], mapping: Mapping) -> list[str]:
-    """The options of a member; ``comment`` among those of a set says only that its members may have some."""
+    """Anonymise options; ``comment`` as an option of a set has no value."""
     made: list[str] = []
     rest = iter(words)
     for word in rest:

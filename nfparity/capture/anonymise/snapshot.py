@@ -1,4 +1,4 @@
-"""All files of a snapshot, without the addresses and names of their origin."""
+"""Anonymisation of all files of a snapshot."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TEXTS: dict[str, Callable[[str, Mapping], str]] = {
     "ipset-save": anonymise_sets,
 }
 _JSON: dict[str, Callable[[Any, Mapping], Any]] = {
-    # Interfaces come first: nothing but their names tells that a word in nft.json is one.
+    # Interfaces come first: a word in nft.json is recognised as an interface only by its name.
     "addr.json": jsonfiles.anonymise_addresses,
     "route.json": jsonfiles.anonymise_routes,
     "route6.json": jsonfiles.anonymise_routes,
@@ -34,10 +34,10 @@ _JSON: dict[str, Callable[[Any, Mapping], Any]] = {
 
 
 def anonymise(files: dict[str, bytes], key: bytes) -> tuple[dict[str, bytes], Mapping]:
-    """Return the files, and the mapping that made them.
+    """Return the anonymised files, and the mapping.
 
-    ``key`` should be random and then be forgotten, and the mapping with it. Raises CaptureError for what
-    cannot be anonymised so that it says the same: it is never left as it is.
+    ``key`` should be random; discard it and the mapping afterwards. Raises CaptureError for contents that
+    cannot be anonymised with the same effect on packets; these are never left unchanged.
     """
     mapping = Mapping(key)
     _pass(files, mapping)
@@ -56,9 +56,9 @@ def _pass(files: dict[str, bytes], mapping: Mapping) -> dict[str, bytes]:
         try:
             data = on_json(json.loads(files[name]), mapping)
         except RecursionError:
-            raise CaptureError(f"{name}: lists and objects in each other too many times over") from None
+            raise CaptureError(f"{name}: lists and objects are nested too deeply") from None
         except (ValueError, TypeError, AttributeError, KeyError) as e:
-            raise CaptureError(f"{name}: not as ip, nft or capture write it: {e}") from e
+            raise CaptureError(f"{name}: not in the form that ip, nft or capture write: {e}") from e
         made[name] = (json.dumps(data) + "\n").encode("utf-8", "surrogateescape")
     for name, on_text in _TEXTS.items():
         if name in files:

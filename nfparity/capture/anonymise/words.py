@@ -1,4 +1,4 @@
-"""Public words: names that Kubernetes, netfilter and Linux write on every node."""
+"""Public words: names that Kubernetes, netfilter and Linux use on every node."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NAMES = frozenset(
     """default kube-system kube-public kube-node-lease kubernetes kube-dns
     http https dns dns-tcp metrics tcp udp sctp""".split()
 )
-"""Namespaces, services and ports that clusters have anyway."""
+"""Namespaces, services and ports that exist in every cluster."""
 
 CHAIN_WORDS = frozenset(
     """PREROUTING INPUT FORWARD OUTPUT POSTROUTING
@@ -29,7 +29,7 @@ CHAIN_WORDS = frozenset(
     UP DOWN ACCEPT REJECT RETURN LOG DNAT MASQUERADE ufw before after logging input output forward reject
     track limit user skip policy allow deny not local v6 v4 6""".split()
 )
-"""The parts, between dashes, of chain names and set names that say nothing of whose they are."""
+"""Parts (between dashes) of chain names and set names that are the same in all clusters."""
 
 COMMENT_WORDS = frozenset(
     """a accepted access accept active affinity agent all allow also an and any apply are as at attempts
@@ -53,7 +53,7 @@ COMMENT_WORDS = frozenset(
     originated cidrs unreachable wireguard ipset ipsets network networks pool pools ipam natoutgoing
     ready probe probes healthcheck""".split()
 )
-"""Words of the comments that Kubernetes' own programs and CNI plugins write, and of capture's notes."""
+"""Words in comments of Kubernetes' own programs and CNI plugins, and in capture's notes."""
 
 NFT_NAMES = frozenset(
     """kube-proxy nfparity filter nat mangle raw security
@@ -65,7 +65,7 @@ NFT_NAMES = frozenset(
     nat-prerouting nat-output nat-postrouting
     prerouting input forward output postrouting ingress egress""".split()
 )
-"""Tables, chains and sets that kube-proxy and this project write."""
+"""Names of tables, chains and sets that kube-proxy and nfparity create."""
 
 KEYWORDS = frozenset(
     """ip ip6 inet arp bridge netdev tcp udp sctp icmp icmpv6 ipv6-icmp igmp esp ah comp dccp udplite gre ipip
@@ -148,7 +148,7 @@ PLAIN_INTERFACES = (
         "lxcbr",
     ),
 )
-"""Prefixes of interface names that many nodes have; a number after one is public, too."""
+"""Common prefixes of interface names; a number after one is public, too."""
 
 HASHED_INTERFACES = ("cali", "veth", "lxc", "azv", "gke", "eni", "vnet", "br-", "enx", "vif", "nic", "lxc_")
-"""Beginnings of names that go on with something made of a pod, a network, or a hardware address."""
+"""Prefixes of interface names that continue with a hash or id of a pod, a network or a hardware address."""

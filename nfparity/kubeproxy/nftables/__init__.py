@@ -1,6 +1,6 @@
 """Generator of the ruleset of kube-proxy's nftables mode, by Kubernetes version.
 
-``layout`` holds the differences between versions as data. ``inferred_config`` infers the configuration that
+``layout`` lists the differences between versions as data. ``inferred_config`` infers the configuration that
 no iptables dump contains. ``skeleton`` and ``serving`` write a ``script`` with kube-proxy's ``names``. Tests
 compare the result with the output of a real kube-proxy for the same objects.
 """

@@ -15,9 +15,9 @@ __all__ = ["InferredConfig", "infer_config"]
 class InferredConfig:
     """The inferred configuration, with the assumptions and their reasons, one sentence each.
 
-    ``node_port_ips``: the addresses at which node ports answer; None for every local one. ``service_cidrs``
-    are the networks of cluster IPs, as far as kube-proxy knows them. ``local`` has the addresses of endpoints
-    that count as on this node where the rules do not tell.
+    ``node_port_ips`` are the addresses at which node ports answer; None: every local address.
+    ``service_cidrs`` are the networks of cluster IPs that kube-proxy knows. ``local`` are the addresses of
+    endpoints that are assumed to be on this node because no rule shows it.
     """
 
     node_port_ips: tuple[int, ...] | None = None
@@ -31,17 +31,18 @@ def infer_config(
 ) -> InferredConfig:
     """Return the configuration that follows from the rules and the node's facts.
 
-    Node ports answer at the addresses that ``--nodeport-addresses`` lists, if rules show that it does, and
-    otherwise at the node's primary one, the default of the nftables mode: the first address of the device
-    of the default route. An endpoint is on the node when the way to it has no gateway. Without a node,
-    node ports answer at every local address, and endpoints of which nothing tells are taken as local.
+    If the rules show ``--nodeport-addresses``, node ports answer at the listed addresses. Otherwise they
+    answer at the node's primary address, the default of the nftables mode: the first address of the device of
+    the default route. An endpoint is assumed to be on the node if the route to it has no gateway. Without a
+    node, node ports answer at every local address, and endpoints without other information are assumed to be
+    local.
     """
     notes: list[str] = []
     ips: tuple[int, ...] | None = None
     loopback = _loopback(state.family)
     if state.node_port_addresses is not None:
         ips = tuple(a for a in state.node_port_addresses if a not in loopback)
-        notes.append("--nodeport-addresses stays as the rules show it")
+        notes.append("--nodeport-addresses keeps the value that the rules show")
     elif node is not None:
         primary = primary_address(node, state.family)
         ips = () if primary is None else (primary,)
@@ -52,8 +53,8 @@ def infer_config(
     unknown = {e.address for s in state.services for e in s.endpoints if e.local is None}
     local = frozenset(unknown if node is None else {a for a in unknown if _on_link(node, state.family, a)})
     if unknown:
-        how = "all are taken as local" if node is None else f"{len(local)} are reached without a gateway"
-        notes.append(f"of {len(unknown)} endpoints no rule says whether they are on the node: {how}")
+        how = "all are assumed to be" if node is None else f"{len(local)} have a route without a gateway"
+        notes.append(f"no rule shows whether {len(unknown)} endpoints are on the node: {how}")
     return InferredConfig(
         node_port_ips=ips, service_cidrs=service_cidrs, local=local, assumptions=tuple(notes)
     )
@@ -85,7 +86,7 @@ def _loopback(family: Family) -> Interval:
 
 
 def _on_link(node: Node, family: Family, address: int) -> bool:
-    """Return whether the longest route to an address has no gateway, or the address is the node's own."""
+    """Return whether an address is the node's own, or its most specific route has no gateway."""
     best: tuple[int, bool] = (-1, False)
     for device in node.interfaces:
         for own in device.addresses:
@@ -102,5 +103,5 @@ def _on_link(node: Node, family: Family, address: int) -> bool:
 
 
 def _is_pods(node: Node, device: str) -> bool:
-    """Return whether a device can lead to pods of the node: not one with a gateway."""
+    """Return whether a device can lead to pods of the node: none of its routes has a gateway."""
     return all(route.via is None for route in node.routes if route.dev == device)

@@ -1,11 +1,11 @@
 """Layouts of the table of kube-proxy's nftables mode, by Kubernetes version, as data.
 
-1.30 is that of a real kube-proxy's output. Between it and 1.35 the base chains of the filter type moved
-(k/k #132456, 1.34, and #133969, which brought it to a late patch release of 1.33): the checks for endpoints
-and for cluster IPs came behind DNAT, so that pods and the node reach a load balancer whose endpoints are all
-elsewhere. With 1.36 the mark is set in place instead of in a chain, the mark of strangers at the head of
-``services``, hairpin is a set of connections, and endpoints have chains only where affinity needs them
-(#135800, #136499).
+The layout of 1.30 is that of a real kube-proxy's output. In 1.34 (kubernetes/kubernetes #132456; also in a
+late patch release of 1.33, #133969) the base chains of type filter moved: the checks for endpoints and for
+cluster IPs run after DNAT, so that pods and the node reach a load balancer whose endpoints are all on other
+nodes. Since 1.36, rules set the masquerade mark themselves instead of jumping to a chain, the rule that marks
+off-cluster traffic is at the head of ``services``, hairpin connections are in a set, and only endpoints of
+services with session affinity have chains (#135800, #136499).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["LAYOUTS", "BaseChain", "Layout", "LayoutJump", "layout_of"]
 
 @dataclass(frozen=True, slots=True)
 class BaseChain:
-    """A chain at a hook; ``type`` is filter or nat."""
+    """A base chain; ``type`` is filter or nat."""
 
     name: str
     type: str
@@ -30,7 +30,7 @@ class BaseChain:
 
 @dataclass(frozen=True, slots=True)
 class LayoutJump:
-    """A base chain's way into another; ``new`` for new connections alone."""
+    """A jump from a base chain; ``new``: only for new connections."""
 
     source: str
     target: str
@@ -42,10 +42,10 @@ class Layout:
     """The table of one Kubernetes minor version.
 
     ``marks_in_place``: rules set the masquerade mark themselves. ``hairpin_set``: connections of an endpoint
-    with itself are told behind DNAT by a set, of local endpoints alone, and are not marked.
-    ``endpoint_chains``: every endpoint has a chain, not only those of services with affinity.
+    with itself are matched by a set of local endpoints, after DNAT, and are not marked.
+    ``endpoint_chains``: every endpoint has a chain, not only endpoints of services with affinity.
     ``knows_service_cidrs``: ServiceCIDR objects are watched without a feature gate.
-    ``remark`` says what about the version must be assumed.
+    ``remark`` is an assumption about the version.
     """
 
     version: str
@@ -104,7 +104,7 @@ _V1_33: Final = replace(
     _V1_30,
     version="1.33",
     knows_service_cidrs=True,
-    remark="1.33 is taken as before the patch release with k/k #133969; 1.34 has what it changes",
+    remark="1.33 is taken as before the patch release with k/k #133969; use 1.34 for its changes",
 )
 _V1_34: Final = replace(
     _V1_33,
@@ -146,11 +146,11 @@ LAYOUTS: Final = {
         ),
     )
 }
-"""By minor version."""
+"""Layouts by minor version."""
 
 
 def layout_of(version: str) -> Layout:
-    """Return the layout of ``1.30`` to ``1.37``, also of ``v1.30.4``. Raises InputError for others."""
+    """Return the layout of a version such as ``1.30`` or ``v1.30.4``. Raises InputError for unknown ones."""
     minor = ".".join(version.removeprefix("v").split(".")[:2])
     if minor not in LAYOUTS:
         known = tuple(LAYOUTS)

@@ -1,4 +1,4 @@
-"""The ruleset that kube-proxy's nftables mode would load where its iptables mode was found."""
+"""The ruleset that kube-proxy's nftables mode would load in place of its iptables rules."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["NftablesMode", "nftables_mode"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NftablesMode:
-    """``text`` is for ``nft -f``: commands that add one table. ``assumptions`` are the facts it assumes."""
+    """A ruleset: ``text`` is input for ``nft -f`` that adds one table; ``assumptions`` are assumed facts."""
 
     version: str
     text: str
@@ -34,12 +34,12 @@ def nftables_mode(
 ) -> NftablesMode:
     """Return the ruleset that kube-proxy of a Kubernetes version would load in nftables mode.
 
-    ``config`` None: they follow from the rules and ``node`` (:func:`infer_config`). Raises
-    InputError when the version is not known, or the rules are not of the iptables mode.
+    Without ``config``, it is inferred from the rules and ``node`` (:func:`infer_config`). Raises InputError
+    for an unknown version, and for rules that are not of the iptables mode.
     """
     layout = layout_of(version)
     if state.mode is not Mode.IPTABLES:
-        raise InputError(f"rules of kube-proxy's iptables mode are needed, found: {state.mode}")
+        raise InputError(f"expected rules of kube-proxy's iptables mode, found: {state.mode}")
     config = config or infer_config(state, node)
     words = Words.of(state, layout)
     script = Script(state.family.value)
@@ -64,22 +64,22 @@ def _cidrs(layout: Layout, config: InferredConfig) -> tuple[str, ...]:
 
 
 def _unknown(services: tuple[Service, ...]) -> list[str]:
-    """Yield the facts that were not known and are the defaults of the API."""
+    """Return notes about unknown facts, for which the defaults of the API are used."""
     asked = (
-        ("no name: their chains are called after their addresses", [s.name is None for s in services]),
+        ("no name: their chains are named after their addresses", [s.name is None for s in services]),
         (
-            "no endpoints, so that no rule tells of their policies: Cluster is taken",
+            "no endpoints, so no rule shows their traffic policies: Cluster is assumed",
             [s.internal_local is None or (s.external and s.external_local is None) for s in services],
         ),
         (
-            "no endpoints, so that no rule tells of their source ranges: none are taken",
+            "no endpoints, so no rule shows their source ranges: none are assumed",
             [s.source_ranges is None for s in services],
         ),
         (
-            "addresses that may be a load balancer's: no source range counts there",
+            "addresses that may be a load balancer's: no source range is applied there",
             [bool(s.outside_ips) for s in services],
         ),
-        ("no cluster IP that is known", [s.cluster_ip is None for s in services]),
+        ("no known cluster IP", [s.cluster_ip is None for s in services]),
     )
     counted = ((sum(found), what) for what, found in asked)
     return [f"{n} service{'s have' if n > 1 else ' has'} {what}" for n, what in counted if n]

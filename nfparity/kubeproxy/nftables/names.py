@@ -18,7 +18,7 @@ _LONGEST = 240
 def service_base(service: Service, family: Family) -> str:
     """Return the names of a service's chains without their prefix.
 
-    A service without a name is called after its address and port.
+    For a service without a name, its address and port are used.
     """
     return _hashed(_plain(service, family))
 

@@ -1,4 +1,4 @@
-"""Commands of nft for one table, gathered by kind and put out in an order in which they load."""
+"""Commands of nft for one table, collected by kind and printed in an order that nft can load."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["Script"]
 
 @dataclass(slots=True)
 class Script:
-    """A table in the making. ``family`` is ``ip`` or ``ip6``; names are kube-proxy's own."""
+    """An incomplete table. ``family`` is ``ip`` or ``ip6``; names are kube-proxy's own."""
 
     family: str
     table: str = "kube-proxy"
@@ -27,7 +27,7 @@ class Script:
         self._sets.append(self._command(kind, name, f"{{ {options} ; }}"))
 
     def element(self, container: str, key: str, value: str = "", comment: str = "") -> None:
-        """Add an element; of two with one key the later stays, as in kube-proxy's own storage of elements."""
+        """Add an element; a later element with the same key replaces it, as in kube-proxy."""
         note = f' comment "{comment[:128]}"' if comment else ""
         verdict = f" : {value}" if value else ""
         command = self._command("element", container, f"{{ {key}{note}{verdict} }}")

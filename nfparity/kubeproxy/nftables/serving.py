@@ -21,7 +21,7 @@ _REJECT = "goto reject-chain"
 
 @dataclass(frozen=True, slots=True)
 class ServiceWriter:
-    """Writes services into a script; unknown facts are the API's defaults."""
+    """A writer of services into a script; unknown facts get the API's defaults."""
 
     script: Script
     state: KubeProxyState
@@ -78,7 +78,7 @@ class _Writing:
             self._endpoint_chains(reached)
 
     def _reached(self, *, spread: bool) -> tuple[Endpoint, ...]:
-        """The endpoints that anything on this node may be sent to."""
+        """Return the endpoints to which packets on this node may be sent."""
         return self._s.endpoints if spread else self._near
 
     def _chain(self, kind: str) -> str:
@@ -90,7 +90,7 @@ class _Writing:
     def _place(self, address: int) -> str:
         return f"{self._host(address)} . {self._s.protocol} . {self._s.port}"
 
-    # Where packets to the service go
+    # Destinations of the service
 
     def _cluster_ip(self, *, served: bool) -> None:
         s, words = self._s, self._words
@@ -153,7 +153,7 @@ class _Writing:
             sources += [self._host(a) for a in s.load_balancer_ips]
         listed = " , ".join(sources)
         self._script.rule(chain, f"{self._words.ip} saddr != {{ {listed} }} drop")
-        # 1.30 comments these elements, 1.36 does not; nothing depends on it.
+        # 1.30 writes comments for these elements, 1.36 does not; they have no effect.
         comment = "" if self._layout.marks_in_place else s.label(self._family)
         for address in s.load_balancer_ips:
             self._script.element("firewall-ips", self._place(address), f"goto {chain}", comment=comment)

@@ -1,4 +1,4 @@
-"""The table of kube-proxy before any service is in it (``setupNFTables``)."""
+"""The table of kube-proxy without any service (``setupNFTables``)."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ __all__ = ["Words", "write_skeleton"]
 class Words:
     """Spellings of rules that depend on family and configuration.
 
-    ``mark`` ends a rule that has the packet masqueraded. ``from_pods`` and ``not_from_pods`` are empty
-    where nothing tells pods from others.
+    ``mark`` is the end of a rule that marks packets for masquerading. ``from_pods`` and ``not_from_pods`` are
+    empty if pods cannot be distinguished from other sources.
     """
 
     ip: str
@@ -29,7 +29,7 @@ class Words:
 
     @classmethod
     def of(cls, state: KubeProxyState, layout: Layout) -> Words:
-        """Return the words for a state in a version."""
+        """Return the words for a state and a version."""
         v4 = state.family is Family.IP
         mark = f"mark set mark or {mark_text(state)}"
         from_pods, not_from_pods = _pods(state)
@@ -43,7 +43,7 @@ class Words:
 
 
 def mark_text(state: KubeProxyState) -> str:
-    """Return the masquerade mark; bit 14, the default, where the rules show none."""
+    """Return the masquerade mark; bit 14, the default, if the rules show none."""
     return f"{state.mark if state.mark is not None else 1 << 14:#010x}"
 
 
@@ -63,7 +63,7 @@ def _pods(state: KubeProxyState) -> tuple[str, str]:
 def write_skeleton(
     script: Script, state: KubeProxyState, layout: Layout, config: InferredConfig, words: Words
 ) -> None:
-    """Write base chains, jumps, sets, maps and the rules of all services together."""
+    """Write base chains, jumps, sets, maps and the rules that all services share."""
     for base in layout.base_chains:
         script.chain(base.name, f"type {base.type} hook {base.hook} priority {base.priority}")
     for jump in layout.jumps:

@@ -117,7 +117,7 @@ def test_batches_of_a_corpus(corpus: Path) -> None:
 
 def test_a_folder_without_cases(tmp_path: Path) -> None:
     assert not is_case_folder(tmp_path)
-    with pytest.raises(InputError, match="no case in this folder"):
+    with pytest.raises(InputError, match="this folder contains no case"):
         load_batches(rules="r", corpus=str(tmp_path), node=None)
 
 

@@ -71,7 +71,7 @@ def test_rules_of_both_stacks_are_kept_apart_and_told(machine: Machine) -> None:
     assert "-j ACCEPT" in text_of(files, "iptables-nft-save")
     assert "iptables-save" not in files
     assert json.loads(files["meta.json"])["stacks"] == {"ip": "both"}
-    assert "both iptables-legacy and iptables-nft hold rules, and a packet meets both" in notes
+    assert "both iptables-legacy and iptables-nft have rules, and packets pass both" in notes
 
 
 @pytest.mark.parametrize("loaded", [False, True])
@@ -104,14 +104,14 @@ def test_tables_of_legacy_without_a_tool_are_told(machine: Machine) -> None:
     machine.tables("nat", "filter")
     machine.tool("iptables-nft-save", RULES.format("DROP"))
     _, notes = machine.captured()
-    assert "iptables-legacy has tables (nat, filter), and no tool reads them" in notes
+    assert "iptables-legacy has tables (nat, filter), but no tool to read them" in notes
 
 
 def test_a_table_that_the_tool_cannot_show_is_told(machine: Machine) -> None:
     shown = "# Table `nat' is incompatible, use 'nft' tool.\n" + EMPTY
     machine.tool("iptables-nft-save", shown)
     _, notes = machine.captured()
-    assert "iptables-nft-save cannot show table nat, which other tools use; see nft.json" in notes
+    assert "iptables-nft-save cannot show table nat, written by another tool; see nft.json" in notes
 
 
 def test_the_rest_of_a_node(machine: Machine) -> None:
@@ -146,7 +146,7 @@ def test_what_is_missing_is_told(machine: Machine) -> None:
     (machine.sys / "module" / "ip_set").mkdir()
     files, notes = machine.captured()
     assert "addr.json" not in files
-    assert "ip -j -d addr prints no JSON; ip is too old, or made without it" in notes
+    assert "ip -j -d addr prints no JSON; it is too old, or built without JSON" in notes
     assert {"nft is missing: no nftables rules", "ipset is missing: no ipsets"} <= set(notes)
     assert json.loads(files["meta.json"])["notes"] == list(notes)
 

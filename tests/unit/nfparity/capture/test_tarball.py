@@ -153,7 +153,7 @@ def test_what_is_not_wanted_is_not_held(tmp_path: Path, monkeypatch: pytest.Monk
     path = packed(tmp_path / "n.tar.gz", tar({"readme": bytes(1 << 20), "iptables-save": RULES}))
     assert read_files(path) == {"iptables-save": RULES}
     monkeypatch.setattr(capture_files, "MOST_BYTES", 1 << 19)
-    with pytest.raises(CaptureError, match="holds more than"):
+    with pytest.raises(CaptureError, match="contains more than"):
         read_files(path)
 
 
@@ -182,11 +182,11 @@ def test_links_and_fifos_in_a_folder_are_not_followed(tmp_path: Path) -> None:
     folder.mkdir()
     secret.write_bytes(RULES)
     (folder / "iptables-save").symlink_to(secret)
-    with pytest.raises(CaptureError, match="iptables-save: a symbolic link; it is not followed"):
+    with pytest.raises(CaptureError, match="iptables-save: a symbolic link, which is not followed"):
         read_files(str(folder))
     (folder / "iptables-save").unlink()
     os.mkfifo(folder / "iptables-save")
-    with pytest.raises(CaptureError, match="iptables-save: no regular file"):
+    with pytest.raises(CaptureError, match="iptables-save: not a regular file"):
         read_files(str(folder))
     (tmp_path / "latest").symlink_to(folder)
     (folder / "iptables-save").unlink()
@@ -198,5 +198,5 @@ def test_a_folder_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     with (tmp_path / "iptables-save").open("wb") as file:
         file.truncate(1 << 40)
     monkeypatch.setattr(capture_files, "MOST_BYTES", 1 << 20)
-    with pytest.raises(CaptureError, match="holds more than 1 MiB"):
+    with pytest.raises(CaptureError, match="contains more than 1 MiB"):
         read_files(str(tmp_path))

@@ -65,6 +65,6 @@ def test_rules_beside_nothing_or_for_another_family(
     assert "--with-iptables needs --against" in capsys.readouterr().err
     words = ["diff", str(rules), "--random", "3", "--against", str(given), "--with-iptables"]
     assert main([*words, str(tmp_path)]) == 2
-    assert "--with-iptables takes a file of rules" in capsys.readouterr().err
+    assert "--with-iptables needs a file of rules" in capsys.readouterr().err
     assert main([*words, str(tmp_path / "none")]) == 2
     assert "cannot be read" in capsys.readouterr().err

@@ -92,8 +92,8 @@ def test_a_folder_of_one_snapshot_is_a_fleet(
         ((RULES, IPVS, "--against", "missing.nft"), "missing.nft"),
         ((RULES, IPVS, "--against", NO_RULESET), "node.json"),
         ((RULES, IPVS, "--objects", RULES), f"{RULES}:1:1: not JSON"),
-        ((RULES, "--workers", "2"), "--workers is for several"),
-        ((RULES, "--scheduler", "tcp://x:1"), "--scheduler is for several"),
+        ((RULES, "--workers", "2"), "--workers needs several"),
+        ((RULES, "--scheduler", "tcp://x:1"), "--scheduler needs several"),
         ((RULES, IPVS, *RANGE, *RANGE), "given twice for one family"),
     ],
 )
@@ -122,7 +122,7 @@ def test_without_dask_it_says_what_is_missing(
     monkeypatch.setitem(sys.modules, "dask", None)
     monkeypatch.setitem(sys.modules, "distributed", None)
     assert main(["assess", RULES, IPVS]) == 3
-    assert "'dask' is missing; nfparity doctor says what to install" in capsys.readouterr().err
+    assert "'dask' is missing; nfparity doctor lists what to install" in capsys.readouterr().err
 
 
 def test_one_snapshot_needs_no_dask() -> None:

@@ -33,7 +33,7 @@ def test_a_counter_stands_in_the_place_of_each(
     assert main(["translate", rules, "--to", "nft", "--keep-going", "-O", level]) == 1
     shown = capsys.readouterr()
     lines = shown.out.splitlines()
-    assert lines[0] == "# INCOMPLETE: 2 rules are not translated; gap_line_N counts what comes to line N"
+    assert lines[0] == "# INCOMPLETE: 2 rules are not translated; gap_line_N counts the packets at line N"
     assert [line.partition(": ")[0] for line in lines[1:3]] == ["# line 3", "# line 4"]
     counting = [line.strip() for line in lines if "counter name" in line]
     assert counting[0].startswith("ip saddr 10.0.0.1 counter name nfacct_gap_line_3")
@@ -61,7 +61,7 @@ def test_a_translation_without_gaps_is_the_usual_one(
 
 def test_it_goes_with_translations_alone(rules: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["translate", rules, "--to", "iptables", "--keep-going"]) == 2
-    assert "--keep-going goes with --to nft and --to bpf" in capsys.readouterr().err
+    assert "--keep-going needs --to nft or --to bpf" in capsys.readouterr().err
 
 
 OTHER_PORT = RULES.replace("--dport 22", "--dport 23").replace("10.0.0.1/32", "10.0.0.9/32")

@@ -241,7 +241,7 @@ def test_translate_against_writes_the_entries_that_change(tmp_path: Path) -> Non
     ("old", "to", "said"),
     [
         ("-", "nft", "cannot both be standard input"),
-        (RULES, "iptables", "--against goes with --to nft"),
+        (RULES, "iptables", "--against needs --to nft"),
         ("/no/such/file", "nft", "/no/such/file"),
     ],
 )

@@ -64,5 +64,5 @@ def test_two_lines_tell_what_is_wrong(
     assert said.rstrip("\n") in message
     assert not said.endswith("\n") or message.endswith(said.rstrip("\n"))
     assert usage in line
-    assert line.endswith("--help tells more)")
+    assert line.endswith("--help shows more)")
     assert len(line) < 160

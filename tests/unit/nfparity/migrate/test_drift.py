@@ -115,5 +115,5 @@ def test_the_order_of_rules_matters() -> None:
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"nftables": [{}]}', '{"nftables": [{"chain": {}}]}'])
 def test_what_is_no_listing(text: str) -> None:
-    with pytest.raises(MachineError, match="something else than a table"):
+    with pytest.raises(MachineError, match="is not a table"):
         read_listing(text)

@@ -57,7 +57,7 @@ def test_a_set_that_a_table_changes_that_stays_is_refused_with_the_line_that_ask
     asks = MANGLE.format("-m set --match-set seen src -j ACCEPT")
     sets = "create seen hash:ip family inet\n"
     for option in ("--add-set seen src", "--del-set seen src"):
-        with pytest.raises(UnsupportedError, match=r"rules:9.*ipset seen is changed there"):
+        with pytest.raises(UnsupportedError, match=r"rules:9.*a kept table changes the ipset seen"):
             read_rules(FILTER.format(f"-j SET {option}") + asks, Family.IP, "rules", ("filter",), sets)
     read_rules(FILTER.format("-j SET --add-set other src") + asks, Family.IP, "rules", ("filter",), sets)
 
@@ -65,9 +65,9 @@ def test_a_set_that_a_table_changes_that_stays_is_refused_with_the_line_that_ask
 def test_a_list_of_both_is_refused_with_its_line() -> None:
     text = FILTER.format(LISTED) + MANGLE.format("-m recent --name seen --set --rsource -j ACCEPT")
     read(text)
-    with pytest.raises(UnsupportedError, match=r"rules:9.*list seen of -m recent"):
+    with pytest.raises(UnsupportedError, match=r"rules:9.*-m recent list seen"):
         read(text, "filter")
     unread = text.replace("COMMIT\n# Completed", f"-A INPUT {UNREAD}\nCOMMIT\n# Completed")
-    with pytest.raises(UnsupportedError, match=r"rules:10.*list seen of -m recent"):
+    with pytest.raises(UnsupportedError, match=r"rules:10.*-m recent list seen"):
         read(unread, "filter")
     read(text.replace("--name seen --set", "--name other --set"), "filter")

@@ -103,7 +103,7 @@ def test_tables_that_hold_something_are_emptied_those_that_forbid_last() -> None
         ("", "plan:1:1: not a plan of nfparity migrate: not JSON"),
         ("[]", "plan:1:1: not a plan of nfparity migrate"),
         ("{}", "plan:1:1: not a plan of nfparity migrate: nfparity-migration is missing"),
-        ('{"nfparity-migration": 1}', "plan:1:2: not a plan of nfparity migrate: expected the form 2"),
+        ('{"nfparity-migration": 1}', "plan:1:2: not a plan of nfparity migrate: expected format 2"),
         ("[" * 5000, "plan:1:101: not a plan of nfparity migrate: more than 100 levels"),
         ('{"seed": ' + "1" * 5000, "plan:1:10: not a plan of nfparity migrate: a number of 5000 characters"),
     ],
@@ -239,7 +239,7 @@ def test_a_plan_holds_no_nft_text_and_loads_the_translation_alone() -> None:
     assert "theirs" not in text
     data["families"][0]["translation"] = digest_of_text("add table inet theirs\n")
     (family,) = MigrationPlan.from_text(resealed(data), name="plan").families
-    with pytest.raises(InputError, match="is not the one that the plan was tried with"):
+    with pytest.raises(InputError, match="is not the one that was tested"):
         translation_of(family)
 
 
@@ -265,5 +265,5 @@ def test_what_restores_the_rules_is_found_in_a_plan_of_any_form() -> None:
     data["families"][0]["rules"] = RULES.replace("-i lo", "-i eth0")
     with pytest.raises(ValueError, match="not those of its digest"):
         families_in(json.dumps(data))
-    with pytest.raises(ValueError, match="it is no plan"):
+    with pytest.raises(ValueError, match="it is not a plan"):
         families_in("[" * 100_000)

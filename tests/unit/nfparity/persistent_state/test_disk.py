@@ -29,12 +29,12 @@ def test_a_folder_that_others_can_write_to(tmp_path: Path) -> None:
     prepare_folder(folder)
     assert folder.stat().st_mode & 0o777 == 0o700
     folder.chmod(0o770)
-    with pytest.raises(MachineError, match="others can write to"):
+    with pytest.raises(MachineError, match="other users can write to"):
         prepare_folder(folder)
     write_durably(folder / "file", b"x")
     content = read_content(folder / "file")
     assert content is not None
-    assert content.doubt == f"others than root can write to {folder}"
+    assert content.doubt == f"users other than root can write to {folder}"
 
 
 @pytest.mark.parametrize("kind", ["folder", "fifo", "device", "huge"])

@@ -84,7 +84,7 @@ def test_others_have_no_say(tmp_path: Path) -> None:
     path = tmp_path / "record"
     write_record(path, ONE)
     path.chmod(0o666)
-    with pytest.raises(MachineError, match="others than root can write"):
+    with pytest.raises(MachineError, match="users other than root can write"):
         read_record(path)
     path.unlink()
     write_record(tmp_path / "other", TWO)

@@ -27,7 +27,7 @@ def test_every_plan_says_that_it_is_static() -> None:
 
 def test_where_kube_proxys_rules_are_replaced_it_names_what_follows_services() -> None:
     lines = list(static_lines((planned(PLAIN), planned(KUBE + PLAIN))))
-    assert "Services and endpoints that change later are not followed" in lines[1]
+    assert "later changes of Services and endpoints have no effect" in lines[1]
     assert [line[:4] for line in lines[2:]] == ["  - "] * 3
     assert "nftables mode" in lines[2]
     assert "--keep-table nat:" in lines[3]

@@ -128,8 +128,8 @@ NOT_READ = [
     ({"../iptables-save": b"x"}, "leads out of the archive"),
     ({"/iptables-save": b"x"}, "leads out of the archive"),
     ({"a/iptables-save": b"x", "b/meta.json": b"{}"}, "snapshots in a and b"),
-    ({"a/b/iptables-save": b"x"}, "no snapshot"),
-    ({"readme": b"x"}, "no snapshot"),
+    ({"a/b/iptables-save": b"x"}, "not a snapshot"),
+    ({"readme": b"x"}, "not a snapshot"),
     ({f"{n}": b"" for n in range(1001)}, "more than 1000 files"),
 ]
 
@@ -145,14 +145,14 @@ def test_links_in_an_archive_lead_nowhere(tmp_path: Path) -> None:
         link = tarfile.TarInfo("iptables-save")
         link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
         made.addfile(link)
-    with pytest.raises(InputError, match="no snapshot"):
+    with pytest.raises(InputError, match="not a snapshot"):
         load_snapshot(str(tmp_path / "n.tar.gz"))
 
 
 def test_an_archive_is_bounded_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(capture_files, "MOST_BYTES", 1 << 20)
     path = packed(tmp_path / "n.tar.gz", {"readme": bytes(1 << 20), "iptables-save": LEGACY.encode()})
-    with pytest.raises(InputError, match="holds more than 1 MiB"):
+    with pytest.raises(InputError, match="contains more than 1 MiB"):
         load_snapshot(path)
 
 
@@ -190,6 +190,6 @@ def test_options_that_do_not_go_with_snapshots(make: Make, capsys: pytest.Captur
     assert main(["graph", make(), "--input", "listing"]) == 2
     assert "are for files of rules" in capsys.readouterr().err
     assert main(["graph", f"{make()}/iptables-save", "--variant", "nft"]) == 2
-    assert "--variant is for snapshots" in capsys.readouterr().err
+    assert "--variant needs a snapshot" in capsys.readouterr().err
     assert main(["graph", make(), "--family", "ip6"]) == 2
     assert "no IPv6 rules in this snapshot (it has: IPv4)" in capsys.readouterr().err

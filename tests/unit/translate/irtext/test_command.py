@@ -51,8 +51,8 @@ def test_the_last_pass_is_the_default(level: int, tmp_path: Path, capsys: pytest
             ["--to", "ir", "-O1", "--after", "template"],
             "Its passes are: flatten, prune, normalise, choose, lookup, prune-2",
         ),
-        (["--to", "nft", "--after", "prune"], "--after goes with --to ir, not with --to nft"),
-        (["--to", "ir", "--against", "-"], "--against goes with --to nft and --to bpf, not with --to ir"),
+        (["--to", "nft", "--after", "prune"], "--after needs --to ir, not --to nft"),
+        (["--to", "ir", "--against", "-"], "--against needs --to nft or --to bpf, not --to ir"),
     ],
 )
 def test_what_cannot_be_printed(

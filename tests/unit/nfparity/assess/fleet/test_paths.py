@@ -40,7 +40,7 @@ def test_each_once_in_the_order_given(folder: Path) -> None:
 
 
 def test_a_folder_without_any(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no snapshot, and none in it"):
+    with pytest.raises(InputError, match="no snapshot, and none inside"):
         snapshot_paths([str(tmp_path)])
 
 

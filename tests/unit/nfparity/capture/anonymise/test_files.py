@@ -246,18 +246,18 @@ def test_words_of_nft_stay(expression: dict[str, object]) -> None:
 
 
 REFUSED = [
-    ({"route_json": "[" * 100_000}, "route.json: lists and objects in each other too many times over"),
+    ({"route_json": "[" * 100_000}, "route.json: lists and objects are nested too deeply"),
     (
         {"iptables_save": "*filter\n:FORWARD ACCEPT [0:0]\n-A FORWARD -s 10.0.0.1/255.0.0.255 -j DROP\n"},
-        "no prefix",
+        "not a prefix",
     ),
     (
         {"iptables_save": "*filter\nacme\n"},
-        r"iptables-save: line 2 is none that iptables-save writes: 'acme'",
+        r"iptables-save: line 2 is not output of iptables-save: 'acme'",
     ),
-    ({"ipset_save": "acme\n"}, "line 1 is none that ipset save writes"),
-    ({"addr_json": '["acme"]'}, "addr.json: not as ip, nft or capture write it"),
-    ({"nft_json": "{"}, "nft.json: not as ip, nft or capture write it"),
+    ({"ipset_save": "acme\n"}, "line 1 is not output of ipset save"),
+    ({"addr_json": '["acme"]'}, "addr.json: not in the form that ip, nft or capture write"),
+    ({"nft_json": "{"}, "nft.json: not in the form that ip, nft or capture write"),
 ]
 
 
@@ -283,7 +283,7 @@ def test_a_snapshot_is_anonymised_where_it_lies(tmp_path: Path, capsys: pytest.C
     assert b"acme" not in files["iptables-save"]
     assert json.loads(files["meta.json"])["anonymised"] is True
     assert main(["capture", "--from", str(folder), "--anonymise", "-o", str(target)]) == 2
-    assert "is there already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
 
 
 RULESETS = sorted(

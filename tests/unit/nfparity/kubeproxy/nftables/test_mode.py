@@ -168,7 +168,7 @@ def test_what_is_assumed_is_said() -> None:
     notes = nftables_mode(real(), "1.33", node()).assumptions
     assert notes[0].startswith("1.33 is taken as before")
     assert any("192.168.0.5" in n for n in notes)
-    assert any("of 14 endpoints no rule says" in n for n in notes)
+    assert any("no rule shows whether 14 endpoints" in n for n in notes)
     assert any("ServiceCIDR" in n for n in notes)
     assert any(n.startswith("1 service has no endpoints") for n in notes)
     assert "KubeProxyNFTablesLocalhostNodePorts" in nftables_mode(real(), "1.37", node()).assumptions[0]
