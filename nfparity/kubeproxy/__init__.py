@@ -13,7 +13,7 @@ belong to no service) and ``ipvs``. They use ``rule_matches`` and fill a ``readi
 from nfparity.kubeproxy.chains import ChainKind, Protocol, chain_name
 from nfparity.kubeproxy.objects import ApiObjects, read_objects
 from nfparity.kubeproxy.recover import recover
-from nfparity.kubeproxy.service import Endpoint, Line, Part, Service
+from nfparity.kubeproxy.service import Endpoint, Line, Purpose, Service
 from nfparity.kubeproxy.state import KubeProxyState, Mode, Remainder
 
 __all__ = [
@@ -23,8 +23,8 @@ __all__ = [
     "KubeProxyState",
     "Line",
     "Mode",
-    "Part",
     "Protocol",
+    "Purpose",
     "Remainder",
     "Service",
     "chain_name",

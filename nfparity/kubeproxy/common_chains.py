@@ -8,7 +8,7 @@ from typing import Final
 from nfparity.kubeproxy.chains import split_chain
 from nfparity.kubeproxy.reading import Reading
 from nfparity.kubeproxy.rule_matches import Key, Test, asked
-from nfparity.kubeproxy.service import Part
+from nfparity.kubeproxy.service import Purpose
 from translate.ir import (
     Accept,
     Account,
@@ -66,46 +66,46 @@ def _entrances(reading: Reading, table: TableName, chain: Chain) -> None:
     for rule in chain.rules:
         target = rule.callee
         if target is not None and target.startswith("KUBE-"):
-            reading.keep_common(rule, Part.ENTRANCE, table, chain.name)
+            reading.keep_common(rule, Purpose.ENTRANCE, table, chain.name)
 
 
-def _mark_masq(reading: Reading, rule: Rule, tests: Tests) -> Part | None:
+def _mark_masq(reading: Reading, rule: Rule, tests: Tests) -> Purpose | None:
     action = rule.actions[0] if rule.actions else None
     if tests or not isinstance(action, SetMark) or not action.value or action.value & ~action.mask:
         return None
     reading.mark = action.value
-    return Part.MARK
+    return Purpose.MARK
 
 
-def _mark_drop(reading: Reading, rule: Rule, tests: Tests) -> Part | None:
-    return Part.MARK_DROP if not tests and rule.actions and isinstance(rule.actions[0], SetMark) else None
+def _mark_drop(reading: Reading, rule: Rule, tests: Tests) -> Purpose | None:
+    return Purpose.MARK_DROP if not tests and rule.actions and isinstance(rule.actions[0], SetMark) else None
 
 
-def _postrouting(reading: Reading, rule: Rule, tests: Tests) -> Part | None:
+def _postrouting(reading: Reading, rule: Rule, tests: Tests) -> Purpose | None:
     action = rule.actions[0] if rule.actions else None
     if isinstance(action, Masquerade):
         # Before 1.19 the rule itself matched the mark, and did not clear it.
         if tests.keys() - {Field.MARK}:
             return None
         reading.fully_random = action.ports.fully_random
-        return Part.POSTROUTING
+        return Purpose.POSTROUTING
     if isinstance(action, Return) and tests.keys() == {Field.MARK}:
-        return Part.POSTROUTING
-    return Part.POSTROUTING if isinstance(action, SetMark) and not tests else None
+        return Purpose.POSTROUTING
+    return Purpose.POSTROUTING if isinstance(action, SetMark) and not tests else None
 
 
-def _forward(reading: Reading, rule: Rule, tests: Tests) -> Part | None:
+def _forward(reading: Reading, rule: Rule, tests: Tests) -> Purpose | None:
     action = rule.actions[0] if rule.actions else None
     kinds = tests.keys() - {Account}
     if isinstance(action, Accept) and kinds == {Field.MARK}:
-        return Part.ACCEPT_MARKED
+        return Purpose.ACCEPT_MARKED
     states = _states(tests)
     if isinstance(action, Drop) and states == {ConnectionState.INVALID} and kinds == {Field.CT_STATE}:
-        return Part.DROP_INVALID
+        return Purpose.DROP_INVALID
     related = {ConnectionState.RELATED, ConnectionState.ESTABLISHED}
     # Before 1.22 there was one rule for each direction, with the pods' network.
     if isinstance(action, Accept) and states == related:
-        return Part.ACCEPT_RELATED if kinds <= {Field.CT_STATE, Field.SADDR, Field.DADDR} else None
+        return Purpose.ACCEPT_RELATED if kinds <= {Field.CT_STATE, Field.SADDR, Field.DADDR} else None
     return None
 
 
@@ -116,18 +116,18 @@ def _states(tests: Tests) -> set[int]:
     return {v for i in test.values if isinstance(i, Interval) for v in range(i.low, i.high + 1)}
 
 
-def _firewall(reading: Reading, rule: Rule, tests: Tests) -> Part | None:
+def _firewall(reading: Reading, rule: Rule, tests: Tests) -> Purpose | None:
     action = rule.actions[0] if rule.actions else None
     if not isinstance(action, Drop):
         return None
     if tests.keys() == {Field.MARK}:
-        return Part.MARK_DROP
+        return Purpose.MARK_DROP
     if tests.keys() - {Account} == {Field.SADDR, Field.DADDR, AnyOf}:
-        return Part.LOCALNET_GUARD
+        return Purpose.LOCALNET_GUARD
     return None
 
 
-_READERS: Final[dict[tuple[TableName, str], Callable[[Reading, Rule, Tests], Part | None]]] = {
+_READERS: Final[dict[tuple[TableName, str], Callable[[Reading, Rule, Tests], Purpose | None]]] = {
     (TableName.NAT, "KUBE-MARK-MASQ"): _mark_masq,
     (TableName.NAT, "KUBE-MARK-DROP"): _mark_drop,
     (TableName.NAT, "KUBE-POSTROUTING"): _postrouting,

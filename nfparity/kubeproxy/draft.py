@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from nfparity.kubeproxy.chains import Protocol
-from nfparity.kubeproxy.service import Endpoint, Line, Part, Service
+from nfparity.kubeproxy.service import Endpoint, Line, Purpose, Service
 from translate.ir import Interval, Rule, TableName
 
 __all__ = ["ServiceDraft", "line_of", "name_in"]
@@ -26,7 +26,7 @@ def name_in(comment: str | None) -> str | None:
     return found[0] if found else None
 
 
-def line_of(rule: Rule, part: Part, table: TableName, chain: str, address: int | None = None) -> Line:
+def line_of(rule: Rule, part: Purpose, table: TableName, chain: str, address: int | None = None) -> Line:
     """Return the record of a rule that was understood."""
     packets = None if rule.counters is None else rule.counters.packets
     return Line(part=part, table=table, chain=chain, origin=rule.origin, packets=packets, address=address)
@@ -111,7 +111,7 @@ class ServiceDraft:
 
     def _refused_outside(self) -> bool:
         """Return whether it has no nat rule for external addresses, so that source ranges are unknown."""
-        entrances = (Part.EXTERNAL_IP, Part.LOAD_BALANCER_IP, Part.OUTSIDE_IP)
+        entrances = (Purpose.EXTERNAL_IP, Purpose.LOAD_BALANCER_IP, Purpose.OUTSIDE_IP)
         return not any(line.part in entrances and line.table is TableName.NAT for line in self.lines)
 
     def _endpoints(self, endpoint: Callable[[str], Endpoint | None]) -> tuple[Endpoint, ...]:

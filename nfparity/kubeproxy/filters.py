@@ -7,7 +7,7 @@ from typing import Final
 from nfparity.kubeproxy.draft import ServiceDraft
 from nfparity.kubeproxy.reading import Reading
 from nfparity.kubeproxy.rule_matches import DESTINATION, Key, Test, asked, is_local, point, protocol
-from nfparity.kubeproxy.service import Part
+from nfparity.kubeproxy.service import Purpose
 from translate.ir import Accept, Chain, Drop, Field, Reject, Rule, TableName
 
 __all__ = ["read_filters"]
@@ -66,7 +66,7 @@ def _refusal(reading: Reading, rule: Rule, tests: Tests, chain: str) -> bool:
             draft.internal_local = True
         else:
             draft.external_local = True
-    part = Part.NO_LOCAL_ENDPOINTS if local else Part.NO_ENDPOINTS
+    part = Purpose.NO_LOCAL_ENDPOINTS if local else Purpose.NO_ENDPOINTS
     reading.keep(draft, rule, part, _FILTER, chain, address)
     reading.found(draft)
     return True
@@ -92,7 +92,7 @@ def _out_of_range(reading: Reading, rule: Rule, tests: Tests, chain: str) -> boo
     draft = reading.find(rule, proto, address, port)
     if address not in draft.load_balancer_ips:
         return False
-    reading.keep(draft, rule, Part.OUT_OF_RANGE, _FILTER, chain, address)
+    reading.keep(draft, rule, Purpose.OUT_OF_RANGE, _FILTER, chain, address)
     return True
 
 
@@ -105,10 +105,10 @@ def _health_check(reading: Reading, rule: Rule, tests: Tests, chain: str) -> boo
     draft = reading.health_checked(rule)
     if draft is None:
         reading.health_check_ports.append(port)
-        reading.keep_common(rule, Part.HEALTH_CHECK, _FILTER, chain)
+        reading.keep_common(rule, Purpose.HEALTH_CHECK, _FILTER, chain)
         return True
     if draft.health_check_port not in (None, port):
         return False
     draft.health_check_port = port
-    reading.keep(draft, rule, Part.HEALTH_CHECK, _FILTER, chain)
+    reading.keep(draft, rule, Purpose.HEALTH_CHECK, _FILTER, chain)
     return True

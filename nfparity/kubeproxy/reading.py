@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from nfparity.kubeproxy.chains import Protocol
 from nfparity.kubeproxy.draft import ServiceDraft, line_of, name_in
-from nfparity.kubeproxy.service import Endpoint, Line, Part
+from nfparity.kubeproxy.service import Endpoint, Line, Purpose
 from nfparity.kubeproxy.state import Remainder
 from translate.ir import Chain, Interval, Name, Rule, Ruleset, TableName
 
@@ -72,7 +72,7 @@ class Reading:
         self,
         draft: ServiceDraft,
         rule: Rule,
-        part: Part,
+        part: Purpose,
         table: TableName,
         chain: str,
         address: int | None = None,
@@ -83,7 +83,7 @@ class Reading:
             draft.hear(rule.comment)
 
     def keep_common(
-        self, rule: Rule, part: Part, table: TableName, chain: str, address: int | None = None
+        self, rule: Rule, part: Purpose, table: TableName, chain: str, address: int | None = None
     ) -> None:
         """Record a rule that belongs to no service."""
         self.lines.append(line_of(rule, part, table, chain, address))

@@ -9,10 +9,10 @@ from enum import StrEnum
 from nfparity.kubeproxy.chains import Protocol
 from translate.ir import Family, Interval, Origin, TableName, format_address
 
-__all__ = ["Endpoint", "Line", "Part", "Service"]
+__all__ = ["Endpoint", "Line", "Purpose", "Service"]
 
 
-class Part(StrEnum):
+class Purpose(StrEnum):
     """The purpose of a rule of kube-proxy."""
 
     CLUSTER_IP = "cluster IP"
@@ -51,7 +51,7 @@ class Line:
     ``address`` is the destination address that the rule matches, if any.
     """
 
-    part: Part
+    part: Purpose
     table: TableName
     chain: str
     origin: Origin
@@ -129,11 +129,11 @@ class Service:
         """The endpoints for traffic with policy Cluster."""
         return tuple(e for e in self.endpoints if not e.draining)
 
-    def lines_for(self, *parts: Part) -> Iterator[Line]:
+    def lines_for(self, *parts: Purpose) -> Iterator[Line]:
         """Yield its rules that are for any of ``parts``."""
         return (line for line in self.lines if line.part in parts)
 
-    def packets(self, *parts: Part) -> int | None:
+    def packets(self, *parts: Purpose) -> int | None:
         """Return the sum of the counters of its rules for ``parts``; None without counters."""
         counted = [line.packets for line in self.lines_for(*parts) if line.packets is not None]
         return sum(counted) if counted else None

@@ -16,7 +16,7 @@ from nfparity.kubeproxy.rule_matches import (
     point,
     protocol,
 )
-from nfparity.kubeproxy.service import Part
+from nfparity.kubeproxy.service import Purpose
 from nfparity.kubeproxy.serving import MARK_CHAIN, Strangers
 from translate.ir import Account, Family, Field, FieldTest, Interval, Rule, TableName
 
@@ -79,17 +79,17 @@ def _to_service(reading: Reading, rule: Rule, tests: Tests) -> bool:
     draft = reading.draft(kind[1])
     if address is None or port is None or not draft.place(protocol(tests), port):
         return False
-    part = Part.EXTERNAL_IP if bridged else _kind_of_address(rule, kind[0], draft, address)
+    part = Purpose.EXTERNAL_IP if bridged else _kind_of_address(rule, kind[0], draft, address)
     match part:
-        case Part.CLUSTER_IP:
+        case Purpose.CLUSTER_IP:
             if draft.cluster_ip not in (None, address):
                 return False
             draft.cluster_ip = address
             draft.internal_local = kind[0] is ChainKind.SVL
-        case Part.EXTERNAL_IP:
+        case Purpose.EXTERNAL_IP:
             if address not in draft.external_ips:
                 draft.external_ips.append(address)
-        case Part.LOAD_BALANCER_IP:
+        case Purpose.LOAD_BALANCER_IP:
             draft.load_balancer_ips.append(address)
         case _:
             draft.outside_ips.append(address)
@@ -97,22 +97,22 @@ def _to_service(reading: Reading, rule: Rule, tests: Tests) -> bool:
     return True
 
 
-def _kind_of_address(rule: Rule, kind: ChainKind, draft: ServiceDraft, address: int) -> Part:
+def _kind_of_address(rule: Rule, kind: ChainKind, draft: ServiceDraft, address: int) -> Purpose:
     if kind is ChainKind.FW:
-        return Part.LOAD_BALANCER_IP
+        return Purpose.LOAD_BALANCER_IP
     comment = rule.comment or ""
     for part, words in _SAID.items():
         if comment.endswith(words):
             return part
     if kind in (ChainKind.SVC, ChainKind.SVL) and draft.cluster_ip in (None, address):
-        return Part.CLUSTER_IP
-    return Part.OUTSIDE_IP
+        return Purpose.CLUSTER_IP
+    return Purpose.OUTSIDE_IP
 
 
 _SAID: Final = {
-    Part.CLUSTER_IP: " cluster IP",
-    Part.EXTERNAL_IP: " external IP",
-    Part.LOAD_BALANCER_IP: " loadbalancer IP",
+    Purpose.CLUSTER_IP: " cluster IP",
+    Purpose.EXTERNAL_IP: " external IP",
+    Purpose.LOAD_BALANCER_IP: " loadbalancer IP",
 }
 
 
@@ -127,7 +127,7 @@ def _to_node_ports(reading: Reading, rule: Rule, tests: Tests) -> bool:
         listed = reading.node_port_addresses or []
         reading.node_port_addresses = [*listed, address]
         reading.localhost_node_ports |= address in _LOOPBACK[reading.ruleset.family]
-        reading.keep_common(rule, Part.NODE_PORTS, _NAT, SERVICE_CHAIN, address)
+        reading.keep_common(rule, Purpose.NODE_PORTS, _NAT, SERVICE_CHAIN, address)
         return True
     if Field.FIB_DADDR_TYPE not in kinds or not is_local(tests, Field.FIB_DADDR_TYPE):
         return False
@@ -135,7 +135,7 @@ def _to_node_ports(reading: Reading, rule: Rule, tests: Tests) -> bool:
         reading.localhost_node_ports = reading.ruleset.family is Family.IP
     elif kinds != {Field.FIB_DADDR_TYPE, Field.DADDR} or not _spares_localhost(reading, tests):
         return False
-    reading.keep_common(rule, Part.NODE_PORTS, _NAT, SERVICE_CHAIN)
+    reading.keep_common(rule, Purpose.NODE_PORTS, _NAT, SERVICE_CHAIN)
     return True
 
 
@@ -157,7 +157,7 @@ def _to_node_port(reading: Reading, rule: Rule, tests: Tests) -> bool:
     if draft.node_port not in (None, port) or not draft.place(protocol(tests)):
         return False
     draft.node_port = port
-    part = Part.LOCALHOST_NODE_PORT if counted else Part.NODE_PORT
+    part = Purpose.LOCALHOST_NODE_PORT if counted else Purpose.NODE_PORT
     reading.keep(draft, rule, part, _NAT, NODE_PORT_CHAIN)
     return True
 
@@ -186,7 +186,7 @@ def _mark(reading: Reading, rule: Rule, tests: Tests, chain: str) -> bool:
         return False
     else:
         draft.external_local = False
-    reading.keep(draft, rule, Part.MASQUERADE, _NAT, chain, address)
+    reading.keep(draft, rule, Purpose.MASQUERADE, _NAT, chain, address)
     return True
 
 

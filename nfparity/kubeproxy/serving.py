@@ -24,7 +24,7 @@ from nfparity.kubeproxy.rule_matches import (
     point,
     protocol,
 )
-from nfparity.kubeproxy.service import Endpoint, Part
+from nfparity.kubeproxy.service import Endpoint, Purpose
 from translate.ir import (
     Chain,
     Dnat,
@@ -76,7 +76,7 @@ def _endpoint(reading: Reading, chain: Chain) -> SepChain:
         if tests is None:
             reading.leave(rule, chain.name)
         elif target == MARK_CHAIN and tests.keys() == {Field.SADDR} and point(tests, Field.SADDR) is not None:
-            reading.keep(draft, rule, Part.HAIRPIN, _NAT, chain.name, point(tests, Field.SADDR))
+            reading.keep(draft, rule, Purpose.HAIRPIN, _NAT, chain.name, point(tests, Field.SADDR))
         elif isinstance(action, Dnat) and sep.endpoint is None and _plain_dnat(action):
             recent = tests.get(Recent)
             known = tests.keys() - {Recent} == {Field.L4PROTO} and protocol(tests) is not None
@@ -87,7 +87,7 @@ def _endpoint(reading: Reading, chain: Chain) -> SepChain:
             assert action.ports.interval is not None
             sep.endpoint = Endpoint(action.addresses.low, action.ports.interval.low)
             sep.protocol = protocol(tests)
-            reading.keep(draft, rule, Part.DNAT, _NAT, chain.name, sep.endpoint.address)
+            reading.keep(draft, rule, Purpose.DNAT, _NAT, chain.name, sep.endpoint.address)
         else:
             reading.leave(rule, chain.name)
     sep.name, sep.lines = draft.name, draft.lines
@@ -124,7 +124,7 @@ def _choices(reading: Reading, draft: ServiceDraft, chain: Chain, endpoints: lis
         elif tests == {} and rule.callee == _DROP_CHAIN and endpoints is draft.near:
             # 1.24 and 1.25, if no endpoint is on the node.
             draft.endpoints_elsewhere = True
-            reading.keep(draft, rule, Part.NO_LOCAL_ENDPOINTS, _NAT, chain.name)
+            reading.keep(draft, rule, Purpose.NO_LOCAL_ENDPOINTS, _NAT, chain.name)
         else:
             reading.leave(rule, chain.name)
 
@@ -140,7 +140,7 @@ def _balance(
     recent = tests.get(Recent)
     if tests.keys() == {Recent} and isinstance(recent, Recent) and _is_recent(recent, RecentMode.RCHECK):
         draft.affinity = recent.seconds
-        reading.keep(draft, rule, Part.AFFINITY, _NAT, chain)
+        reading.keep(draft, rule, Purpose.AFFINITY, _NAT, chain)
         return True
     chance = tests.get(Random)
     if tests.keys() - {Random} or (isinstance(chance, Random) and chance.negated):
@@ -150,7 +150,7 @@ def _balance(
     if draft.protocol is None:
         draft.protocol = sep.protocol
     endpoints.append(target)
-    reading.keep(draft, rule, Part.BALANCE, _NAT, chain)
+    reading.keep(draft, rule, Purpose.BALANCE, _NAT, chain)
     if target not in reading.used_seps:
         reading.used_seps.add(target)
         draft.lines += sep.lines
@@ -178,7 +178,7 @@ def _stranger(reading: Reading, draft: ServiceDraft, chain: str, rule: Rule, tes
         return False
     strangers.tell(reading)
     draft.cluster_ip = address
-    reading.keep(draft, rule, Part.MASQUERADE, _NAT, chain, address)
+    reading.keep(draft, rule, Purpose.MASQUERADE, _NAT, chain, address)
     return True
 
 
@@ -253,7 +253,7 @@ def _external(reading: Reading, draft: ServiceDraft, chain: Chain) -> None:
             continue
         else:
             continue
-        reading.keep(draft, rule, Part.EXTERNAL, _NAT, chain.name)
+        reading.keep(draft, rule, Purpose.EXTERNAL, _NAT, chain.name)
 
 
 def _of_pods(tests: Tests) -> Interval | Name | None:
@@ -271,17 +271,17 @@ def _firewall(reading: Reading, draft: ServiceDraft, chain: Chain) -> None:
         allowed = None if tests is None else network(tests, Field.SADDR)
         if tests is not None and tests.keys() == {Field.SADDR} and allowed is not None and inward:
             ranges.append(allowed)
-            reading.keep(draft, rule, Part.SOURCE_RANGE, _NAT, chain.name)
+            reading.keep(draft, rule, Purpose.SOURCE_RANGE, _NAT, chain.name)
         elif tests is None or tests:
             reading.leave(rule, chain.name)
         elif not rule.actions or target == _DROP_CHAIN:
-            reading.keep(draft, rule, Part.OUT_OF_RANGE, _NAT, chain.name)
+            reading.keep(draft, rule, Purpose.OUT_OF_RANGE, _NAT, chain.name)
         elif inward or target == MARK_CHAIN:
             # No source is tested: an old load balancer without ranges, or a range of all addresses.
             everything = everything or inward
             if target == MARK_CHAIN:
                 draft.external_local = False
-            reading.keep(draft, rule, Part.EXTERNAL, _NAT, chain.name)
+            reading.keep(draft, rule, Purpose.EXTERNAL, _NAT, chain.name)
         else:
             reading.leave(rule, chain.name)
     draft.ranges = [] if everything else ranges

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from nfparity.kubeproxy.service import Line, Part, Service
+from nfparity.kubeproxy.service import Line, Purpose, Service
 from translate.ir import Family, Interval, Name, Origin
 
 __all__ = ["KubeProxyState", "Mode", "Remainder"]
@@ -58,6 +58,6 @@ class KubeProxyState:
     remainder: tuple[Remainder, ...] = ()
     notes: tuple[str, ...] = ()
 
-    def lines_for(self, *parts: Part) -> Iterator[Line]:
+    def lines_for(self, *parts: Purpose) -> Iterator[Line]:
         """Yield the rules that belong to no service and serve any of these purposes."""
         return (line for line in self.lines if line.part in parts)

@@ -28,7 +28,7 @@ from nfparity.migrate import owned
 from nfparity.migrate.deadman import DeadMan, now
 from nfparity.migrate.journal import Hook, Journal
 from nfparity.migrate.owned import Mark
-from nfparity.migrate.place import Place, here, tables_locked
+from nfparity.migrate.place import MigrationPlace, here, tables_locked
 from nfparity.migrate.plan import FamilyPlan, MigrationPlan
 from nfparity.migrate.record import Phase, Record, Saved
 from nfparity.migrate.recovery import survey
@@ -73,7 +73,7 @@ class Migration:
     Methods raise MachineError with the message of the system.
     """
 
-    def __init__(self, place: Place | None = None, hook: Hook = lambda point: None) -> None:
+    def __init__(self, place: MigrationPlace | None = None, hook: Hook = lambda point: None) -> None:
         self.place = place or here()
         self._journal = Journal(ReservedLog(self.place.journal), hook)
         self._timer_log = ReservedLog(self.place.timer_log)
@@ -306,7 +306,7 @@ class Migration:
             self._timer_log.add(f"{datetime.now(UTC).isoformat(timespec='seconds')} {text}")
 
 
-def _recovered(place: Place, families: tuple[SavedFamily, ...]) -> Record:
+def _recovered(place: MigrationPlace, families: tuple[SavedFamily, ...]) -> Record:
     """Return a replacement for a record that is damaged or missing."""
     since = datetime.now(UTC).isoformat(timespec="milliseconds")
     return Record(

@@ -18,14 +18,14 @@ from nfparity.persistent_state.namespace import current_namespace
 from translate.errors import MachineError
 from translate.ir import Family
 
-__all__ = ["Place", "here", "tables_locked"]
+__all__ = ["MigrationPlace", "here", "tables_locked"]
 
 _ROOT: Final = Path("/var/lib/nfparity/migrate")
 _TABLES_LOCK: Final = Path("/run/xtables.lock")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class MigrationPlace:
     """The paths of the migration of one network namespace. ``folder`` may be missing.
 
     ``machine``, ``boot`` and ``namespace`` identify the namespace. ``lasting``: the folder still belongs to
@@ -90,14 +90,14 @@ def tables_locked(*, needed: bool = True, patience: float = math.inf) -> Iterato
         yield
 
 
-def here(state: Path | None = None) -> Place:
+def here(state: Path | None = None) -> MigrationPlace:
     """Return the place of the current network namespace; ``state`` is a folder to use instead.
 
     Raises MachineError without root.
     """
     namespace = current_namespace()
     name = "machine" if namespace.is_hosts else str(namespace.inode)
-    return Place(
+    return MigrationPlace(
         folder=_ROOT / name if state is None else state.absolute(),
         machine=namespace.machine,
         boot=namespace.boot,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from backends.model.variant import Variant
-from nfparity.migrate.place import Place
+from nfparity.migrate.place import MigrationPlace
 from nfparity.persistent_state.recordfile import read_record, write_record
 from translate.errors import MachineError
 from translate.ir import Family
@@ -65,14 +65,14 @@ class Record:
         saved = {family.value: [one.variant.value, one.digest] for family, one in self.saved.items()}
         write_record(path, {**asdict(self), "phase": self.phase.value, "saved": saved})
 
-    def is_of(self, place: Place) -> bool:
+    def is_of(self, place: MigrationPlace) -> bool:
         """Return whether the record belongs to the place's namespace, possibly before a reboot."""
         if self.machine and place.machine and self.machine != place.machine:
             return False
         same = self.boot == place.boot and self.namespace == place.namespace
         return same or (self.boot != place.boot and place.lasting)
 
-    def is_forgotten(self, place: Place) -> bool:
+    def is_forgotten(self, place: MigrationPlace) -> bool:
         """Return whether the applied table is gone because of a reboot."""
         return self.boot != place.boot
 

@@ -16,7 +16,7 @@ from backends.model.variant import Variant
 from nfparity.migrate import owned
 from nfparity.migrate.journal import Steps, read_steps
 from nfparity.migrate.owned import Owned
-from nfparity.migrate.place import Place
+from nfparity.migrate.place import MigrationPlace
 from nfparity.migrate.plan import families_in
 from nfparity.migrate.record import Phase, Record, Saved
 from nfparity.migrate.saved import SavedFamily, SealError
@@ -49,7 +49,7 @@ class Remains:
     ``nfparity``; ``families`` can be restored; ``lost`` are the reasons for families that cannot.
     """
 
-    place: Place
+    place: MigrationPlace
     record: Record | None
     trouble: str | None
     foreign: bool
@@ -101,7 +101,7 @@ class Remains:
         yield f"  rm -r {self.place.folder}   # when everything works again"
 
 
-def survey(place: Place) -> Remains:
+def survey(place: MigrationPlace) -> Remains:
     """Return the remains in the kernel and on disk. Raises MachineError if nft cannot be run."""
     loaded = {family: found for family in Family if (found := owned.find(family)) is not None}
     record, trouble = None, None
@@ -154,7 +154,7 @@ class _Source:
 class _Sources:
     """All remaining copies of saved rules."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: MigrationPlace) -> None:
         self._problems: dict[Family | None, list[str]] = {None: [], **{family: [] for family in Family}}
         self._found: list[_Source] = []
         planned = self._planned(place.plan)

@@ -15,7 +15,7 @@ from typing import Final
 
 from nfparity.migrate import owned
 from nfparity.migrate.journal import Journal, Steps
-from nfparity.migrate.place import Place, tables_locked
+from nfparity.migrate.place import MigrationPlace, tables_locked
 from nfparity.migrate.record import Phase, Record
 from nfparity.migrate.saved import SavedFamily
 from nfparity.migrate.steps import Restored, insist_restored, restore
@@ -55,7 +55,7 @@ class RolledBack:
 
 
 def roll_back(
-    place: Place,
+    place: MigrationPlace,
     journal: Journal,
     record: Record,
     families: tuple[SavedFamily, ...],
@@ -72,7 +72,7 @@ def roll_back(
 
 class _Rollback:
     def __init__(
-        self, place: Place, journal: Journal, record: Record, families: tuple[SavedFamily, ...]
+        self, place: MigrationPlace, journal: Journal, record: Record, families: tuple[SavedFamily, ...]
     ) -> None:
         self._place, self._journal, self._record, self._families = place, journal, record, families
         self._before = journal.steps()

@@ -11,7 +11,7 @@ from backends.model.withfields import with_fields
 from harness.diff.paths import PICKED, path_key
 from nfparity.assess.difference import ChangedPacket, Claim, Detector, Measured, evidence
 from nfparity.assess.facts import Facts
-from nfparity.kubeproxy.service import Part, Service
+from nfparity.kubeproxy.service import Purpose, Service
 from translate.ir import Family, parse_address
 
 __all__ = ["AFFINITY", "REMEMBERED"]
@@ -99,7 +99,7 @@ def _claim_k25(facts: Facts, changed: ChangedPacket) -> Claim | None:
     service = _service(facts, changed)
     if not changed.measured or service is None:
         return None
-    return Claim(subject=facts.label(service), lines=evidence(service.lines_for(Part.AFFINITY)))
+    return Claim(subject=facts.label(service), lines=evidence(service.lines_for(Purpose.AFFINITY)))
 
 
 def _service(facts: Facts, changed: ChangedPacket) -> Service | None:

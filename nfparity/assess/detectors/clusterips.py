@@ -8,7 +8,7 @@ from backends.model.flow import Flow
 from backends.model.packet import Icmp6Type, IcmpType, Packet
 from nfparity.assess.difference import ChangedPacket, Claim, Detector, Evidence, evidence
 from nfparity.assess.facts import Facts
-from nfparity.kubeproxy.service import Part
+from nfparity.kubeproxy.service import Purpose
 from translate.ir import Family, Protocol, format_address
 
 __all__ = ["CLUSTER_IPS", "unassigned_flows"]
@@ -87,7 +87,7 @@ def _unassigned(facts: Facts) -> int | None:
 def _k18(facts: Facts) -> Iterator[Flow]:
     for service in facts.services:
         address = service.cluster_ip
-        if address is not None and facts.is_own(address) and any(service.lines_for(Part.NO_ENDPOINTS)):
+        if address is not None and facts.is_own(address) and any(service.lines_for(Purpose.NO_ENDPOINTS)):
             for client in facts.clients():
                 packet = facts.packet(client, address, service, service.port)
                 yield facts.flow(
@@ -128,12 +128,12 @@ def _claim_k18(facts: Facts, changed: ChangedPacket) -> Claim | None:
     service = facts.by_cluster_ip(changed.packet)
     if service is None or not facts.is_own(changed.packet.dst):
         return None
-    lines = evidence(service.lines_for(Part.NO_ENDPOINTS, Part.NO_LOCAL_ENDPOINTS))
+    lines = evidence(service.lines_for(Purpose.NO_ENDPOINTS, Purpose.NO_LOCAL_ENDPOINTS))
     return Claim(subject=facts.label(service), lines=lines, counted=False)
 
 
 def _cluster_ip_lines(facts: Facts, address: int) -> tuple[Evidence, ...]:
-    parts = (Part.CLUSTER_IP, Part.NO_ENDPOINTS, Part.NO_LOCAL_ENDPOINTS)
+    parts = (Purpose.CLUSTER_IP, Purpose.NO_ENDPOINTS, Purpose.NO_LOCAL_ENDPOINTS)
     return evidence(
         line
         for service in facts.at_cluster_ip(address)

@@ -11,18 +11,18 @@ from nfparity.assess.difference import ChangedPacket, Claim, Detector, Evidence,
 from nfparity.assess.facts import Facts
 from nfparity.assess.fate import Fate
 from nfparity.assess.other_rules import Denial
-from nfparity.kubeproxy.service import Part
+from nfparity.kubeproxy.service import Purpose
 from translate.ir import Family, Hook, Protocol, TcpFlag, format_address
 
 __all__ = ["FIREWALL"]
 
-_HOLES = (Part.ACCEPT_MARKED, Part.ACCEPT_RELATED, Part.HEALTH_CHECK)
+_HOLES = (Purpose.ACCEPT_MARKED, Purpose.ACCEPT_RELATED, Purpose.HEALTH_CHECK)
 _KUBE_PROXY_METRICS = 10249
 
 
 def _invalid(facts: Facts) -> Iterator[Flow]:
     """Yield an answer to a connection whose first packet took another way (asymmetric routing)."""
-    if not any(facts.state.lines_for(Part.DROP_INVALID)):
+    if not any(facts.state.lines_for(Purpose.DROP_INVALID)):
         return
     inside, outside = facts.client("inside"), facts.client("outside")
     if inside is None or outside is None:
@@ -43,7 +43,7 @@ def _invalid(facts: Facts) -> Iterator[Flow]:
 
 
 def _claim_k05(facts: Facts, changed: ChangedPacket) -> Claim | None:
-    lines = tuple(facts.state.lines_for(Part.DROP_INVALID))
+    lines = tuple(facts.state.lines_for(Purpose.DROP_INVALID))
     if not changed.met_any(line.origin for line in lines):
         return None
     return Claim(subject="whatever is forwarded", lines=evidence(lines))
@@ -55,7 +55,7 @@ def _guarded(facts: Facts) -> Iterator[Flow]:
     if (
         outside is None
         or facts.family is not Family.IP
-        or not any(facts.state.lines_for(Part.LOCALNET_GUARD))
+        or not any(facts.state.lines_for(Purpose.LOCALNET_GUARD))
     ):
         return
     packet = Packet(
@@ -75,7 +75,7 @@ def _guarded(facts: Facts) -> Iterator[Flow]:
 def _claim_k32(facts: Facts, changed: ChangedPacket) -> Claim | None:
     if not facts.is_loopback(changed.packet.dst):
         return None
-    lines = tuple(facts.state.lines_for(Part.LOCALNET_GUARD))
+    lines = tuple(facts.state.lines_for(Purpose.LOCALNET_GUARD))
     if not changed.met_any(line.origin for line in lines):
         return None
     return Claim(subject="the node's own sockets at 127.0.0.0/8", lines=evidence(lines))
@@ -179,7 +179,7 @@ def _k33(facts: Facts) -> Iterator[Flow]:
     if not facts.other_rules.denials:
         return
     for service in facts.services:
-        if service.cluster_ip is None or not any(service.lines_for(Part.NO_ENDPOINTS)):
+        if service.cluster_ip is None or not any(service.lines_for(Purpose.NO_ENDPOINTS)):
             continue
         for client in facts.clients():
             packet = facts.packet(client, service.cluster_ip, service, service.port)
@@ -193,8 +193,10 @@ def _claim_k33(facts: Facts, changed: ChangedPacket) -> Claim | None:
         return None
     for rule in changed.met:
         line, service = facts.index.lines.get(rule.origin.line, (None, None))
-        if line is not None and line.part is Part.NO_ENDPOINTS and service is not None:
-            return Claim(subject=facts.label(service), lines=evidence(service.lines_for(Part.NO_ENDPOINTS)))
+        if line is not None and line.part is Purpose.NO_ENDPOINTS and service is not None:
+            return Claim(
+                subject=facts.label(service), lines=evidence(service.lines_for(Purpose.NO_ENDPOINTS))
+            )
     return None
 
 

@@ -10,7 +10,7 @@ from backends.model.flow import Flow
 from nfparity.assess.difference import ChangedPacket, Claim, Detector, evidence
 from nfparity.assess.facts import Client, Facts
 from nfparity.assess.fate import Fate
-from nfparity.kubeproxy.service import Part, Service
+from nfparity.kubeproxy.service import Purpose, Service
 from translate.ir import Dnat, Field, FieldTest, Interval, format_address
 
 __all__ = ["HAIRPINS"]
@@ -78,7 +78,9 @@ def _claim_k20(facts: Facts, changed: ChangedPacket) -> Claim | None:
     service = facts.by_cluster_ip(packet) or facts.by_external(packet) or facts.by_node_port(packet)
     if service is None or not _lost_masquerade(changed):
         return None
-    return Claim(subject=facts.label(service), lines=evidence(service.lines_for(Part.HAIRPIN)), counted=False)
+    return Claim(
+        subject=facts.label(service), lines=evidence(service.lines_for(Purpose.HAIRPIN)), counted=False
+    )
 
 
 def _lost_masquerade(changed: ChangedPacket) -> bool:
@@ -127,7 +129,7 @@ def _claim_k22(facts: Facts, changed: ChangedPacket) -> Claim | None:
     if changed.packet.src not in {e.address for e in service.endpoints}:
         return None
     asked = [rule for rule in facts.other_rules.askers if changed.met_any([rule.origin])]
-    if not asked or not changed.met_any(line.origin for line in service.lines_for(Part.HAIRPIN)):
+    if not asked or not changed.met_any(line.origin for line in service.lines_for(Purpose.HAIRPIN)):
         return None
     return Claim(subject=facts.label(service), lines=evidence(asked))
 

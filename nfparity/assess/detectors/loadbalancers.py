@@ -10,13 +10,13 @@ from backends.model.withfields import with_fields
 from nfparity.assess.difference import ChangedPacket, Claim, Detector, evidence
 from nfparity.assess.facts import Client, Facts
 from nfparity.assess.fate import Fate
-from nfparity.kubeproxy.service import Part, Service
+from nfparity.kubeproxy.service import Purpose, Service
 from translate.ir import format_address
 
 __all__ = ["LOAD_BALANCERS"]
 
-_REFUSALS = (Part.NO_ENDPOINTS, Part.NO_LOCAL_ENDPOINTS)
-_ADDRESSES = (Part.EXTERNAL_IP, Part.LOAD_BALANCER_IP, Part.OUTSIDE_IP)
+_REFUSALS = (Purpose.NO_ENDPOINTS, Purpose.NO_LOCAL_ENDPOINTS)
+_ADDRESSES = (Purpose.EXTERNAL_IP, Purpose.LOAD_BALANCER_IP, Purpose.OUTSIDE_IP)
 
 
 def _to_each_address(
@@ -29,7 +29,7 @@ def _to_each_address(
             yield facts.flow(k, client, packet, about=about, why=why)
 
 
-def _has_refusal(service: Service, part: Part) -> bool:
+def _has_refusal(service: Service, part: Purpose) -> bool:
     return any(service.lines_for(part))
 
 
@@ -39,7 +39,7 @@ def _in_ranges(service: Service, address: int) -> bool:
 
 def _k14(facts: Facts) -> Iterator[Flow]:
     for service in facts.services:
-        if _has_refusal(service, Part.NO_ENDPOINTS):
+        if _has_refusal(service, Purpose.NO_ENDPOINTS):
             yield from _to_each_address(
                 facts, "K14", service, facts.clients(), "a load balancer IP of a service without endpoints"
             )
@@ -61,7 +61,7 @@ def _k15(facts: Facts) -> Iterator[Flow]:
 def _k16(facts: Facts) -> Iterator[Flow]:
     node = facts.client("node")
     for service in facts.services:
-        if node is not None and _has_refusal(service, Part.NO_ENDPOINTS):
+        if node is not None and _has_refusal(service, Purpose.NO_ENDPOINTS):
             yield from _to_each_address(
                 facts, "K16", service, (node,), "the node itself uses an external address"
             )
@@ -92,7 +92,7 @@ def _other_node_port(facts: Facts, service: Service) -> Service | None:
 def _k24(facts: Facts) -> Iterator[Flow]:
     node = facts.client("node")
     for service in facts.services:
-        if node is not None and _has_refusal(service, Part.NO_LOCAL_ENDPOINTS):
+        if node is not None and _has_refusal(service, Purpose.NO_LOCAL_ENDPOINTS):
             yield from _to_each_address(
                 facts, "K24", service, (node,), "the node itself uses an external address"
             )
@@ -104,7 +104,7 @@ def _k41(facts: Facts) -> Iterator[Flow]:
         return
     proxy = Client("proxy", outside.address, None)
     for service in facts.services:
-        if _has_refusal(service, Part.NO_LOCAL_ENDPOINTS):
+        if _has_refusal(service, Purpose.NO_LOCAL_ENDPOINTS):
             yield from _to_each_address(
                 facts, "K41", service, (proxy,), "a proxy on the node keeps its client's address"
             )
@@ -112,7 +112,7 @@ def _k41(facts: Facts) -> Iterator[Flow]:
 
 def _claim_k14(facts: Facts, changed: ChangedPacket) -> Claim | None:
     service = facts.by_external(changed.packet)
-    if service is None or not _has_refusal(service, Part.NO_ENDPOINTS) or changed.packet.ttl <= 1:
+    if service is None or not _has_refusal(service, Purpose.NO_ENDPOINTS) or changed.packet.ttl <= 1:
         return None
     if service.source_ranges and _in_ranges(service, changed.packet.src):
         return None
@@ -125,12 +125,12 @@ def _claim_k15(facts: Facts, changed: ChangedPacket) -> Claim | None:
         return None
     if not (changed.before.reject_with or "").startswith(("icmp-11", "icmp6-3")):
         return None
-    return Claim(subject=facts.label(service), lines=evidence(service.lines_for(Part.OUT_OF_RANGE)))
+    return Claim(subject=facts.label(service), lines=evidence(service.lines_for(Purpose.OUT_OF_RANGE)))
 
 
 def _claim_k16(facts: Facts, changed: ChangedPacket) -> Claim | None:
     service = facts.by_external(changed.packet)
-    if changed.entry is not None or service is None or not _has_refusal(service, Part.NO_ENDPOINTS):
+    if changed.entry is not None or service is None or not _has_refusal(service, Purpose.NO_ENDPOINTS):
         return None
     return Claim(subject=facts.label(service), lines=evidence(service.lines_for(*_REFUSALS)), counted=False)
 
@@ -144,13 +144,14 @@ def _claim_k19(facts: Facts, changed: ChangedPacket) -> Claim | None:
         return None
     subject = f"{facts.label(service)}, over {facts.label(other)}"
     return Claim(
-        subject=subject, lines=evidence((*service.lines_for(*_ADDRESSES), *other.lines_for(Part.NODE_PORT)))
+        subject=subject,
+        lines=evidence((*service.lines_for(*_ADDRESSES), *other.lines_for(Purpose.NODE_PORT))),
     )
 
 
 def _claim_k24(facts: Facts, changed: ChangedPacket) -> Claim | None:
     service = facts.by_external(changed.packet)
-    if changed.entry is not None or service is None or not _has_refusal(service, Part.NO_LOCAL_ENDPOINTS):
+    if changed.entry is not None or service is None or not _has_refusal(service, Purpose.NO_LOCAL_ENDPOINTS):
         return None
     lines = [
         line for line in service.lines_for(*_ADDRESSES, *_REFUSALS) if line.address == changed.packet.dst

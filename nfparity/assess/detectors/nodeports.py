@@ -8,12 +8,12 @@ from backends.model.flow import Flow
 from nfparity.assess.difference import ChangedPacket, Claim, Detector, evidence
 from nfparity.assess.facts import Client, Facts
 from nfparity.assess.fate import Fate
-from nfparity.kubeproxy.service import Line, Part, Service
+from nfparity.kubeproxy.service import Line, Purpose, Service
 from translate.ir import Family, format_address
 
 __all__ = ["NODE_PORTS"]
 
-_REFUSALS = (Part.NO_ENDPOINTS, Part.NO_LOCAL_ENDPOINTS)
+_REFUSALS = (Purpose.NO_ENDPOINTS, Purpose.NO_LOCAL_ENDPOINTS)
 
 
 def _flow(facts: Facts, k: str, service: Service, client: Client, address: int, why: str) -> Flow:
@@ -74,15 +74,15 @@ def _claim(facts: Facts, changed: ChangedPacket, *, loopback: bool, refused: boo
         changed.fate_before in (Fate.DROPPED, Fate.REJECTED)
     ) is not refused or changed.fate_after is not Fate.LOCAL:
         return None
-    parts: tuple[Part, ...] = (Part.NODE_PORT, Part.LOCALHOST_NODE_PORT)
+    parts: tuple[Purpose, ...] = (Purpose.NODE_PORT, Purpose.LOCALHOST_NODE_PORT)
     if refused:
         parts = _REFUSALS
-    elif loopback and any(service.lines_for(Part.LOCALHOST_NODE_PORT)):
-        parts = (Part.LOCALHOST_NODE_PORT,)
+    elif loopback and any(service.lines_for(Purpose.LOCALHOST_NODE_PORT)):
+        parts = (Purpose.LOCALHOST_NODE_PORT,)
     return Claim(subject=facts.label(service), lines=evidence(_of_node_port(service, parts)))
 
 
-def _of_node_port(service: Service, parts: tuple[Part, ...]) -> Iterator[Line]:
+def _of_node_port(service: Service, parts: tuple[Purpose, ...]) -> Iterator[Line]:
     """Yield the service's lines of these purposes that match the node port without an address."""
     return (line for line in service.lines_for(*parts) if line.address is None)
 

@@ -22,7 +22,7 @@ from backends.replay.worker import Worker
 from backends.testbed.command import run
 from nfparity.migrate import Migration, MigrationPlan, owned
 from nfparity.migrate.journal import read_steps
-from nfparity.migrate.place import Place, here
+from nfparity.migrate.place import MigrationPlace, here
 from nfparity.migrate.planning import translate_live
 from nfparity.migrate.record import Phase, Record
 from nfparity.migrate.tables import empty, save, split
@@ -380,7 +380,7 @@ class Look(Request):
         )
 
 
-def _phase(place: Place) -> Phase | None:
+def _phase(place: MigrationPlace) -> Phase | None:
     """Return the phase on record; None without a readable record."""
     try:
         record = Record.read(place.record)

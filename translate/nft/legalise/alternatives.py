@@ -53,7 +53,7 @@ from translate.ir import (
     Test,
 )
 from translate.nft.legal import LegalChain
-from translate.nft.legalise.draft import Draft
+from translate.nft.legalise.draft import DraftProgram
 from translate.nft.legalise.headers import CT_PORTS, PORTS
 from translate.nft.legalise.ipsets import ends_the_rule
 from translate.nft.legalise.natports import transport_again
@@ -70,7 +70,7 @@ _YES_OR_NO: Final = frozenset(
 """Fields of one bit of which a single rule can match only the value 1."""
 
 
-def write_apply(draft: Draft, chain: LegalChain, apply: Apply) -> LegalChain:
+def write_apply(draft: DraftProgram, chain: LegalChain, apply: Apply) -> LegalChain:
     """Write a rule into ``chain``; return the chain for the statements after it. Raises CannotSay."""
     several = [i for i, test in enumerate(apply.tests) if takes_rules(draft, test)]
     cut = _cut(draft, apply.tests, several)
@@ -109,7 +109,7 @@ def _leaves(apply: Apply) -> bool:
     return bool(apply.actions) and isinstance(apply.actions[-1], Return | Goto)
 
 
-def _cut(draft: Draft, tests: tuple[Test, ...], several: Sequence[int]) -> int | None:
+def _cut(draft: DraftProgram, tests: tuple[Test, ...], several: Sequence[int]) -> int | None:
     """Return the index of the first test that, with those after it, needs a rule without those before it."""
     asked = tests[: len(tests) - len(_last_counts(tests))]
     stateful = [i for i, t in enumerate(asked) if not isinstance(t, FieldTest | AnyOf | SetTest)]
@@ -118,7 +118,7 @@ def _cut(draft: Draft, tests: tuple[Test, ...], several: Sequence[int]) -> int |
     return draft.recent.cut(tests)
 
 
-def _stages(draft: Draft, chain: LegalChain, apply: Apply, index: int) -> LegalChain:
+def _stages(draft: DraftProgram, chain: LegalChain, apply: Apply, index: int) -> LegalChain:
     """Write the tests before ``index`` here and the rest into chains; return the chain to continue in."""
     special, behind = apply.tests[index], apply.tests[index + 1 :]
     leaves = _leaves(apply)
@@ -159,7 +159,7 @@ def _stages(draft: Draft, chain: LegalChain, apply: Apply, index: int) -> LegalC
     return last if leaves else begun
 
 
-def takes_rules(draft: Draft, test: Test) -> bool:
+def takes_rules(draft: DraftProgram, test: Test) -> bool:
     """Return whether a test takes more than one rule."""
     match test:
         case AnyOf():
@@ -179,7 +179,7 @@ def _protocol_again(apply: Apply, behind: Sequence[Test]) -> tuple[Test, ...]:
 
 
 def _opposite_stays(
-    draft: Draft,
+    draft: DraftProgram,
     chain: LegalChain,
     apply: Apply,
     opposite: Test,
@@ -200,7 +200,9 @@ def _opposite_stays(
     return behind
 
 
-def _any_of(draft: Draft, aside: LegalChain, any_of: AnyOf, apply: Apply, counts: tuple[Test, ...]) -> None:
+def _any_of(
+    draft: DraftProgram, aside: LegalChain, any_of: AnyOf, apply: Apply, counts: tuple[Test, ...]
+) -> None:
     """Fill the chain to which the rule's other tests jump; ``counts`` count packets that pass all tests."""
     if any_of.negated:
         for part in any_of.tests:

@@ -15,7 +15,7 @@ from translate.nft.legal import LegalChain, LegalProgram
 from translate.nft.legalise.alternatives import write_apply
 from translate.nft.legalise.containers import write_choose, write_lookup
 from translate.nft.legalise.depth import MAX_DEPTH, longest_way, shortened, too_deep
-from translate.nft.legalise.draft import Draft
+from translate.nft.legalise.draft import DraftProgram
 from translate.nft.legalise.helpers import behind_conntrack
 from translate.nft.legalise.rules import write_rule
 from translate.nft.legalise.shifts import spelled_out
@@ -44,14 +44,14 @@ def legalise(program: Program) -> LegalProgram:
     return draft.legal()
 
 
-def _drafted(program: Program) -> Draft:
-    draft = Draft(program)
+def _drafted(program: Program) -> DraftProgram:
+    draft = DraftProgram(program)
     for chain in program.chains:
         _fill(draft, chain)
     return draft
 
 
-def _fill(draft: Draft, chain: LoweredChain) -> None:
+def _fill(draft: DraftProgram, chain: LoweredChain) -> None:
     """Write the chain's statements as rules, and refusals for those that cannot be written."""
     made = draft.known[chain.name]
     for each in map(spelled_out, chain.statements):
@@ -64,7 +64,7 @@ def _fill(draft: Draft, chain: LoweredChain) -> None:
             draft.refusals += _refused_entries(draft, made, each) or [e.at(each.origin)]
 
 
-def _refused_entries(draft: Draft, chain: LegalChain, each: Statement) -> list[Refusal]:
+def _refused_entries(draft: DraftProgram, chain: LegalChain, each: Statement) -> list[Refusal]:
     """Return a refusal for each entry of a lookup that would be refused as a single rule.
 
     The rules that this function writes are discarded with the draft.
@@ -79,7 +79,7 @@ def _refused_entries(draft: Draft, chain: LegalChain, each: Statement) -> list[R
     return refused
 
 
-def _write(draft: Draft, chain: LegalChain, each: Statement) -> LegalChain:
+def _write(draft: DraftProgram, chain: LegalChain, each: Statement) -> LegalChain:
     """Write a statement; return the chain for the statements after it."""
     match each:
         case Apply():

@@ -55,7 +55,7 @@ from translate.nft.legal import (
 from translate.nft.legalise.alternatives import takes_rules
 from translate.nft.legalise.connmarks import stands_apart
 from translate.nft.legalise.datamaps import dnat_targets, same_actions
-from translate.nft.legalise.draft import Draft
+from translate.nft.legalise.draft import DraftProgram
 from translate.nft.legalise.headerchanges import is_single
 from translate.nft.legalise.headers import CT_PORTS, PORTS, protocol_among, transports
 from translate.nft.legalise.natports import needs_transport
@@ -68,7 +68,7 @@ __all__ = ["write_choose", "write_lookup"]
 _FIB: Final = frozenset({Field.FIB_SADDR_TYPE, Field.FIB_DADDR_TYPE})
 
 
-def write_lookup(draft: Draft, chain: LegalChain, lookup: Lookup) -> None:
+def write_lookup(draft: DraftProgram, chain: LegalChain, lookup: Lookup) -> None:
     """Write a lookup as a map or a set, with the rule that uses it. Raises CannotSay."""
     _no_alternatives(draft, lookup.tests)
     asked = _with_protocol(lookup, draft.family)
@@ -159,7 +159,7 @@ def _resets_behind_others(actions: Sequence[Action], known: Sequence[int]) -> bo
     return resets and tuple(known) != (Protocol.TCP,)
 
 
-def write_choose(draft: Draft, chain: LegalChain, choose: Choose) -> None:
+def write_choose(draft: DraftProgram, chain: LegalChain, choose: Choose) -> None:
     """Write a draw as a map of numbers, with the rule that draws one. Raises CannotSay."""
     _no_alternatives(draft, choose.tests)
     parts = draft.matches(choose.tests)
@@ -181,7 +181,7 @@ def _place(origin: Origin, entries: Sequence[Entry | Branch]) -> Origin:
     return origin.of_several() if len({entry.origin.line for entry in entries}) > 1 else origin
 
 
-def _no_alternatives(draft: Draft, tests: Sequence[Test]) -> None:
+def _no_alternatives(draft: DraftProgram, tests: Sequence[Test]) -> None:
     if any(takes_rules(draft, test) for test in tests):
         raise CannotSay("any-of-with-map", "a map cannot follow a test that takes several rules")
 
@@ -193,7 +193,7 @@ class _Cells:
     ``entries`` are the source of the elements; ``origin`` is the origin of the rule that uses the map.
     """
 
-    draft: Draft
+    draft: DraftProgram
     chain: LegalChain
     origin: Origin
     entries: Sequence[Entry | Branch]

@@ -68,11 +68,11 @@ from translate.passes.buckets import buckets
 from translate.passes.hashlimits import hash_tables
 from translate.passes.recents import recent_lists
 
-__all__ = ["Draft"]
+__all__ = ["DraftProgram"]
 
 
 @dataclass(slots=True)
-class Draft:
+class DraftProgram:
     """A legal Program under construction.
 
     All ``chains`` of the Program are declared before the first rule is written, so that the name of every

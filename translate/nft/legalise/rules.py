@@ -37,7 +37,7 @@ from translate.ir import (
 )
 from translate.nft.legal import LegalChain, Part
 from translate.nft.legalise.connmarks import NOT_LOOPBACK, NOT_YET_TRACKED, connmark_rules, stands_apart
-from translate.nft.legalise.draft import Draft
+from translate.nft.legalise.draft import DraftProgram
 from translate.nft.legalise.headerchanges import HeaderChange, Step, is_single, steps
 from translate.nft.legalise.headers import transports
 from translate.nft.legalise.helpers import helper_object
@@ -48,7 +48,7 @@ from translate.passes.recents import changes_list
 __all__ = ["negated_recent", "statements", "write_rule"]
 
 
-def write_rule(draft: Draft, chain: LegalChain, apply: Apply) -> None:
+def write_rule(draft: DraftProgram, chain: LegalChain, apply: Apply) -> None:
     """Write a rule of which every test is one match. Raises CannotSay."""
     if stands_apart(apply.actions) or not is_single(apply.actions, draft.family):
         apply = _effects_aside(draft, chain, apply)
@@ -85,7 +85,7 @@ def statements(actions: tuple[Action, ...], family: Family) -> list[Part]:
     return parts
 
 
-def negated_recent(draft: Draft, chain: LegalChain, apply: Apply) -> None:
+def negated_recent(draft: DraftProgram, chain: LegalChain, apply: Apply) -> None:
     """Write the changes of a negated ``--update`` or ``--remove``, the only test of a rule, if it fails.
 
     The packets that pass the test continue with the rules after these.
@@ -98,7 +98,7 @@ def negated_recent(draft: Draft, chain: LegalChain, apply: Apply) -> None:
         write_rule(draft, chain, replace(apply, tests=(refreshed,), actions=()))
 
 
-def _recent(draft: Draft, chain: LegalChain, apply: Apply, index: int) -> None:
+def _recent(draft: DraftProgram, chain: LegalChain, apply: Apply, index: int) -> None:
     """Write a rule whose test number ``index`` changes a list."""
     test, before, behind = apply.tests[index], apply.tests[:index], apply.tests[index + 1 :]
     assert isinstance(test, Recent)
@@ -117,7 +117,7 @@ def _recent(draft: Draft, chain: LegalChain, apply: Apply, index: int) -> None:
     draft.write(chain, [*matches, *statements(apply.actions, draft.family)], apply.origin)
 
 
-def _binding_aside(draft: Draft, chain: LegalChain, apply: Apply) -> Apply:
+def _binding_aside(draft: DraftProgram, chain: LegalChain, apply: Apply) -> Apply:
     """Put a target that binds a port for any protocol into a new chain; return the rule that goes there."""
     aside = draft.aside(chain, apply.origin)
     for each in bindings(apply, draft.family):
@@ -125,7 +125,7 @@ def _binding_aside(draft: Draft, chain: LegalChain, apply: Apply) -> Apply:
     return replace(apply, actions=(Goto(draft.jump(aside).chain),))
 
 
-def _step(draft: Draft, chain: LegalChain, apply: Apply, step: Step) -> None:
+def _step(draft: DraftProgram, chain: LegalChain, apply: Apply, step: Step) -> None:
     """Write one step of a change of a header; rules by the old value are put into a new chain."""
     if not isinstance(step, tuple):
         write_rule(draft, chain, replace(apply, tests=(), actions=(step,)))
@@ -136,7 +136,7 @@ def _step(draft: Draft, chain: LegalChain, apply: Apply, step: Step) -> None:
     write_rule(draft, chain, replace(apply, tests=(), actions=(draft.jump(cases),)))
 
 
-def _effects_aside(draft: Draft, chain: LegalChain, apply: Apply) -> Apply:
+def _effects_aside(draft: DraftProgram, chain: LegalChain, apply: Apply) -> Apply:
     """Put each action of the rule into separate rules of a new chain; return the rule that jumps there."""
     aside = draft.aside(chain, apply.origin)
     for action in apply.actions:
@@ -158,7 +158,7 @@ def _effects_aside(draft: Draft, chain: LegalChain, apply: Apply) -> Apply:
     return replace(apply, actions=(Goto(jump.chain) if leaves else jump,))
 
 
-def _proxy(draft: Draft, chain: LegalChain, apply: Apply, action: Proxy) -> None:
+def _proxy(draft: DraftProgram, chain: LegalChain, apply: Apply, action: Proxy) -> None:
     """Write a transparent proxy for each protocol that packets may have, and the drop without a socket.
 
     nft's ``tproxy`` ends the rule if it finds no socket (``nft_tproxy_eval``).

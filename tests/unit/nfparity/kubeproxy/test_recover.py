@@ -13,7 +13,7 @@ from nfparity.kubeproxy import (
     Endpoint,
     KubeProxyState,
     Mode,
-    Part,
+    Purpose,
     Service,
     read_objects,
     recover,
@@ -151,16 +151,16 @@ def test_every_rule_is_understood_once_with_its_line(file: Path) -> None:
 def test_lines_say_what_they_are_for() -> None:
     state = recover(real(Family.IP))
     shop = next(s for s in state.services if s.name == "web/shop:https")
-    balancers = tuple(shop.lines_for(Part.LOAD_BALANCER_IP))
+    balancers = tuple(shop.lines_for(Purpose.LOAD_BALANCER_IP))
     assert [line.address for line in balancers] == list(shop.load_balancer_ips)
     assert all("loadbalancer IP" in line.origin.text for line in balancers)
-    assert len(tuple(shop.lines_for(Part.SOURCE_RANGE))) == 5
-    assert {line.chain for line in shop.lines_for(Part.OUT_OF_RANGE)} == {
+    assert len(tuple(shop.lines_for(Purpose.SOURCE_RANGE))) == 5
+    assert {line.chain for line in shop.lines_for(Purpose.OUT_OF_RANGE)} == {
         "KUBE-PROXY-FIREWALL",
         "KUBE-FW-7BT4E3NO6YWJCX3B",
     }
-    assert shop.packets(Part.LOAD_BALANCER_IP) is None
-    (invalid,) = state.lines_for(Part.DROP_INVALID)
+    assert shop.packets(Purpose.LOAD_BALANCER_IP) is None
+    (invalid,) = state.lines_for(Purpose.DROP_INVALID)
     assert "INVALID" in invalid.origin.text
 
 
@@ -185,9 +185,9 @@ def test_a_kube_proxy_before_1_24_marks_and_drops_elsewhere() -> None:
     assert not state.fully_random
     assert state.pods == Interval.prefix(parse_address(Family.IP, "10.0.0.0"), 16, 32)
     assert not state.remainder
-    assert service.packets(Part.NODE_PORT) == 4
-    assert service.packets(Part.CLUSTER_IP) == 3
-    assert service.packets(Part.OUT_OF_RANGE) == 2
+    assert service.packets(Purpose.NODE_PORT) == 4
+    assert service.packets(Purpose.CLUSTER_IP) == 3
+    assert service.packets(Purpose.OUT_OF_RANGE) == 2
 
 
 @pytest.mark.parametrize(
@@ -288,10 +288,10 @@ def test_what_counts_packets_does_not_hide_a_rule(family: Family) -> None:
         counted = counted.replace(f"{port} {target}", f"{local}\n{port} {target}")
     state = recover(read_ruleset(counted.encode(), name="rules", family=family))
     assert not state.remainder
-    assert len(tuple(state.lines_for(Part.DROP_INVALID))) == 1
+    assert len(tuple(state.lines_for(Purpose.DROP_INVALID))) == 1
     frontend = next(s for s in state.services if s.name == "web/frontend:http")
     assert frontend.node_port == 30080
-    assert len(tuple(frontend.lines_for(Part.LOCALHOST_NODE_PORT))) == (family is Family.IP)
+    assert len(tuple(frontend.lines_for(Purpose.LOCALHOST_NODE_PORT))) == (family is Family.IP)
 
 
 def test_a_local_chain_of_1_24_may_drop() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nfparity.migrate.journal import Journal, Steps
-from nfparity.migrate.place import Place
+from nfparity.migrate.place import MigrationPlace
 from nfparity.migrate.record import Phase, Record, Saved
 from nfparity.persistent_state.reservedlog import ReservedLog
 from nfparity.snapshot import Variant
@@ -132,7 +132,7 @@ def test_a_record_of_an_older_version(tmp_path: Path) -> None:
 def test_a_record_is_of_a_namespace(
     tmp_path: Path, machine: str, boot: str, namespace: str, lasting: bool, ours: bool, forgotten: bool
 ) -> None:
-    place = Place(folder=tmp_path, machine=machine, boot=boot, namespace=namespace, lasting=lasting)
+    place = MigrationPlace(folder=tmp_path, machine=machine, boot=boot, namespace=namespace, lasting=lasting)
     assert (RECORD.is_of(place), RECORD.is_forgotten(place)) == (ours, forgotten)
 
 
