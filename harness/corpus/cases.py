@@ -73,7 +73,7 @@ def read_cases(folder: Path, *, with_expected: bool = True) -> tuple[Case, ...]:
     single = (folder / CASE_FILE).is_file()
     folders = [folder] if single else sorted(p.parent for p in folder.glob(f"*/{CASE_FILE}"))
     if not folders:
-        raise ParseError((Diagnostic(Origin(str(folder)), f"no case here: no {CASE_FILE} in it or below"),))
+        raise ParseError((Diagnostic(Origin(str(folder)), f"this folder contains no case ({CASE_FILE})"),))
     stray = [] if single else sorted(p for p in folder.iterdir() if p.is_dir() and p not in folders)
     diagnostics: list[Diagnostic] = [
         Diagnostic(Origin(str(p)), f"this folder has no {CASE_FILE}")

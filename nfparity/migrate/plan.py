@@ -67,7 +67,7 @@ class FamilyPlan:
         return self.saved.removed
 
     def data(self) -> dict[str, Any]:
-        """Return it for JSON."""
+        """Return the family's plan for JSON."""
         return {
             "family": self.family.value,
             "stack": self.variant.value,

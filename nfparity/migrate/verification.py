@@ -42,7 +42,7 @@ class Live:
     again: tuple[str, ...]
 
     def data(self) -> dict[str, Any]:
-        """Return it for JSON."""
+        """Return the differences for JSON."""
         return {
             "there": self.differences is not None,
             "differences": [one.data() for one in self.differences or ()],

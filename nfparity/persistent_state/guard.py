@@ -17,8 +17,7 @@ _DONE: Final = b"d"
 
 
 class Watcher:
-    """A forked process in a session of its own, with the read end of a pipe to which only this process
-    writes.
+    """A forked process in its own session, with the read end of a pipe to which only this process writes.
 
     ``serve`` runs there with the read end and returns the exit status. When the constructor returns, signals
     of the terminal no longer reach it. With ``alone`` it closes all other descriptors of this process: locks,

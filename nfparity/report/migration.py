@@ -136,7 +136,7 @@ def undone_lines(done: RolledBack) -> list[str]:
     """Return the result of a rollback as lines."""
     lines = ["rolled back: the old rules are in force"]
     if done.forgotten:
-        lines.append("the kernel had forgotten both rulesets (a reboot?)")
+        lines.append("the kernel had lost both rulesets (a reboot?)")
     lines += [f"{family}: table {table}: {how.value}" for family, table, how in done.tables]
     lines += done.reservations()
     return lines

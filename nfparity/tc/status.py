@@ -61,7 +61,7 @@ class Status:
     """Unusual events since the first load, by counter (``COUNTERS`` describes each)."""
 
     def data(self) -> dict[str, object]:
-        """Return it as plain data."""
+        """Return the status as plain data."""
         record = self.record
         return {
             "phase": record.phase.value,

@@ -1,4 +1,4 @@
-"""Constants of the rules and the node: random packets are drawn from them and their neighbours."""
+"""Constants of the rules and the node, the source of the values in random packets."""
 
 from __future__ import annotations
 

@@ -166,7 +166,7 @@ def anonymise_objects(data: Any, mapping: Mapping, key: str = "") -> Any:
 
 
 def _learn_service(data: Any, mapping: Mapping) -> None:
-    """Learn the names that kube-proxy hashes, because a comment may not contain them."""
+    """Learn the names that kube-proxy hashes, which comments do not always contain."""
     meta, spec = data.get("metadata"), data.get("spec")
     if mapping.learning and isinstance(meta, dict) and isinstance(spec, dict) and "ports" in spec:
         for port in spec["ports"] or ():
