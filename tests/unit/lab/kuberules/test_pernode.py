@@ -67,4 +67,4 @@ def test_the_command_writes_snapshots(tmp_path: Path) -> None:
     assert done.stdout.splitlines() == [str(folder / f"node-{n}.tar.gz") for n in range(2)]
     again = subprocess.run(command, capture_output=True, text=True, check=False)
     assert again.returncode == 2
-    assert "is there already" in again.stderr
+    assert "already exists" in again.stderr
