@@ -122,7 +122,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.with_iptables is not None and arguments.against is None:
         raise InputError("--with-iptables needs --against")
     if arguments.shrink is not None and arguments.against is not None:
-        raise InputError("--shrink leaves out rules, and those of --against are given as they are")
+        raise InputError("--shrink cannot reduce the ruleset of --against")
     if arguments.shrink is not None and Path(arguments.shrink).exists():
         raise InputError(f"{arguments.shrink} exists; --shrink makes a new folder")
     given = None if arguments.against is None else _given(arguments)
