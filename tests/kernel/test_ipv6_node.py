@@ -148,7 +148,7 @@ def test_a_wrong_checksum_reaches_the_node(session, flows):
 
 def test_the_other_family_is_refused(session, flows):
     four = Packet(family=Family.IP, src=1, dst=2, proto=17, sport=3, dport=4)
-    with pytest.raises(MachineError, match="no packet for rules of ip6"):
+    with pytest.raises(MachineError, match="not a packet for rules of ip6"):
         list(session.replay([flows.flow(four, "pod0")]))
 
 

@@ -23,6 +23,10 @@ _UNIT: Final = 8
 """Bytes: a routing header is of so many, and of as many more for each unit of its length."""
 
 
+_ORDER: Final = (Field.ROUTING_TYPE, Field.ROUTING_LEFT, Field.ROUTING_LENGTH)
+"""That of ``ip6tables-save``, whatever the order of the options."""
+
+
 def _rt(given: Given, context: Context) -> tuple[Test, ...]:
     tests = [_within(Field.ROUTING_TYPE, 0, _BYTE, negated=False)]
     for index, option in enumerate(given.options):
@@ -38,7 +42,7 @@ def _rt(given: Given, context: Context) -> tuple[Test, ...]:
                 units, rest = divmod(parse_number(text, _MOST, option=index), _UNIT)
                 number = _MOST if rest or not units else units - 1
                 tests.append(_within(Field.ROUTING_LENGTH, number, number, negated=option.negated))
-    return tuple(tests[1:] or tests)
+    return tuple(sorted(tests[1:], key=lambda test: _ORDER.index(test.field)) or tests)
 
 
 def _within(field: Field, low: int, high: int, *, negated: bool) -> FieldTest:
