@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from translate.ir import AddressType, Family, Field, FieldTest, Interval, Test
-from translate.read.extensions.declaration import Context, Given, MatchExtension, OptionSpec, first_named
+from translate.read.extensions.declaration import Context, MatchExtension, Options, OptionSpec, first_named
 from translate.read.spelling.errors import OptionError
 
 __all__ = ["ADDRTYPE"]
@@ -42,15 +42,15 @@ def _types(text: str, *, option: int, family: Family) -> tuple[Interval, ...]:
     return tuple(Interval.point(int(kind)) for kind in sorted(kinds))
 
 
-def _addrtype(given: Given, context: Context) -> tuple[Test, ...]:
-    limits = [o.name for o in given.options if o.name.startswith("--limit-iface")]
+def _addrtype(options: Options, context: Context) -> tuple[Test, ...]:
+    limits = [o.name for o in options if o.name.startswith("--limit-iface")]
     if len(limits) > 1:
         raise OptionError("addrtype takes --limit-iface-in or --limit-iface-out, not both")
     limit = limits[0] if limits else None
     tests = []
     # xt_addrtype looks up the source before the destination, whatever the order of the options
     for name in ("--src-type", "--dst-type"):
-        found = given.find(name)
+        found = options.find(name)
         if found is None:
             continue
         index, option = found

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Final
 
 from translate.ir import Field, FieldTest, Hook, Interval, Test
-from translate.read.extensions.declaration import Context, Given, MatchExtension, OptionSpec, parse_mark
+from translate.read.extensions.declaration import Context, MatchExtension, Options, OptionSpec, parse_mark
 from translate.read.spelling.errors import OptionError
 
 __all__ = ["CGROUP"]
 
 
-def _cgroup(given: Given, _context: Context) -> tuple[Test, ...]:
-    if not given.options:
+def _cgroup(options: Options, _context: Context) -> tuple[Test, ...]:
+    if not options:
         raise OptionError("cgroup needs --cgroup or --path")
-    index, option = given.need("--cgroup", "cgroup")
+    index, option = options.need("--cgroup", "cgroup")
     number = parse_mark(option.arguments[0], option=index)
     return (FieldTest(field=Field.SOCKET_CLASS, values=(Interval.point(number),), negated=option.negated),)
 

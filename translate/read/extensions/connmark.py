@@ -8,8 +8,8 @@ from translate.ir import Action, Field, RestoreMark, SaveMark, SetConnmark, Test
 from translate.read.extensions.declaration import (
     MARK_BITS,
     Context,
-    Given,
     MatchExtension,
+    Options,
     OptionSpec,
     TargetExtension,
     mark_test,
@@ -23,12 +23,12 @@ __all__ = ["CONNMARK_MATCH", "CONNMARK_TARGET"]
 _MASKS: Final = ("--nfmask", "--ctmask", "--mask")
 
 
-def _match(given: Given, _context: Context) -> tuple[Test, ...]:
-    return (mark_test(given, Field.CT_MARK, "connmark"),)
+def _match(options: Options, _context: Context) -> tuple[Test, ...]:
+    return (mark_test(options, Field.CT_MARK, "connmark"),)
 
 
-def _target(given: Given, _context: Context) -> Action:
-    modes = [(i, o) for i, o in enumerate(given.options) if o.name not in _MASKS]
+def _target(options: Options, _context: Context) -> Action:
+    modes = [(i, o) for i, o in enumerate(options) if o.name not in _MASKS]
     if not modes:
         raise OptionError("CONNMARK needs one of its options", hint="for example --restore-mark")
     if len(modes) > 1:
@@ -36,14 +36,14 @@ def _target(given: Given, _context: Context) -> Action:
             f'CONNMARK does not take "{modes[1][1].name}" as well', option=modes[1][0], argument=0
         )
     mode = modes[0][1]
-    if any(option.name == "--mask" for option in given.options):
-        for index, option in enumerate(given.options):
+    if any(option.name == "--mask" for option in options):
+        for index, option in enumerate(options):
             if option.name in ("--nfmask", "--ctmask"):
                 raise OptionError(
                     f'"--mask" and "{option.name}" exclude each other', option=index, argument=0
                 )
     value, ctmask, nfmask = 0, MARK_BITS, MARK_BITS
-    for index, option in enumerate(given.options):  # each overwrites the one before
+    for index, option in enumerate(options):  # each overwrites the one before
         match option.name:
             case "--set-mark" | "--set-xmark":
                 value, ctmask = parse_value_mask(option, index=index)

@@ -24,8 +24,8 @@ from translate.ir import (
 )
 from translate.read.extensions.declaration import (
     Context,
-    Given,
     MatchExtension,
+    Options,
     OptionSpec,
     between,
     first_named,
@@ -99,8 +99,8 @@ def _state_test(text: str, *, negated: bool, option: int, virtual: bool) -> tupl
     return AnyOf(tests=tuple(parts), negated=negated), entryless
 
 
-def _entry_test(index: int, given: Given, context: Context) -> FieldTest:
-    option = given.options[index]
+def _entry_test(index: int, options: Options, context: Context) -> FieldTest:
+    option = options[index]
     text = option.arguments[0]
     negated = option.negated
     if option.name in _ADDRESSES:
@@ -126,27 +126,27 @@ def _entry_test(index: int, given: Given, context: Context) -> FieldTest:
     return FieldTest(field=Field.CT_STATUS, values=(Interval.point(0),), mask=mask, negated=not negated)
 
 
-def _conntrack(given: Given, context: Context) -> tuple[Test, ...]:
-    if not given.options:
+def _conntrack(options: Options, context: Context) -> tuple[Test, ...]:
+    if not options:
         raise OptionError("conntrack needs at least one option")
     tests: list[Test] = []
     entryless = False
-    state = given.find("--ctstate")
+    state = options.find("--ctstate")
     if state is not None:
         index, option = state
         test, entryless = _state_test(option.arguments[0], negated=option.negated, option=index, virtual=True)
         tests.append(test)
     without_entry = FieldTest(field=Field.CT_STATE, values=_points(set(_ENTRYLESS)))
-    for index, option in enumerate(given.options):
+    for index, option in enumerate(options):
         if option.name == "--ctstate":
             continue
-        entry = _entry_test(index, given, context)
+        entry = _entry_test(index, options, context)
         tests.append(AnyOf(tests=(without_entry, entry)) if entryless else entry)
     return tuple(tests)
 
 
-def _state(given: Given, _context: Context) -> tuple[Test, ...]:
-    index, option = given.need("--state", "state")
+def _state(options: Options, _context: Context) -> tuple[Test, ...]:
+    index, option = options.need("--state", "state")
     test, _ = _state_test(option.arguments[0], negated=option.negated, option=index, virtual=False)
     return (test,)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from translate.ir import Action, Hook, NoTrack, TableName, Template, ZoneSide
-from translate.read.extensions.declaration import Context, Given, OptionSpec, TargetExtension
+from translate.read.extensions.declaration import Context, Options, OptionSpec, TargetExtension
 from translate.read.spelling.errors import OptionError
 from translate.read.spelling.numbers import unsigned
 
@@ -26,15 +26,15 @@ _EVENTS: Final = (
 _EXPECTATION_EVENTS: Final = ("new",)
 
 
-def _ct(given: Given, context: Context) -> Action:
-    zone, side = _zone(given)
-    helper, timeout = (_text(given, name) for name in ("--helper", "--timeout"))
-    events = _listed(given, "--ctevents", _EVENTS)
-    expectation_events = _listed(given, "--expevents", _EXPECTATION_EVENTS)
-    if given.has("--notrack"):
+def _ct(options: Options, context: Context) -> Action:
+    zone, side = _zone(options)
+    helper, timeout = (_text(options, name) for name in ("--helper", "--timeout"))
+    events = _listed(options, "--ctevents", _EVENTS)
+    expectation_events = _listed(options, "--expevents", _EXPECTATION_EVENTS)
+    if options.has("--notrack"):
         return NoTrack()  # the kernel ignores all other options
     for name in ("--helper", "--timeout"):
-        if (found := given.find(name)) is not None and not context.protocol:
+        if (found := options.find(name)) is not None and not context.protocol:
             raise OptionError(f'"{name}" needs "-p" in the same rule, not negated', option=found[0])
     return Template(
         zone=zone,
@@ -47,13 +47,13 @@ def _ct(given: Given, context: Context) -> Action:
     )
 
 
-def _zone(given: Given) -> tuple[int | None, ZoneSide]:
+def _zone(options: Options) -> tuple[int | None, ZoneSide]:
     """Return the zone's number and side, which several options may set (``ct_parse_zone_id``).
 
     The last number counts, but ``mark`` overrides all numbers. Both sides together are the whole connection.
     """
     number, by_mark, sides = 0, False, set()
-    for index, option in enumerate(given.options):
+    for index, option in enumerate(options):
         if option.name not in _ZONES:
             continue
         sides.add(_ZONES[option.name])
@@ -70,13 +70,13 @@ def _zone(given: Given) -> tuple[int | None, ZoneSide]:
     return None if by_mark else number, side
 
 
-def _text(given: Given, name: str) -> str:
-    found = given.find(name)
+def _text(options: Options, name: str) -> str:
+    found = options.find(name)
     return "" if found is None else found[1].arguments[0]
 
 
-def _listed(given: Given, name: str, known: tuple[str, ...]) -> tuple[str, ...] | None:
-    found = given.find(name)
+def _listed(options: Options, name: str, known: tuple[str, ...]) -> tuple[str, ...] | None:
+    found = options.find(name)
     if found is None:
         return None
     index, option = found

@@ -1,7 +1,7 @@
 """The declaration of an extension: its options, and a function from options to meaning.
 
 The rule reader is independent of extensions; it collects options by these declarations (number of arguments,
-whether ``!`` is allowed, aliases) and passes them to ``meaning`` as :class:`Given`. A ``meaning`` raises
+whether ``!`` is allowed, aliases) and passes them to ``meaning`` as :class:`Options`. A ``meaning`` raises
 :class:`OptionError` and never guesses.
 """
 
@@ -32,9 +32,9 @@ from translate.read.spelling.numbers import unsigned
 __all__ = [
     "MARK_BITS",
     "Context",
-    "Given",
     "MatchExtension",
     "OptionSpec",
+    "Options",
     "TargetExtension",
     "between",
     "first_named",
@@ -103,15 +103,14 @@ class Context:
             raise OptionError(f'{extension} needs "-p" before it', hint="iptables looks for it at once")
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
+class Options(tuple[Option, ...]):
     """The options that a rule gives to one extension, in order, under their canonical names."""
 
-    options: tuple[Option, ...]
+    __slots__ = ()
 
     def find(self, name: str) -> tuple[int, Option] | None:
         """Return the index and the option called ``name``, or None."""
-        for index, option in enumerate(self.options):
+        for index, option in enumerate(self):
             if option.name == name:
                 return index, option
         return None
@@ -122,10 +121,10 @@ class Given:
 
     def need(self, name: str, extension: str) -> tuple[int, Option]:
         """Return the option. Raises OptionError if it is missing, because the extension requires it."""
-        found = self.find(name)
-        if found is None:
+        occurrence = self.find(name)
+        if occurrence is None:
             raise OptionError(f'{extension} needs the option "{name}"')
-        return found
+        return occurrence
 
 
 def _by_spelling(options: tuple[OptionSpec, ...]) -> Mapping[str, OptionSpec]:
@@ -143,7 +142,7 @@ class MatchExtension:
 
     name: str
     options: tuple[OptionSpec, ...]
-    meaning: Callable[[Given, Context], tuple[Test, ...]] | None
+    meaning: Callable[[Options, Context], tuple[Test, ...]] | None
     family: Family | None = None
     hides: Hidden = Hidden.TESTS
     fields: tuple[Field, ...] = ()
@@ -165,7 +164,7 @@ class TargetExtension:
 
     name: str
     options: tuple[OptionSpec, ...]
-    meaning: Callable[[Given, Context], Action] | None
+    meaning: Callable[[Options, Context], Action] | None
     family: Family | None = None
     hides: Hidden = Hidden.ACTION
     reason: str = ""
@@ -216,9 +215,9 @@ def parse_value_mask(option: Option, *, index: int) -> tuple[int, int]:
     return value, mask
 
 
-def mark_test(given: Given, where: Field, name: str) -> FieldTest:
+def mark_test(options: Options, where: Field, name: str) -> FieldTest:
     """Return the test of a mark by ``--mark`` of the match ``name``. Raises OptionError."""
-    index, option = given.need("--mark", name)
+    index, option = options.need("--mark", name)
     value, mask = parse_value_mask(option, index=index)
     bits = None if mask == MARK_BITS else mask
     return FieldTest(field=where, values=(Interval.point(value),), mask=bits, negated=option.negated)

@@ -8,8 +8,8 @@ from typing import Final
 from translate.ir import Field, HashLimit, Test
 from translate.read.extensions.declaration import (
     Context,
-    Given,
     MatchExtension,
+    Options,
     OptionSpec,
     first_named,
 )
@@ -51,8 +51,8 @@ def _average(text: str, index: int) -> tuple[int, int]:
     return average, _SECONDS[name]
 
 
-def _key(given: Given) -> tuple[Field, ...]:
-    found = given.find("--hashlimit-mode")
+def _key(options: Options) -> tuple[Field, ...]:
+    found = options.find("--hashlimit-mode")
     if found is None:
         return ()
     index, option = found
@@ -63,8 +63,8 @@ def _key(given: Given) -> tuple[Field, ...]:
     return tuple(field for word, field in _MODES.items() if word in words)
 
 
-def _number(given: Given, name: str, default: int, *, least: int = 0, most: int = 0xFFFFFFFF) -> int:
-    found = given.find(name)
+def _number(options: Options, name: str, default: int, *, least: int = 0, most: int = 0xFFFFFFFF) -> int:
+    found = options.find(name)
     if found is None:
         return default
     value = unsigned(found[1].arguments[0], most)
@@ -74,38 +74,38 @@ def _number(given: Given, name: str, default: int, *, least: int = 0, most: int 
     return value
 
 
-def _mask(given: Given, name: str, context: Context) -> int:
+def _mask(options: Options, name: str, context: Context) -> int:
     bits = context.family.bits
-    length = _number(given, name, bits, most=bits)
+    length = _number(options, name, bits, most=bits)
     return (1 << bits) - (1 << (bits - length))
 
 
-def _hashlimit(given: Given, context: Context) -> tuple[Test, ...]:
-    rates = [(i, o) for i, o in enumerate(given.options) if o.name in _RATES]
+def _hashlimit(options: Options, context: Context) -> tuple[Test, ...]:
+    rates = [(i, o) for i, o in enumerate(options) if o.name in _RATES]
     if len(rates) != 1:
         message = "hashlimit needs either --hashlimit-upto or --hashlimit-above"
         raise OptionError(message, option=rates[1][0] if rates else None, argument=0)
-    _, name = given.need("--hashlimit-name", "hashlimit")
+    _, name = options.need("--hashlimit-name", "hashlimit")
     index, rate = rates[0]
     average, seconds = _average(rate.arguments[0], index)
-    burst = _number(given, "--hashlimit-burst", _DEFAULT_BURST, least=1, most=_MOST_BURST)
+    burst = _number(options, "--hashlimit-burst", _DEFAULT_BURST, least=1, most=_MOST_BURST)
     cost, credit = average * _CREDITS & _U64, average * burst * _CREDITS & _U64
     if credit < cost:
         raise OptionError(f"{burst} packets at this rate are more than xt_hashlimit can count", option=index)
     for option in ("--hashlimit-htable-size", "--hashlimit-htable-gcinterval"):
-        _number(given, option, 0)
+        _number(options, option, 0)
     whole = average * burst * _CREDITS == credit
     interval = average * 1000
     return (
         HashLimit(
             name=name.arguments[0],
-            key=_key(given),
-            source_mask=_mask(given, "--hashlimit-srcmask", context),
-            destination_mask=_mask(given, "--hashlimit-dstmask", context),
+            key=_key(options),
+            source_mask=_mask(options, "--hashlimit-srcmask", context),
+            destination_mask=_mask(options, "--hashlimit-dstmask", context),
             interval=interval,
             capacity=interval * burst if whole else credit * interval // cost,
-            expire=_number(given, "--hashlimit-htable-expire", seconds * 1000, least=1),
-            size=_number(given, "--hashlimit-htable-max", 0),
+            expire=_number(options, "--hashlimit-htable-expire", seconds * 1000, least=1),
+            size=_number(options, "--hashlimit-htable-max", 0),
             above=(rate.name == "--hashlimit-above") is not rate.negated,
         ),
     )

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Final
 
 from translate.ir import AnyOf, Family, Field, FieldTest, Interval, Protocol, Test
-from translate.read.extensions.declaration import Context, Given, MatchExtension, OptionSpec, between
+from translate.read.extensions.declaration import Context, MatchExtension, Options, OptionSpec, between
 from translate.read.spelling.errors import OptionError
 from translate.read.spelling.numbers import unsigned
 
@@ -135,18 +135,18 @@ def _tests(kind: int, codes: tuple[int, int] | None, context: Context, *, negate
     return (type_test, code_test)
 
 
-def _icmp(given: Given, context: Context) -> tuple[Test, ...]:
+def _icmp(options: Options, context: Context) -> tuple[Test, ...]:
     context.require("icmp", Protocol.ICMP)
-    index, option = given.need("--icmp-type", "icmp")
+    index, option = options.need("--icmp-type", "icmp")
     kind, codes = _type_codes(option.arguments[0], _ICMP_TYPES, option=index)
     if kind == _ANY:  # any type and any code (icmp_type_code_match)
         return (FieldTest(field=Field.ICMP_TYPE, values=(Interval(0, 255),), negated=option.negated),)
     return _tests(kind, codes, context, negated=option.negated)
 
 
-def _icmp6(given: Given, context: Context) -> tuple[Test, ...]:
+def _icmp6(options: Options, context: Context) -> tuple[Test, ...]:
     context.require("icmp6", Protocol.ICMPV6)
-    index, option = given.need("--icmpv6-type", "icmp6")
+    index, option = options.need("--icmpv6-type", "icmp6")
     kind, codes = _type_codes(option.arguments[0], _ICMP6_TYPES, option=index)
     return _tests(kind, codes, context, negated=option.negated)
 

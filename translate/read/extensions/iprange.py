@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from translate.ir import Field, Test
-from translate.read.extensions.declaration import Context, Given, MatchExtension, OptionSpec, between
+from translate.read.extensions.declaration import Context, MatchExtension, Options, OptionSpec, between
 from translate.read.spelling.address import parse_numeric
 from translate.read.spelling.errors import OptionError
 
@@ -14,11 +14,11 @@ __all__ = ["IPRANGE"]
 _FIELDS: Final = {"--src-range": Field.SADDR, "--dst-range": Field.DADDR}
 
 
-def _iprange(given: Given, context: Context) -> tuple[Test, ...]:
-    if not given.options:
+def _iprange(options: Options, context: Context) -> tuple[Test, ...]:
+    if not options:
         raise OptionError("iprange needs --src-range or --dst-range")
     tests = []
-    for index, option in enumerate(given.options):
+    for index, option in enumerate(options):
         text = option.arguments[0]
         low_text, dash, high_text = text.partition("-")
         low = parse_numeric(context.family, low_text, option=index)

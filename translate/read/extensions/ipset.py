@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from translate.ir import SetDirection, SetTest, Test
-from translate.read.extensions.declaration import Context, Given, MatchExtension, OptionSpec
+from translate.read.extensions.declaration import Context, MatchExtension, Options, OptionSpec
 from translate.read.spelling.errors import OptionError
 
 __all__ = ["SET"]
@@ -15,8 +15,8 @@ _LONGEST_NAME: Final = 31  # IPSET_MAXNAMELEN, less its NUL
 _COUNTERS: Final = "counters of ipset entries are not modelled"
 
 
-def _set(given: Given, _context: Context) -> tuple[Test, ...]:
-    index, option = given.need("--match-set", "set")
+def _set(options: Options, _context: Context) -> tuple[Test, ...]:
+    index, option = options.need("--match-set", "set")
     name, sides = option.arguments
     if not name or len(name.encode("utf-8", "surrogateescape")) > _LONGEST_NAME:
         raise OptionError(f"a set's name has 1 to {_LONGEST_NAME} bytes", option=index)

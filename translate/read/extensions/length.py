@@ -7,8 +7,8 @@ from typing import Final
 from translate.ir import Field, Test
 from translate.read.extensions.declaration import (
     Context,
-    Given,
     MatchExtension,
+    Options,
     OptionSpec,
     between,
     parse_range,
@@ -17,8 +17,8 @@ from translate.read.extensions.declaration import (
 __all__ = ["LENGTH"]
 
 
-def _length(given: Given, context: Context) -> tuple[Test, ...]:
-    index, option = given.need("--length", "length")
+def _length(options: Options, context: Context) -> tuple[Test, ...]:
+    index, option = options.need("--length", "length")
     low, high = parse_range(option.arguments[0], 0xFFFF, option=index)
     return (between(Field.LENGTH, low, high, negated=option.negated, family=context.family),)
 

@@ -8,8 +8,8 @@ from typing import Final
 from translate.ir import Limit, Test
 from translate.read.extensions.declaration import (
     Context,
-    Given,
     MatchExtension,
+    Options,
     OptionSpec,
     first_named,
     parse_mark,
@@ -51,11 +51,11 @@ def _credits(average: int) -> int:
     return average * _CREDITS // _SCALE
 
 
-def _limit(given: Given, _context: Context) -> tuple[Test, ...]:
+def _limit(options: Options, _context: Context) -> tuple[Test, ...]:
     average, burst = _DEFAULT_AVERAGE, _DEFAULT_BURST
-    if (rate := given.find("--limit")) is not None:
+    if (rate := options.find("--limit")) is not None:
         average = _average(rate[1].arguments[0], rate[0])
-    if (found := given.find("--limit-burst")) is not None:
+    if (found := options.find("--limit-burst")) is not None:
         burst = parse_mark(found[1].arguments[0], option=found[0])
         if burst > _MOST_BURST:
             raise OptionError(f"--limit-burst {burst} is over the {_MOST_BURST} of iptables", option=found[0])

@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from translate.ir import Field, FieldTest, Hook, Interval, PacketType, Test
-from translate.read.extensions.declaration import Context, Given, MatchExtension, OptionSpec
+from translate.read.extensions.declaration import Context, MatchExtension, Options, OptionSpec
 from translate.read.spelling.errors import OptionError
 
 __all__ = ["MAC", "PKTTYPE"]
@@ -20,8 +20,8 @@ _TYPES: Final = {
 }
 
 
-def _mac(given: Given, _context: Context) -> tuple[Test, ...]:
-    index, option = given.need("--mac-source", "mac")
+def _mac(options: Options, _context: Context) -> tuple[Test, ...]:
+    index, option = options.need("--mac-source", "mac")
     text = option.arguments[0]
     if not _BYTES.fullmatch(text):  # xtopt_parse_ethermac: a byte without digits is 0
         raise OptionError(f'"{text}" is no hardware address', option=index, hint="like 02:00:00:00:01:01")
@@ -29,8 +29,8 @@ def _mac(given: Given, _context: Context) -> tuple[Test, ...]:
     return (FieldTest(field=Field.ETHER_SADDR, values=(Interval.point(value),), negated=option.negated),)
 
 
-def _pkttype(given: Given, _context: Context) -> tuple[Test, ...]:
-    index, option = given.need("--pkt-type", "pkttype")
+def _pkttype(options: Options, _context: Context) -> tuple[Test, ...]:
+    index, option = options.need("--pkt-type", "pkttype")
     kind = _TYPES.get(option.arguments[0].lower())
     if kind is None:
         known = ", ".join(kind.name.lower() for kind in PacketType)

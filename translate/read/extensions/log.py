@@ -8,7 +8,7 @@ from translate.ir import Log, LogDetail, NfLog
 from translate.read.extensions.declaration import (
     MARK_BITS,
     Context,
-    Given,
+    Options,
     OptionSpec,
     TargetExtension,
     parse_mark,
@@ -36,9 +36,9 @@ _LONGEST_NFLOG: Final = 63  # char prefix[64] of struct xt_nflog_info, less its 
 _MOST: Final = 65535
 
 
-def _prefix(given: Given, name: str, longest: int) -> str:
+def _prefix(options: Options, name: str, longest: int) -> str:
     """Return the prefix, cut to the kernel's maximum length (``xtopt_parse_string``)."""
-    found = given.find(name)
+    found = options.find(name)
     if found is None:
         return ""
     index, option = found
@@ -50,8 +50,8 @@ def _prefix(given: Given, name: str, longest: int) -> str:
     return text.encode("utf-8", "surrogateescape")[:longest].decode("utf-8", "surrogateescape")
 
 
-def _number(given: Given, name: str, *, most: int = _MOST) -> int | None:
-    found = given.find(name)
+def _number(options: Options, name: str, *, most: int = _MOST) -> int | None:
+    found = options.find(name)
     if found is None:
         return None
     index, option = found
@@ -61,8 +61,8 @@ def _number(given: Given, name: str, *, most: int = _MOST) -> int | None:
     return value
 
 
-def _level(given: Given) -> int:
-    found = given.find("--log-level")
+def _level(options: Options) -> int:
+    found = options.find("--log-level")
     if found is None:
         return _DEFAULT_LEVEL
     index, option = found
@@ -75,19 +75,19 @@ def _level(given: Given) -> int:
     return level
 
 
-def _log(given: Given, _context: Context) -> Log:
-    details = tuple(detail for name, detail in _DETAILS.items() if given.has(name))
-    return Log(_prefix(given, "--log-prefix", _LONGEST_LOG), _level(given), details)
+def _log(options: Options, _context: Context) -> Log:
+    details = tuple(detail for name, detail in _DETAILS.items() if options.has(name))
+    return Log(_prefix(options, "--log-prefix", _LONGEST_LOG), _level(options), details)
 
 
-def _nflog(given: Given, _context: Context) -> NfLog:
-    if _number(given, "--nflog-range", most=MARK_BITS) is not None and given.has("--nflog-size"):
+def _nflog(options: Options, _context: Context) -> NfLog:
+    if _number(options, "--nflog-range", most=MARK_BITS) is not None and options.has("--nflog-size"):
         raise OptionError("NFLOG takes --nflog-size or --nflog-range, which has no effect, not both")
     return NfLog(
-        prefix=_prefix(given, "--nflog-prefix", _LONGEST_NFLOG),
-        group=_number(given, "--nflog-group") or 0,
-        size=_number(given, "--nflog-size", most=MARK_BITS),
-        threshold=_number(given, "--nflog-threshold") or None,
+        prefix=_prefix(options, "--nflog-prefix", _LONGEST_NFLOG),
+        group=_number(options, "--nflog-group") or 0,
+        size=_number(options, "--nflog-size", most=MARK_BITS),
+        threshold=_number(options, "--nflog-threshold") or None,
     )
 
 

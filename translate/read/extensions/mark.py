@@ -8,8 +8,8 @@ from translate.ir import Field, SetMark, Test
 from translate.read.extensions.declaration import (
     MARK_BITS,
     Context,
-    Given,
     MatchExtension,
+    Options,
     OptionSpec,
     TargetExtension,
     mark_test,
@@ -21,16 +21,16 @@ from translate.read.spelling.errors import OptionError
 __all__ = ["MARK_MATCH", "MARK_TARGET"]
 
 
-def _match(given: Given, _context: Context) -> tuple[Test, ...]:
-    return (mark_test(given, Field.MARK, "mark"),)
+def _match(options: Options, _context: Context) -> tuple[Test, ...]:
+    return (mark_test(options, Field.MARK, "mark"),)
 
 
-def _target(given: Given, _context: Context) -> SetMark:
-    if not given.options:
+def _target(options: Options, _context: Context) -> SetMark:
+    if not options:
         raise OptionError("MARK needs one of its options", hint="for example --set-xmark 0x1/0x1")
-    if len(given.options) > 1:
+    if len(options) > 1:
         raise OptionError("MARK takes one option", option=1, argument=0)
-    option = given.options[0]
+    option = options[0]
     if option.name in ("--set-mark", "--set-xmark"):
         value, mask = parse_value_mask(option, index=0)
         return SetMark(value, value | mask if option.name == "--set-mark" else mask)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from translate.ir import AnyOf, Field, FieldTest, Interval, Protocol, Test
-from translate.read.extensions.declaration import Context, Given, MatchExtension, OptionSpec
+from translate.read.extensions.declaration import Context, MatchExtension, Options, OptionSpec
 from translate.read.spelling.errors import OptionError
 from translate.read.spelling.ports import parse_port
 
@@ -38,15 +38,15 @@ def _list(text: str, *, option: int) -> tuple[Interval, ...]:
     return tuple(ports)
 
 
-def _multiport(given: Given, context: Context) -> tuple[Test, ...]:
-    if not given.options:
+def _multiport(options: Options, context: Context) -> tuple[Test, ...]:
+    if not options:
         raise OptionError("multiport needs --sports, --dports or --ports")
     context.require_before(
         "multiport", Protocol.TCP, Protocol.UDP, Protocol.UDPLITE, Protocol.SCTP, Protocol.DCCP
     )
-    if len(given.options) > 1:
+    if len(options) > 1:
         raise OptionError("multiport takes one option", option=1, argument=0)
-    option = given.options[0]
+    option = options[0]
     values = _list(option.arguments[0], option=0)
     match option.name:
         case "--sports":

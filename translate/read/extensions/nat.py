@@ -17,7 +17,7 @@ from translate.ir import (
     Snat,
     TableName,
 )
-from translate.read.extensions.declaration import Context, Given, OptionSpec, TargetExtension
+from translate.read.extensions.declaration import Context, Options, OptionSpec, TargetExtension
 from translate.read.spelling.address import parse_canonical
 from translate.read.spelling.errors import OptionError
 from translate.read.spelling.ports import NatPortRange, parse_nat_ports
@@ -67,8 +67,8 @@ def _range(text: str, family: Family, *, option: int, offset: int) -> Interval:
     return Interval(low, high)
 
 
-def _binding(given: Given, context: Context, *, to: str, target: str) -> tuple[Interval | None, NatPorts]:
-    index, option = given.need(to, target)
+def _binding(options: Options, context: Context, *, to: str, target: str) -> tuple[Interval | None, NatPorts]:
+    index, option = options.need(to, target)
     text = option.arguments[0]
     address, at, port_text, port_at = _split(text, context.family, option=index)
     addresses = _range(address, context.family, option=index, offset=at) if address else None
@@ -77,11 +77,11 @@ def _binding(given: Given, context: Context, *, to: str, target: str) -> tuple[I
         ports = _ports(port_text, context, option=index, offset=port_at)
     elif addresses is None:
         raise OptionError(f'"{text}" names neither an address nor a port', option=index)
-    return addresses, _nat_ports(given, ports)
+    return addresses, _nat_ports(options, ports)
 
 
-def _nat_ports(given: Given, ports: NatPortRange | None) -> NatPorts:
-    flags = {option.name for option in given.options}
+def _nat_ports(options: Options, ports: NatPortRange | None) -> NatPorts:
+    flags = {option.name for option in options}
     return NatPorts(
         interval=None if ports is None else ports.ports,
         base=None if ports is None or ports.ports.is_point else ports.base,
@@ -91,19 +91,19 @@ def _nat_ports(given: Given, ports: NatPortRange | None) -> NatPorts:
     )
 
 
-def _dnat(given: Given, context: Context) -> Dnat:
-    return Dnat(*_binding(given, context, to="--to-destination", target="DNAT"))
+def _dnat(options: Options, context: Context) -> Dnat:
+    return Dnat(*_binding(options, context, to="--to-destination", target="DNAT"))
 
 
-def _snat(given: Given, context: Context) -> Snat:
-    addresses, ports = _binding(given, context, to="--to-source", target="SNAT")
+def _snat(options: Options, context: Context) -> Snat:
+    addresses, ports = _binding(options, context, to="--to-source", target="SNAT")
     if ports.base is not None:
         ports = replace(ports, base=0)  # xt_nat_convert_range has no base
     return Snat(addresses, ports)
 
 
-def _to_ports(given: Given, context: Context) -> NatPorts:
-    found = given.find("--to-ports")
+def _to_ports(options: Options, context: Context) -> NatPorts:
+    found = options.find("--to-ports")
     ports = None
     if found is not None:
         index, option = found
@@ -111,15 +111,15 @@ def _to_ports(given: Given, context: Context) -> NatPorts:
         if ports.base is not None:
             hint = "only DNAT hands the kernel a port to count from"
             raise OptionError(f'"{option.arguments[0]}" shifts ports', option=index, hint=hint)
-    return _nat_ports(given, ports)
+    return _nat_ports(options, ports)
 
 
-def _masquerade(given: Given, context: Context) -> Masquerade:
-    return Masquerade(_to_ports(given, context))
+def _masquerade(options: Options, context: Context) -> Masquerade:
+    return Masquerade(_to_ports(options, context))
 
 
-def _redirect(given: Given, context: Context) -> Redirect:
-    return Redirect(_to_ports(given, context))
+def _redirect(options: Options, context: Context) -> Redirect:
+    return Redirect(_to_ports(options, context))
 
 
 _RANDOM: Final = OptionSpec(name="--random", arguments=0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from translate.ir import Account, Test
-from translate.read.extensions.declaration import Context, Given, MatchExtension, OptionSpec
+from translate.read.extensions.declaration import Context, MatchExtension, Options, OptionSpec
 from translate.read.spelling.errors import OptionError
 
 __all__ = ["NFACCT"]
@@ -13,8 +13,8 @@ __all__ = ["NFACCT"]
 _LONGEST_NAME: Final = 31  # NFACCT_NAME_MAX, less its NUL
 
 
-def _nfacct(given: Given, _context: Context) -> tuple[Test, ...]:
-    index, option = given.need("--nfacct-name", "nfacct")
+def _nfacct(options: Options, _context: Context) -> tuple[Test, ...]:
+    index, option = options.need("--nfacct-name", "nfacct")
     text = option.arguments[0]
     if not text:
         raise OptionError("the name of an nfacct object has one character at least", option=index)

@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from translate.ir import AnyOf, Field, FieldTest, Hook, Interval, Option, Test
-from translate.read.extensions.declaration import Context, Given, MatchExtension, OptionSpec
+from translate.read.extensions.declaration import Context, MatchExtension, Options, OptionSpec
 from translate.read.spelling.errors import OptionError
 from translate.read.spelling.numbers import unsigned
 
@@ -43,10 +43,10 @@ def _test(index: int, option: Option) -> Test:
     return AnyOf(tests=(test,), negated=True) if option.negated else test
 
 
-def _owner(given: Given, _context: Context) -> tuple[Test, ...]:
-    if not given.options:
+def _owner(options: Options, _context: Context) -> tuple[Test, ...]:
+    if not options:
         raise OptionError("owner needs --uid-owner, --gid-owner or --socket-exists")
-    return tuple(_test(index, option) for index, option in enumerate(given.options))
+    return tuple(_test(index, option) for index, option in enumerate(options))
 
 
 _OLD: Final = "the kernel has no such test since Linux 2.6.25"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from translate.ir import Field, FieldTest, Interval, Test
-from translate.read.extensions.declaration import Context, Given, MatchExtension, OptionSpec
+from translate.read.extensions.declaration import Context, MatchExtension, Options, OptionSpec
 
 __all__ = ["PHYSDEV"]
 
@@ -13,8 +13,8 @@ _PORTS: Final = "ports of a bridge are not modelled"
 _BRIDGED: Final = "packets that a bridge carries on by itself are not modelled"
 
 
-def _physdev(given: Given, context: Context) -> tuple[Test, ...]:
-    _, option = given.need("--physdev-is-in", "physdev")
+def _physdev(options: Options, context: Context) -> tuple[Test, ...]:
+    _, option = options.need("--physdev-is-in", "physdev")
     return (FieldTest(field=Field.BRIDGED, values=(Interval.point(1),), negated=option.negated),)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from translate.ir import Field, FieldTest, Interval, Test
-from translate.read.extensions.declaration import Context, Given, MatchExtension, OptionSpec
+from translate.read.extensions.declaration import Context, MatchExtension, Options, OptionSpec
 from translate.read.spelling.errors import OptionError
 
 __all__ = ["POLICY"]
@@ -14,12 +14,12 @@ _FIELDS: Final = {"in": Field.IPSEC_IN, "out": Field.IPSEC_OUT}
 _POLICIES: Final = {"none": 0, "ipsec": 1}
 
 
-def _policy(given: Given, _context: Context) -> tuple[Test, ...]:
-    index, direction = given.need("--dir", "policy")
+def _policy(options: Options, _context: Context) -> tuple[Test, ...]:
+    index, direction = options.need("--dir", "policy")
     field = _FIELDS.get(direction.arguments[0])
     if field is None:
         raise OptionError(f'unknown direction "{direction.arguments[0]}"', option=index, hint="in or out")
-    used, found = 1, given.find("--pol")
+    used, found = 1, options.find("--pol")
     if found is not None:
         policy = _POLICIES.get(found[1].arguments[0])
         if policy is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from translate.ir import Family, Recent, RecentMode, SetDirection, Test
-from translate.read.extensions.declaration import Context, Given, MatchExtension, OptionSpec, parse_mark
+from translate.read.extensions.declaration import Context, MatchExtension, Options, OptionSpec, parse_mark
 from translate.read.spelling.address import parse_resolved
 from translate.read.spelling.errors import OptionError
 
@@ -17,8 +17,8 @@ _MOST_HITS: Final = 65535  # XT_RECENT_MAX_NSTAMPS - 1
 _DEFAULT_NAME: Final = "DEFAULT"
 
 
-def _seconds(given: Given) -> int | None:
-    found = given.find("--seconds")
+def _seconds(options: Options) -> int | None:
+    found = options.find("--seconds")
     if found is None:
         return None
     index, option = found
@@ -28,22 +28,22 @@ def _seconds(given: Given) -> int | None:
     return value
 
 
-def _hitcount(given: Given) -> int | None:
+def _hitcount(options: Options) -> int | None:
     """Return the required number of packets; None for 0, which requires none (``recent_mt``)."""
-    found = given.find("--hitcount")
+    found = options.find("--hitcount")
     return None if found is None else parse_mark(found[1].arguments[0], option=found[0]) or None
 
 
-def _mask(given: Given, family: Family) -> int:
-    found = given.find("--mask")
+def _mask(options: Options, family: Family) -> int:
+    found = options.find("--mask")
     if found is None:
         return (1 << family.bits) - 1
     index, option = found
     return parse_resolved(family, option.arguments[0], option=index)
 
 
-def _name(given: Given) -> str:
-    found = given.find("--name")
+def _name(options: Options) -> str:
+    found = options.find("--name")
     if found is None:
         return _DEFAULT_NAME
     index, option = found
@@ -53,27 +53,27 @@ def _name(given: Given) -> str:
     return text.encode("utf-8", "surrogateescape")[:_LONGEST_NAME].decode("utf-8", "surrogateescape")
 
 
-def _side(given: Given) -> SetDirection:
+def _side(options: Options) -> SetDirection:
     """Return the side whose address is used: the last one given."""
-    sides = [option.name for option in given.options if option.name in ("--rsource", "--rdest")]
+    sides = [option.name for option in options if option.name in ("--rsource", "--rdest")]
     return SetDirection.DST if sides[-1:] == ["--rdest"] else SetDirection.SRC
 
 
-def _recent(given: Given, context: Context) -> tuple[Test, ...]:
-    modes = [(i, o) for i, o in enumerate(given.options) if o.name in _MODES]
+def _recent(options: Options, context: Context) -> tuple[Test, ...]:
+    modes = [(i, o) for i, o in enumerate(options) if o.name in _MODES]
     if len(modes) != 1:
         message = "recent needs one of --set, --rcheck, --update, --remove"
         raise OptionError(message, option=modes[1][0] if modes else None, argument=0)
     mode = _MODES[modes[0][1].name]
     test = Recent(
-        name=_name(given),
+        name=_name(options),
         mode=mode,
-        side=_side(given),
-        mask=_mask(given, context.family),
-        seconds=_seconds(given),
-        hitcount=_hitcount(given),
-        reap=given.has("--reap"),
-        rttl=given.has("--rttl"),
+        side=_side(options),
+        mask=_mask(options, context.family),
+        seconds=_seconds(options),
+        hitcount=_hitcount(options),
+        reap=options.has("--reap"),
+        rttl=options.has("--rttl"),
         negated=modes[0][1].negated,
     )
     if test.reap and test.seconds is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from translate.ir import AnyOf, Family, Field, FieldTest, Hook, Interval, TableName, Test
-from translate.read.extensions.declaration import Context, Given, MatchExtension, OptionSpec
+from translate.read.extensions.declaration import Context, MatchExtension, Options, OptionSpec
 from translate.read.spelling.errors import OptionError
 
 __all__ = ["RPFILTER"]
@@ -13,11 +13,11 @@ __all__ = ["RPFILTER"]
 _TABLES: Final = frozenset({TableName.RAW, TableName.MANGLE})
 
 
-def _rpfilter(given: Given, context: Context) -> tuple[Test, ...]:
+def _rpfilter(options: Options, context: Context) -> tuple[Test, ...]:
     if context.table not in _TABLES:
         raise OptionError(f"match rpfilter is not valid in table {context.table}", hint="only in mangle, raw")
-    field = Field.REVERSE_PATH_BY_MARK if given.has("--validmark") else Field.REVERSE_PATH
-    back = FieldTest(field=field, values=(Interval.point(1),), negated=given.has("--invert"))
+    field = Field.REVERSE_PATH_BY_MARK if options.has("--validmark") else Field.REVERSE_PATH
+    back = FieldTest(field=field, values=(Interval.point(1),), negated=options.has("--invert"))
     if context.family is Family.IP:
         return (back,)
     nobody = FieldTest(field=Field.SADDR, values=(Interval.point(0),), negated=back.negated)

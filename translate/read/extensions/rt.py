@@ -7,8 +7,8 @@ from typing import Final
 from translate.ir import Family, Field, FieldTest, Test
 from translate.read.extensions.declaration import (
     Context,
-    Given,
     MatchExtension,
+    Options,
     OptionSpec,
     between,
     parse_number,
@@ -27,9 +27,9 @@ _ORDER: Final = (Field.ROUTING_TYPE, Field.ROUTING_LEFT, Field.ROUTING_LENGTH)
 """That of ``ip6tables-save``, whatever the order of the options."""
 
 
-def _rt(given: Given, context: Context) -> tuple[Test, ...]:
+def _rt(options: Options, context: Context) -> tuple[Test, ...]:
     tests = [_within(Field.ROUTING_TYPE, 0, _BYTE, negated=False)]
-    for index, option in enumerate(given.options):
+    for index, option in enumerate(options):
         text = option.arguments[0]
         match option.name:
             case "--rt-segsleft":

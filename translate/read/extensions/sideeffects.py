@@ -16,7 +16,7 @@ from translate.ir import (
     TableName,
     Trace,
 )
-from translate.read.extensions.declaration import Context, Given, OptionSpec, TargetExtension
+from translate.read.extensions.declaration import Context, Options, OptionSpec, TargetExtension
 from translate.read.spelling.errors import OptionError
 
 __all__ = ["SIDE_EFFECTS"]
@@ -26,19 +26,19 @@ _CLASS: Final = re.compile(r"\s*(?:0[xX])?([0-9a-fA-F]{1,8}):\s*(?:0[xX])?([0-9a
 _HALF: Final = 0xFFFF
 
 
-def _audit(given: Given, _context: Context) -> Audit:
-    index, option = given.need("--type", "AUDIT")
+def _audit(options: Options, _context: Context) -> Audit:
+    index, option = options.need("--type", "AUDIT")
     if option.arguments[0].lower() not in _AUDITED:
         raise OptionError(f'unknown type "{option.arguments[0]}"', option=index, hint=", ".join(_AUDITED))
     return Audit()
 
 
-def _classify(given: Given, _context: Context) -> Classify:
+def _classify(options: Options, _context: Context) -> Classify:
     """Read the class as ``CLASSIFY_string_to_priority`` does: two hexadecimal numbers of 16 bits.
 
     Larger numbers are refused, because the kernel joins them differently from how it prints them.
     """
-    index, option = given.need("--set-class", "CLASSIFY")
+    index, option = options.need("--set-class", "CLASSIFY")
     found = _CLASS.match(option.arguments[0])
     if found is None:
         raise OptionError(
@@ -50,8 +50,8 @@ def _classify(given: Given, _context: Context) -> Classify:
     return Classify(major << 16 | minor)
 
 
-def _checksum(given: Given, _context: Context) -> FillChecksum:
-    given.need("--checksum-fill", "CHECKSUM")
+def _checksum(options: Options, _context: Context) -> FillChecksum:
+    options.need("--checksum-fill", "CHECKSUM")
     return FillChecksum()
 
 

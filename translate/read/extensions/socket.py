@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import Final
 
 from translate.ir import AnyOf, Field, FieldTest, Hook, Interval, Test
-from translate.read.extensions.declaration import Context, Given, MatchExtension, OptionSpec
+from translate.read.extensions.declaration import Context, MatchExtension, Options, OptionSpec
 
 __all__ = ["SOCKET"]
 
 _YES: Final = (Interval.point(1),)
 
 
-def _socket(given: Given, _context: Context) -> tuple[Test, ...]:
+def _socket(options: Options, _context: Context) -> tuple[Test, ...]:
     tests: list[Test] = [FieldTest(field=Field.TAKER, values=_YES)]
-    if given.has("--transparent"):
+    if options.has("--transparent"):
         tests = [FieldTest(field=Field.TAKER_TRANSPARENT, values=_YES)]
-    if not given.has("--nowildcard"):
+    if not options.has("--nowildcard"):
         # also true of a request or time-wait socket, which lacks the field
         wildcard = FieldTest(field=Field.TAKER_WILDCARD, values=_YES)
         tests.append(AnyOf(tests=(wildcard,), negated=True))

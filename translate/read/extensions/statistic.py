@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Final
 
 from translate.ir import RANDOM_RANGE, Nth, Random, Test
-from translate.read.extensions.declaration import Context, Given, MatchExtension, OptionSpec, parse_mark
+from translate.read.extensions.declaration import Context, MatchExtension, Options, OptionSpec, parse_mark
 from translate.read.spelling.errors import OptionError
 from translate.read.spelling.numbers import decimal
 
@@ -25,11 +25,11 @@ def random_numerator(text: str) -> int | None:
     return int(Fraction(probability) * RANDOM_RANGE + Fraction(1, 2))
 
 
-def _random(given: Given) -> Random:
-    for index, option in enumerate(given.options):
+def _random(options: Options) -> Random:
+    for index, option in enumerate(options):
         if option.name in ("--every", "--packet"):
             raise OptionError(f'"{option.name}" belongs to mode nth', option=index, argument=0)
-    index, option = given.need("--probability", "statistic in mode random")
+    index, option = options.need("--probability", "statistic in mode random")
     numerator = random_numerator(option.arguments[0])
     if numerator is None:
         raise OptionError(
@@ -38,15 +38,15 @@ def _random(given: Given) -> Random:
     return Random(numerator=numerator, negated=option.negated)
 
 
-def _nth(given: Given) -> Nth:
-    found = given.find("--probability")
+def _nth(options: Options) -> Nth:
+    found = options.find("--probability")
     if found is not None:
         raise OptionError('"--probability" belongs to mode random', option=found[0], argument=0)
-    every_index, every = given.need("--every", "statistic in mode nth")
+    every_index, every = options.need("--every", "statistic in mode nth")
     count = parse_mark(every.arguments[0], option=every_index)
     if count == 0:
         raise OptionError("--every must be at least 1", option=every_index)
-    found = given.find("--packet")
+    found = options.find("--packet")
     if found is None:
         hint = "older releases took --packet 0"
         raise OptionError('"--every" needs "--packet" beside it', option=every_index, argument=0, hint=hint)
@@ -57,13 +57,13 @@ def _nth(given: Given) -> Nth:
     return Nth(every=count, packet=packet, negated=every.negated)
 
 
-def _statistic(given: Given, _context: Context) -> tuple[Test, ...]:
-    index, mode = given.need("--mode", "statistic")
+def _statistic(options: Options, _context: Context) -> tuple[Test, ...]:
+    index, mode = options.need("--mode", "statistic")
     match mode.arguments[0]:
         case "random":
-            return (_random(given),)
+            return (_random(options),)
         case "nth":
-            return (_nth(given),)
+            return (_nth(options),)
         case other:
             raise OptionError(f'unknown mode "{other}"', option=index, hint="random or nth")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from translate.ir import LimitMss, Protocol
-from translate.read.extensions.declaration import Context, Given, OptionSpec, TargetExtension
+from translate.read.extensions.declaration import Context, Options, OptionSpec, TargetExtension
 from translate.read.spelling.errors import OptionError
 from translate.read.spelling.numbers import unsigned
 
@@ -14,11 +14,11 @@ __all__ = ["TCPMSS"]
 _MOST: Final = 0xFFFF
 
 
-def _tcpmss(given: Given, context: Context) -> LimitMss:
-    if len(given.options) != 1:
+def _tcpmss(options: Options, context: Context) -> LimitMss:
+    if len(options) != 1:
         raise OptionError("TCPMSS needs one of its options", hint="--clamp-mss-to-pmtu or --set-mss 1400")
     context.require("TCPMSS", Protocol.TCP)
-    option = given.options[0]
+    option = options[0]
     if option.name == "--clamp-mss-to-pmtu":
         return LimitMss(None)
     value = unsigned(option.arguments[0], _MOST)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from translate.ir import Protocol, StripOptions, TableName
-from translate.read.extensions.declaration import Context, Given, OptionSpec, TargetExtension
+from translate.read.extensions.declaration import Context, Options, OptionSpec, TargetExtension
 from translate.read.spelling.errors import OptionError
 from translate.read.spelling.numbers import unsigned
 
@@ -16,9 +16,9 @@ _FIRST: Final = 2
 """The lowest kind that can be stripped, above the end of the list and NOP."""
 
 
-def _tcpoptstrip(given: Given, context: Context) -> StripOptions:
+def _tcpoptstrip(options: Options, context: Context) -> StripOptions:
     context.require("TCPOPTSTRIP", Protocol.TCP)
-    found = given.find("--strip-options")
+    found = options.find("--strip-options")
     if found is None:
         return StripOptions(())
     index, option = found

@@ -7,8 +7,8 @@ from typing import Final
 from translate.ir import Field, FieldTest, Interval, Option, SetTos, TableName, Test
 from translate.read.extensions.declaration import (
     Context,
-    Given,
     MatchExtension,
+    Options,
     OptionSpec,
     TargetExtension,
     parse_number,
@@ -40,11 +40,11 @@ _SERVICES: Final = {
 _SERVICE_MASK: Final = 0x3F
 
 
-def _dscp_of(given: Given, name: str, extension: str) -> Option:
+def _dscp_of(options: Options, name: str, extension: str) -> Option:
     """Return the only option of an extension, which has a number or the name of a class."""
-    if len(given.options) != 1:
+    if len(options) != 1:
         raise OptionError(f"{extension} takes one of {name} and {name}-class")
-    return given.options[0]
+    return options[0]
 
 
 def _dscp_value(option: Option) -> int:
@@ -83,26 +83,26 @@ def _test(value: int, mask: int, *, negated: bool) -> tuple[Test, ...]:
     )
 
 
-def _dscp_match(given: Given, _context: Context) -> tuple[Test, ...]:
-    option = _dscp_of(given, "--dscp", "dscp")
+def _dscp_match(options: Options, _context: Context) -> tuple[Test, ...]:
+    option = _dscp_of(options, "--dscp", "dscp")
     return _test(_dscp_value(option) << _DSCP_SHIFT, _DSCP_MASK, negated=option.negated)
 
 
-def _tos_match(given: Given, _context: Context) -> tuple[Test, ...]:
-    _, option = given.need("--tos", "tos")
+def _tos_match(options: Options, _context: Context) -> tuple[Test, ...]:
+    _, option = options.need("--tos", "tos")
     value, mask = _value_mask(option)
     return _test(value, mask, negated=option.negated)
 
 
-def _dscp_target(given: Given, _context: Context) -> SetTos:
-    option = _dscp_of(given, "--set-dscp", "DSCP")
+def _dscp_target(options: Options, _context: Context) -> SetTos:
+    option = _dscp_of(options, "--set-dscp", "DSCP")
     return SetTos(_dscp_value(option) << _DSCP_SHIFT, _DSCP_MASK)
 
 
-def _tos_target(given: Given, _context: Context) -> SetTos:
-    if len(given.options) != 1:
+def _tos_target(options: Options, _context: Context) -> SetTos:
+    if len(options) != 1:
         raise OptionError("TOS takes one of --set-tos, --and-tos, --or-tos and --xor-tos")
-    option = given.options[0]
+    option = options[0]
     if option.name == "--set-tos":
         return SetTos(*_value_mask(option))
     bits = parse_number(option.arguments[0], _BYTE, option=0)

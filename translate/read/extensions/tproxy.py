@@ -7,7 +7,7 @@ from typing import Final
 from translate.ir import Hook, Protocol, Proxy, TableName
 from translate.read.extensions.declaration import (
     Context,
-    Given,
+    Options,
     OptionSpec,
     TargetExtension,
     parse_value_mask,
@@ -19,22 +19,22 @@ from translate.read.spelling.ports import parse_resolved_range
 __all__ = ["TPROXY"]
 
 
-def _tproxy(given: Given, context: Context) -> Proxy:
-    index, option = given.need("--on-port", "TPROXY")
+def _tproxy(options: Options, context: Context) -> Proxy:
+    index, option = options.need("--on-port", "TPROXY")
     context.require("TPROXY", Protocol.TCP, Protocol.UDP)
     text = option.arguments[0]
     if ":" in text or not text:
         raise OptionError(f'"{text}" is not a port', option=index)
     port = parse_resolved_range(text, option=index).low
     value = mask = 0
-    if (marked := given.find("--tproxy-mark")) is not None:
+    if (marked := options.find("--tproxy-mark")) is not None:
         value, mask = parse_value_mask(marked[1], index=marked[0])
-    return Proxy(address=_address(given, context), port=port, value=value, mask=mask)
+    return Proxy(address=_address(options, context), port=port, value=value, mask=mask)
 
 
-def _address(given: Given, context: Context) -> int | None:
+def _address(options: Options, context: Context) -> int | None:
     """Return the address; None, for the in-device's, if it is missing or zero (``nf_tproxy_laddr4``)."""
-    found = given.find("--on-ip")
+    found = options.find("--on-ip")
     if found is None:
         return None
     index, option = found

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from translate.ir import Field, FieldTest, Interval, Protocol, TcpFlag, Test
-from translate.read.extensions.declaration import Context, Given, MatchExtension, OptionSpec, between
+from translate.read.extensions.declaration import Context, MatchExtension, Options, OptionSpec, between
 from translate.read.spelling.errors import OptionError
 from translate.read.spelling.ports import parse_port_range, parse_resolved_range
 
@@ -23,11 +23,11 @@ _FLAG_LISTS: Final = {**{flag.name: flag.value for flag in TcpFlag}, "ALL": 0x3F
 _SYN_MASK: Final = TcpFlag.FIN | TcpFlag.SYN | TcpFlag.RST | TcpFlag.ACK
 
 
-def _ports(given: Given, *, context: Context, resolved: bool = False) -> list[Test]:
+def _ports(options: Options, *, context: Context, resolved: bool = False) -> list[Test]:
     """Return the tests of the given ports; iptables-save omits a range with all ports."""
     tests: list[Test] = []
     for name, field in (("--sport", Field.SPORT), ("--dport", Field.DPORT)):
-        found = given.find(name)
+        found = options.find(name)
         if found is not None:
             index, option = found
             text = option.arguments[0]
@@ -67,11 +67,11 @@ def _flags(text: str, *, option: int, argument: int) -> int:
     return value
 
 
-def _tcp(given: Given, context: Context) -> tuple[Test, ...]:
+def _tcp(options: Options, context: Context) -> tuple[Test, ...]:
     context.require("tcp", Protocol.TCP)
-    tests = _ports(given, context=context)
-    flags = given.find("--tcp-flags")
-    syn = given.find("--syn")
+    tests = _ports(options, context=context)
+    flags = options.find("--tcp-flags")
+    syn = options.find("--syn")
     if flags is not None and syn is not None:
         raise OptionError('"--syn" and "--tcp-flags" are the same test', option=syn[0], argument=0)
     if flags is not None:
@@ -89,14 +89,14 @@ def _tcp(given: Given, context: Context) -> tuple[Test, ...]:
     return _or_header(tests, context)
 
 
-def _udp(given: Given, context: Context) -> tuple[Test, ...]:
+def _udp(options: Options, context: Context) -> tuple[Test, ...]:
     context.require("udp", Protocol.UDP)
-    return _or_header(_ports(given, context=context, resolved=True), context)
+    return _or_header(_ports(options, context=context, resolved=True), context)
 
 
-def _sctp(given: Given, context: Context) -> tuple[Test, ...]:
+def _sctp(options: Options, context: Context) -> tuple[Test, ...]:
     context.require("sctp", Protocol.SCTP)
-    return _or_header(_ports(given, context=context), context)
+    return _or_header(_ports(options, context=context), context)
 
 
 TCP: Final = MatchExtension(

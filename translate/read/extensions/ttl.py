@@ -8,8 +8,8 @@ from typing import Final
 from translate.ir import AddTtl, Family, Field, SetTtl, TableName, Test
 from translate.read.extensions.declaration import (
     Context,
-    Given,
     MatchExtension,
+    Options,
     OptionSpec,
     TargetExtension,
     between,
@@ -22,11 +22,11 @@ __all__ = ["HL_MATCH", "HL_TARGET", "TTL_MATCH", "TTL_TARGET"]
 _MOST: Final = 0xFF
 
 
-def _meaning(name: str) -> Callable[[Given, Context], tuple[Test, ...]]:
-    def meaning(given: Given, context: Context) -> tuple[Test, ...]:
-        if len(given.options) != 1:
+def _meaning(name: str) -> Callable[[Options, Context], tuple[Test, ...]]:
+    def meaning(options: Options, context: Context) -> tuple[Test, ...]:
+        if len(options) != 1:
             raise OptionError(f"{name} takes one of --{name}-eq, --{name}-lt and --{name}-gt")
-        option = given.options[0]
+        option = options[0]
         number = parse_number(option.arguments[0], _MOST, option=0)
         low, high = {f"--{name}-lt": (0, number - 1), f"--{name}-gt": (number + 1, _MOST)}.get(
             option.name, (number, number)
@@ -52,11 +52,11 @@ HL_MATCH: Final = _match("hl", Family.IP6)
 """``-m hl`` (``hl_mt6`` of ``xt_hl``)."""
 
 
-def _change(name: str) -> Callable[[Given, Context], SetTtl | AddTtl]:
-    def change(given: Given, _context: Context) -> SetTtl | AddTtl:
-        if len(given.options) != 1:
+def _change(name: str) -> Callable[[Options, Context], SetTtl | AddTtl]:
+    def change(options: Options, _context: Context) -> SetTtl | AddTtl:
+        if len(options) != 1:
             raise OptionError(f"{name.upper()} takes one of --{name}-set, --{name}-dec and --{name}-inc")
-        option = given.options[0]
+        option = options[0]
         number = parse_number(option.arguments[0], _MOST, option=0)
         if option.name == f"--{name}-set":
             return SetTtl(number)

@@ -16,7 +16,7 @@ from translate.ir import (
     Return,
     TableName,
 )
-from translate.read.extensions.declaration import Context, Given, OptionSpec, TargetExtension
+from translate.read.extensions.declaration import Context, Options, OptionSpec, TargetExtension
 from translate.read.spelling.errors import OptionError
 
 __all__ = ["ACCEPT", "DROP", "REJECT", "RETURN"]
@@ -49,8 +49,8 @@ _DEFAULT_KIND: Final = {
 }
 
 
-def _reject(given: Given, context: Context) -> Reject:
-    found = given.find("--reject-with")
+def _reject(options: Options, context: Context) -> Reject:
+    found = options.find("--reject-with")
     if found is None:
         return Reject(_DEFAULT_KIND[context.family])
     index, option = found
@@ -69,7 +69,7 @@ def _reject(given: Given, context: Context) -> Reject:
     return Reject(kind)
 
 
-def _drop(_given: Given, context: Context) -> Action:
+def _drop(_given: Options, context: Context) -> Action:
     if context.table is TableName.NAT:
         raise OptionError("the nat table is not for filtering; iptables refuses DROP there")
     return Drop()

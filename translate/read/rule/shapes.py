@@ -29,7 +29,7 @@ from translate.ir import (
     Unknown,
 )
 from translate.read.extensions import TARGETS, UNMODELLED_TARGETS
-from translate.read.extensions.declaration import Context, Given, MatchExtension, TargetExtension
+from translate.read.extensions.declaration import Context, MatchExtension, Options, TargetExtension
 from translate.read.rule.base import RuleError, base_meaning
 from translate.read.spelling.errors import NotModelledError, OptionError
 
@@ -100,7 +100,7 @@ class MatchPart:
         if known is None:
             spelled = self.spelled(arguments)
             meaning = None if self.unknown else self.extension.meaning
-            tests = () if meaning is None else meaning(Given(spelled.options), self.context)
+            tests = () if meaning is None else meaning(Options(spelled.options), self.context)
             known = self.known[arguments] = (spelled, tests)
         return known
 
@@ -139,7 +139,7 @@ class TargetPart:
         if known is None:
             options = _options(self.template, arguments)
             meaning = None if self.unknown else self.extension.meaning
-            actions = () if meaning is None else (meaning(Given(options), self.context),)
+            actions = () if meaning is None else (meaning(Options(options), self.context),)
             known = self.known[arguments] = (Spelled(self.extension.name, options), actions)
         return known
 
