@@ -66,16 +66,16 @@ class Needs:
     @classmethod
     def of_all(cls, several: Iterable[Needs]) -> Self:
         """Return the union of several needs, with each declaration and set once, in order."""
-        given = [needs for needs in several if needs is not NO_NEEDS]
-        sets = {contents.name: contents for needs in given for contents in needs.sets}
+        nonempty = [needs for needs in several if needs is not NO_NEEDS]
+        sets = {contents.name: contents for needs in nonempty for contents in needs.sets}
         return cls(
-            variables=frozenset().union(*(needs.variables for needs in given)),
-            parts=frozenset().union(*(needs.parts for needs in given)),
-            features=frozenset().union(*(needs.features for needs in given)),
-            declarations=tuple(dict.fromkeys(d for needs in given for d in needs.declarations)),
-            maps=tuple(contents for needs in given for contents in needs.maps),
+            variables=frozenset().union(*(needs.variables for needs in nonempty)),
+            parts=frozenset().union(*(needs.parts for needs in nonempty)),
+            features=frozenset().union(*(needs.features for needs in nonempty)),
+            declarations=tuple(dict.fromkeys(d for needs in nonempty for d in needs.declarations)),
+            maps=tuple(contents for needs in nonempty for contents in needs.maps),
             sets=tuple(sets.values()),
-            counters=sum(needs.counters for needs in given),
+            counters=sum(needs.counters for needs in nonempty),
         )
 
 

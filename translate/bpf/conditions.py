@@ -123,7 +123,7 @@ def present(fields: Iterable[Field]) -> tuple[str, ...]:
 
 def equals(field: Field, value: Value, family: Family) -> str:
     """Return the condition that a field, if present, has ``value``. Raises CannotExpress."""
-    return _one(field, FIELDS[field].text, value, family)
+    return _value_text(field, FIELDS[field].text, value, family)
 
 
 def _test(test: Test, context: Context) -> Condition:
@@ -203,13 +203,13 @@ def _field_test(test: FieldTest, family: Family) -> str:
         if test.field.is_name:
             raise CannotExpress("interface-mask", "an interface name cannot be masked")
         text = f"({text} & {literal(test.mask)})"
-    some = " || ".join(_one(test.field, text, value, family) for value in test.values)
+    some = " || ".join(_value_text(test.field, text, value, family) for value in test.values)
     if len(test.values) > 1 or test.negated:
         some = f"{'!' if test.negated else ''}({some})"
     return f"{column.present} && {some}" if column.present else some
 
 
-def _one(field: Field, text: str, value: Value, family: Family) -> str:
+def _value_text(field: Field, text: str, value: Value, family: Family) -> str:
     match value:
         case Name():
             return _name(text, value)

@@ -24,7 +24,7 @@ __all__ = ["SetMap", "set_maps"]
 class SetMap:
     """An ipset with its map and the map's declaration."""
 
-    given: IpSet
+    ipset: IpSet
     contents: SetContents
     declaration: Declaration
 
@@ -39,9 +39,9 @@ class SetMap:
         return Condition(f"{'!' if test.negated else ''}{name}(p)", needs)
 
 
-def set_maps(names: Iterable[str], given: Mapping[str, IpSet], family: Family) -> dict[str, SetMap]:
+def set_maps(names: Iterable[str], ipsets: Mapping[str, IpSet], family: Family) -> dict[str, SetMap]:
     """Return the maps of these sets, numbered in the order of ``names``."""
-    return {name: _map(number, given[name], family) for number, name in enumerate(dict.fromkeys(names))}
+    return {name: _map(number, ipsets[name], family) for number, name in enumerate(dict.fromkeys(names))}
 
 
 def _map(number: int, known: IpSet, family: Family) -> SetMap:
@@ -80,11 +80,11 @@ def _entry(element: SetElement, order: list[int], cells: list[Cell], family: Fam
 
 def _function(name: str, known: SetMap, directions: tuple[SetDirection, ...], family: Family) -> Declaration:
     """The function that looks up a packet in a set, by these directions."""
-    kind, contents = known.given.type, known.contents
+    kind, contents = known.ipset.type, known.contents
     values: list[str] = []
     guards: list[str] = []
     sides = [side for side, cells in zip(directions, kind.dimensions, strict=True) for _ in cells]
-    for at in _key_order(known.given):
+    for at in _key_order(known.ipset):
         src = sides[at] is SetDirection.SRC
         match kind.cells[at]:
             case Cell.ADDRESS | Cell.NET as cell:

@@ -92,11 +92,11 @@ def rule_line(text: str, family: Family, own: Collection[str]) -> RuleLine | Non
     calls, shared, protocol, draws, tests, ended = False, None, None, False, False, False
     at = 0
     while at < len(text):
-        found = options.match(text, at)
-        if found is None or ended:
+        part = options.match(text, at)
+        if part is None or ended:
             return None
-        at = found.end()
-        kind = found.lastgroup
+        at = part.end()
+        kind = part.lastgroup
         hole = _FIELDS.get(kind or "", _NO_HOLE)
         if kind == "quoted" or kind == "bare":
             source.append(" -m comment --comment " + (_QUOTED if kind == "quoted" else _BARE))
@@ -104,27 +104,27 @@ def rule_line(text: str, family: Family, own: Collection[str]) -> RuleLine | Non
         ended = kind in ("target", "verdict", "chain")
         tests = tests or not (ended or kind == "draw")
         if not isinstance(hole, str):
-            low, high = found.span(kind or 0)
+            low, high = part.span(kind or 0)
             pattern = {"target": rf"{_TARGET_ADDRESS[family]}:{_PORT}", "dport": _PORT}.get(
                 kind or "", _ADDRESS[family]
             )
-            before, behind = text[found.start() : low], text[high:at]
+            before, behind = text[part.start() : low], text[high:at]
             source.append(f"{re.escape(before)}({pattern}){re.escape(behind)}")
             fields.append(hole)
             continue
-        if kind == "chain" and found["chain"] in own:
+        if kind == "chain" and part["chain"] in own:
             source.append(f" -j ({_NAME})")
             calls = True
             continue
         if kind == "chain":
-            shared = found["chain"]
+            shared = part["chain"]
         elif kind == "protocol":
-            protocol = found["protocol"]
+            protocol = part["protocol"]
         elif kind == "value":
-            where = Field.SADDR if found["literal"] == "s" else Field.DADDR
-            prefixes.append(Prefix(where, found["value"], found["negated"] is not None))
+            where = Field.SADDR if part["literal"] == "s" else Field.DADDR
+            prefixes.append(Prefix(where, part["value"], part["negated"] is not None))
         draws = draws or kind == "draw"
-        source.append(re.escape(found[0]))
+        source.append(re.escape(part[0]))
     if not ended:
         return None
     return RuleLine("".join(source), tuple(fields), calls, shared, protocol, tuple(prefixes), draws, tests)

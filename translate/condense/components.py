@@ -45,15 +45,15 @@ def components_of(table: SkimmedTable) -> Iterator[Component]:
     components: list[Component] = []
     callers = Counter([groups[i] for block, _, groups in table.blocks.values() for i in block.calls])
     for shared, entrances in table.entrances.items():
-        for found in entrances:
-            block, _, groups = found
+        for entrance in entrances:
+            block, _, groups = entrance
             if block.calls:
                 component = owner.get(groups[block.calls[0]])
                 if component is None:
                     component = _reach(table, groups[block.calls[0]], owner, components)
-                component.entrances.append((shared, found))
+                component.entrances.append((shared, entrance))
             elif block.values:
-                yield Component([(shared, found)])
+                yield Component([(shared, entrance)])
     for component in components:
         if component.merged or not component.whole or not table.called.isdisjoint(component.chains):
             continue
@@ -78,14 +78,14 @@ def _reach(
             owner.update(dict.fromkeys(component.chains, other))
             component = other
             continue
-        found = table.blocks.get(name)
-        if found is None:
+        matched = table.blocks.get(name)
+        if matched is None:
             component.whole = False
             continue
         owner[name] = component
         component.chains.append(name)
-        component.blocks.append(found)
-        block, _, groups = found
+        component.blocks.append(matched)
+        block, _, groups = matched
         if block.calls:
             component.calls += len(block.calls)
             todo += [groups[i] for i in reversed(block.calls)]

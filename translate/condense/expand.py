@@ -91,13 +91,13 @@ class _Expansion:
     def run(self) -> dict[LookupKey, FamilyEntries]:
         """Return the entries of the lookups with entries of members. Raises _NotShownError."""
         ways = self._ways()
-        found: dict[LookupKey, FamilyEntries | None] = {}
+        by_key: dict[LookupKey, FamilyEntries | None] = {}
         sizes: list[tuple[int, int]] = []
         for chain in self.program.chains:
             for statement in chain.statements:
                 if isinstance(statement, Lookup):
                     entries = self._entries(statement, chain, ways.get(chain.name))
-                    if found.setdefault(key_of(statement), entries) != entries:
+                    if by_key.setdefault(key_of(statement), entries) != entries:
                         raise _NotShownError  # two lookups that differ only in their places
                     size = _leading(statement, entries)
                     if chain.name in self.written and size > 1:
@@ -106,7 +106,7 @@ class _Expansion:
                     raise _NotShownError  # an unchanged rule of one member
         if _order([size for size, _ in sizes]) != _order([size for _, size in sizes]):
             raise _NotShownError
-        return {key: entries for key, entries in found.items() if entries is not None}
+        return {key: entries for key, entries in by_key.items() if entries is not None}
 
     def _ways(self) -> dict[str, _Way]:
         """Return, for each chain that ``template`` made, the lookup that calls it."""
@@ -132,7 +132,7 @@ class _Expansion:
         if all(entry.origin.line not in self.places for entry in lookup.entries):
             return None
         at = () if way is None else tuple([lookup.fields.index(f) for f in way.fields])
-        found: dict[_Tree, dict[int, list[tuple[Recipe, Entry]]]] = {}
+        by_tree: dict[_Tree, dict[int, list[tuple[Recipe, Entry]]]] = {}
         others: list[tuple[int, Entry]] = []
         for entry in lookup.entries:
             line = entry.origin.line
@@ -147,12 +147,12 @@ class _Expansion:
             elif came is None or own is None or (came.family, came.member) != (own.family, own.member):
                 raise _NotShownError
             else:
-                members = found.setdefault((came.family, came.part), {})
+                members = by_tree.setdefault((came.family, came.part), {})
                 members.setdefault(came.member, []).append((self._recipe(lookup, entry, own), entry))
-        if not found:
+        if not by_tree:
             return None
         batches = []
-        for (number, entrance), members in found.items():
+        for (number, entrance), members in by_tree.items():
             family = self.families[number]
             recipes, *same = [[recipe for recipe, _ in made] for made in members.values()]
             if len(members) != len(family.shown) or any(other != recipes for other in same):
@@ -185,12 +185,12 @@ def _places(families: Sequence[RuleFamily]) -> Iterator[tuple[int, _Place]]:
 
 def _numbers(family: RuleFamily) -> dict[int, dict[tuple[Field | None, str], int]]:
     """Return the numbers of constants by their values, for each member in the sample."""
-    found: dict[int, dict[tuple[Field | None, str], int]] = {}
+    by_member: dict[int, dict[tuple[Field | None, str], int]] = {}
     for shown in family.shown:
-        numbers = found[shown] = {}
+        numbers = by_member[shown] = {}
         for number, constant in enumerate(zip(family.fields, family.members[shown].constants, strict=True)):
             numbers.setdefault(constant, number)
-    return found
+    return by_member
 
 
 def _leading(lookup: Lookup, added: FamilyEntries | None) -> int:

@@ -131,11 +131,11 @@ def _kinds(table: SkimmedTable) -> Iterator[_Kind]:
     """Return the families of one table, the members of each in the order of their first lines."""
     known: dict[tuple[object, ...], _Kind] = {}
     for component in components_of(table):
-        found = [each for _, each in component.entrances] + component.blocks
+        matched = [each for _, each in component.entrances] + component.blocks
         numbers = {name: number for number, name in enumerate(component.chains)}
         constants: list[str] = []
         outline: list[object] = [name for name, _ in component.entrances]
-        for block, _, groups in found:
+        for block, _, groups in matched:
             outline.append(block.pattern.pattern)
             constants += [groups[i] for i in block.values]
             if block.calls:
@@ -143,9 +143,9 @@ def _kinds(table: SkimmedTable) -> Iterator[_Kind]:
         key = (*outline, *map(constants.index, constants))
         kind = known.get(key)
         if kind is None:
-            blocks = tuple([block for block, _, _ in found])
+            blocks = tuple([block for block, _, _ in matched])
             kind = known[key] = _Kind(table, blocks, tuple([name for name, _ in component.entrances]))
-        kind.members.append(Member(tuple([line for _, line, _ in found]), tuple(constants)))
+        kind.members.append(Member(tuple([line for _, line, _ in matched]), tuple(constants)))
         kind.names.append(component.chains)
     yield from known.values()
 
@@ -245,13 +245,13 @@ def _disjoint(table: SkimmedTable, shared: str, kinds: list[_Kind]) -> bool:
 
 
 def _may_meet(
-    one: RuleLine, rows: Sequence[tuple[str, ...]], other: RuleLine, others: Sequence[tuple[str, ...]]
+    line: RuleLine, rows: Sequence[tuple[str, ...]], other: RuleLine, others: Sequence[tuple[str, ...]]
 ) -> bool:
     """Return whether a packet may match a rule of one kind and one of another kind."""
-    if one.protocol is not None and other.protocol is not None and one.protocol != other.protocol:
+    if line.protocol is not None and other.protocol is not None and line.protocol != other.protocol:
         return False
-    common = [f for f in one.fields if f is not None and f in other.fields]
-    here, there = [one.fields.index(f) for f in common], [other.fields.index(f) for f in common]
+    common = [f for f in line.fields if f is not None and f in other.fields]
+    here, there = [line.fields.index(f) for f in common], [other.fields.index(f) for f in common]
     values = {tuple([row[i] for i in here]) for row in rows}
     return any(tuple([row[i] for i in there]) in values for row in others)
 
@@ -288,21 +288,21 @@ def _choose(kinds: list[_Kind]) -> None:
 # Conditions on the sample after it has been read.
 
 
-def holds(tables: Sequence[Table], found: Families) -> bool:
+def holds(tables: Sequence[Table], families: Families) -> bool:
     """Return whether the chains that members call and that call members satisfy the conditions."""
-    before = [test for table in tables for test in _before(table, found.entered.get(table.name, set()))]
+    before = [test for table in tables for test in _before(table, families.entered.get(table.name, set()))]
     return (
-        all(_does_the_same(table, found.calls.get(table.name, set())) for table in tables)
+        all(_does_the_same(table, families.calls.get(table.name, set())) for table in tables)
         and all(test.negated and test.mask is None and test.field in _ADDRESSES for test in before)
-        and not (before and any(_excluded(test, found.families) for test in before))
+        and not (before and any(_excluded(test, families.families) for test in before))
     )
 
 
 def _does_the_same(table: Table, names: set[str]) -> bool:
     """Return whether each of these chains does the same to every packet and calls no chain."""
-    found = [chain for chain in table.chains if chain.name in names]
-    return len(found) == len(names) and not any(
-        rule.tests or rule.callee is not None for chain in found for rule in chain.rules
+    named = [chain for chain in table.chains if chain.name in names]
+    return len(named) == len(names) and not any(
+        rule.tests or rule.callee is not None for chain in named for rule in chain.rules
     )
 
 

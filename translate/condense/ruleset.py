@@ -76,13 +76,13 @@ def condense(text: str, *, name: str, family: Family) -> CondensedRuleset | None
     lines = text.split("\n")
     if not lines[-1]:
         lines.pop()
-    found = None if tables is None else families_of(tables, family, len(lines))
-    if found is None:
+    families = None if tables is None else families_of(tables, family, len(lines))
+    if families is None:
         return None
     try:
-        sample = read_lines(compress(enumerate(lines, 1), found.shown), name=name, family=family)
+        sample = read_lines(compress(enumerate(lines, 1), families.shown), name=name, family=family)
     except ParseError:
         return None
-    if not holds(sample.tables, found):
+    if not holds(sample.tables, families):
         return None
-    return CondensedRuleset(sample=sample, families=found.families, lines=lines)
+    return CondensedRuleset(sample=sample, families=families.families, lines=lines)

@@ -70,10 +70,10 @@ def skim(text: str, family: Family) -> list[SkimmedTable] | None:
             name = text[at + 1 : end - 1]
             if name not in _TABLES or any(name == table.name for table in tables):
                 return None
-            found = _Skimmer(text, family, end, number + 1, SkimmedTable(name)).run()
-            if found is None:
+            skimmed = _Skimmer(text, family, end, number + 1, SkimmedTable(name)).run()
+            if skimmed is None:
                 return None
-            table, at, number = found
+            table, at, number = skimmed
             tables.append(table)
         elif text.startswith("#", at):
             at, number = end, number + 1
@@ -109,14 +109,14 @@ class _Skimmer:
         unseen = set(declared)
         blocks, kinds = self.table.blocks, self.kinds
         while True:
-            found = _first_match(kinds, text, self.at)
-            if found is None or found[1][1] not in unseen:
+            first = _first_match(kinds, text, self.at)
+            if first is None or first[1][1] not in unseen:
                 if not text.startswith("-A ", self.at):
                     break
                 if not self._unknown(unseen):
                     return None
                 continue
-            block, match = found
+            block, match = first
             name = match[1]
             unseen.remove(name)
             blocks[name] = (block, self.number, match.groups())
@@ -182,9 +182,9 @@ class _Skimmer:
         entrances = self.table.entrances.setdefault(name, [])
         others = self.table.others.setdefault(name, [])
         while True:
-            found = _first_match(kinds, text, self.at)
-            if found is not None:
-                block, match = found
+            first = _first_match(kinds, text, self.at)
+            if first is not None:
+                block, match = first
                 entrances.append((block, self.number, match.groups()))
                 self.at = match.end()
             elif text.startswith(head, self.at):

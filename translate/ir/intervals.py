@@ -14,11 +14,11 @@ IntervalSet = tuple[Interval, ...]
 
 def union(values: Iterable[Interval]) -> IntervalSet:
     """Return the set of all numbers in ``values``, which may overlap and come in any order."""
-    given = tuple(values)
-    if len(given) == 1:
-        return given
+    intervals = tuple(values)
+    if len(intervals) == 1:
+        return intervals
     merged: list[Interval] = []
-    for value in sorted(given):
+    for value in sorted(intervals):
         if merged and value.low <= merged[-1].high + 1:
             if value.high > merged[-1].high:
                 merged[-1] = Interval(merged[-1].low, value.high)

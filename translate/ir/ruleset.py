@@ -248,7 +248,7 @@ class Ruleset:
 
     def sets_not_given(self) -> Iterator[tuple[Rule, str]]:
         """Yield every rule that tests an ipset whose members were not given, with the set's name."""
-        given = {ipset.name for ipset in self.sets}
+        known = {ipset.name for ipset in self.sets}
         for rule, test in self.set_tests():
-            if test.name not in given:
+            if test.name not in known:
                 yield rule, test.name

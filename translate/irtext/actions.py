@@ -236,7 +236,7 @@ def _take_proxy(cursor: Cursor, family: Family) -> Proxy:
 
 def _take_options(cursor: Cursor) -> tuple[int, ...]:
     token = cursor.next("numbers of options")
-    return tuple(number(one, token.column, "an option", most=255) for one in token.text.split())
+    return tuple(number(word, token.column, "an option", most=255) for word in token.text.split())
 
 
 def _take_ttl(cursor: Cursor) -> SetTtl | AddTtl:

@@ -42,15 +42,15 @@ def parse_origin(annotation: str, file: str, column: int) -> Origin:
     """
     if not annotation:
         return NOWHERE
-    found = _ANNOTATION.match(annotation)
-    if found is None or (found["file"] is None and found["line"] is None):
+    match = _ANNOTATION.match(annotation)
+    if match is None or (match["file"] is None and match["line"] is None):
         raise TextError(column, "expected the line that this comes from, such as # 12 or # 12: -A INPUT")
-    line = int(found["line"] or 0)
-    text = found["text"] or ""
+    line = int(match["line"] or 0)
+    text = match["text"] or ""
     return Origin(
-        file if found["file"] is None else unescaped(found["file"], column + found.start("file")),
+        file if match["file"] is None else unescaped(match["file"], column + match.start("file")),
         line,
-        min(line, 1) if found["column"] is None else int(found["column"]),
-        unescaped(text, column + found.start("text")) if text else "",
-        several=found["several"] is not None,
+        min(line, 1) if match["column"] is None else int(match["column"]),
+        unescaped(text, column + match.start("text")) if text else "",
+        several=match["several"] is not None,
     )

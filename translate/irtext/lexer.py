@@ -41,15 +41,15 @@ def scan(line: str) -> tuple[list[Token], int]:
     """
     tokens: list[Token] = []
     at = 0
-    while found := _TOKEN.match(line, at):
-        kind = str(found.lastgroup)
-        text = found[kind]
-        column = found.start(kind) + 1
+    while match := _TOKEN.match(line, at):
+        kind = str(match.lastgroup)
+        text = match[kind]
+        column = match.start(kind) + 1
         if kind == "string":
             tokens.append(Token(unescaped(text[1:-1], column + 1), column, is_string=True))
         else:
             tokens.append(Token(text, column))
-        at = found.end()
+        at = match.end()
     rest = line[at:].lstrip()
     end = len(line) - len(rest)
     if rest.startswith('"'):
@@ -71,12 +71,12 @@ def escaped(text: str) -> str:
 def unescaped(text: str, column: int) -> str:
     """Undo :func:`escaped`; the text starts at ``column``. Raises TextError."""
 
-    def replaced(found: re.Match[str]) -> str:
-        code, literal = found.groups()
+    def replaced(escape: re.Match[str]) -> str:
+        code, literal = escape.groups()
         if literal is not None:
             return str(literal)
         if code is None or int(code, 16) > 0x10FFFF:
-            raise TextError(column + found.start(), 'an unknown escape; there are \\\\, \\" and \\u{hex}')
+            raise TextError(column + escape.start(), 'an unknown escape; there are \\\\, \\" and \\u{hex}')
         return chr(int(code, 16))
 
     return _ESCAPE.sub(replaced, text)
@@ -123,9 +123,9 @@ class Cursor:
 
     def take(self, *texts: str) -> bool:
         """Skip the next token if it is one of these words or marks, and return whether it was."""
-        found = self.peek(*texts)
-        self.at += found
-        return found
+        taken = self.peek(*texts)
+        self.at += taken
+        return taken
 
     def expect(self, text: str) -> None:
         """Skip the token ``text``. Raises TextError if the next token is another."""

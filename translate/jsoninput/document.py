@@ -71,10 +71,10 @@ class JsonDocument:
         """
         at = shown = _skip(self._text, 0)
         for step in path:
-            found = self._children(at).get(step)
-            if found is None:
+            child = self._children(at).get(step)
+            if child is None:
                 break
-            shown, at = found
+            shown, at = child
         return self._origin(shown)
 
     def error(self, path: Path, message: str, hint: str | None = None) -> ParseError:
@@ -117,9 +117,9 @@ def _children(text: str, at: int) -> Iterator[tuple[str | int, tuple[int, int]]]
 
 
 def _skip(text: str, at: int) -> int:
-    found = _SPACE.match(text, at)
-    assert found is not None
-    return found.end()
+    match = _SPACE.match(text, at)
+    assert match is not None
+    return match.end()
 
 
 def read_json(data: bytes | str, *, name: str, line: int = 1, bytes_as_text: bool = False) -> JsonDocument:
@@ -228,10 +228,10 @@ def _shortened(text: str) -> str:
 
 
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    members = dict(pairs)
+    if len(members) != len(pairs):
         raise ValueError
-    return found
+    return members
 
 
 def _constant(text: str) -> object:

@@ -34,7 +34,7 @@ class Problems:
     """Collects the faults of an input, up to ``limit`` diagnostics."""
 
     limit: int = 50
-    found: list[Diagnostic] = field(default_factory=list)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
     more: int = 0
     """The number of problems beyond the limit."""
 
@@ -45,26 +45,26 @@ class Problems:
     def extend(self, diagnostics: Iterable[Diagnostic]) -> None:
         """Add several problems."""
         for diagnostic in diagnostics:
-            if len(self.found) < self.limit:
-                self.found.append(diagnostic)
+            if len(self.diagnostics) < self.limit:
+                self.diagnostics.append(diagnostic)
             else:
                 self.more += 1
 
     @property
     def full(self) -> bool:
         """True if further problems are only counted."""
-        return len(self.found) >= self.limit
+        return len(self.diagnostics) >= self.limit
 
     def raise_if_any(self) -> None:
         """Raise ParseError if there are problems."""
-        if not self.found:
+        if not self.diagnostics:
             return
         rest: tuple[Diagnostic, ...] = ()
         if self.more:
-            last = max((d.origin for d in self.found), key=lambda o: (o.line, o.column))
+            last = max((d.origin for d in self.diagnostics), key=lambda o: (o.line, o.column))
             more = Origin(last.file, last.line, last.column)
             rest = (Diagnostic(more, f"and {self.more} more problems"),)
-        raise ParseError((*self.found, *rest))
+        raise ParseError((*self.diagnostics, *rest))
 
 
 def parse_any_address(text: str) -> tuple[Family, int]:
@@ -251,11 +251,11 @@ class JsonObject:
 
     def objects(self, key: str) -> Iterator[JsonObject]:
         """Yield the objects of a list; none without the key."""
-        for index, one in enumerate(self.items(key)):
-            if isinstance(one, dict):
-                yield self.child(key, one, index=index)
+        for index, item in enumerate(self.items(key)):
+            if isinstance(item, dict):
+                yield self.child(key, item, index=index)
             else:
-                self.problem(key, f"expected an object, found {json_kind(one)}", index=index)
+                self.problem(key, f"expected an object, found {json_kind(item)}", index=index)
 
     def finish(self) -> None:
         """Report every key that was not taken."""

@@ -39,8 +39,8 @@ class Items:
         if not isinstance(value, list):
             yield path, f"expected a list, found {json_kind(value)}"
             return
-        for index, one in enumerate(value):
-            yield from self.of.faults(one, (*path, index))
+        for index, item in enumerate(value):
+            yield from self.of.faults(item, (*path, index))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -77,13 +77,13 @@ def change(old: NftTable, new: NftTable) -> NftChange:
     work = _Change(old, new)
     structure = [*work.declared(), *work.emptied()]
     deleted = list(work.deleted_elements())
-    gone = [*work.gone(), *work.maps()]
+    removed = [*work.removed(), *work.maps()]
     added = list(work.added_elements())
     rules = list(work.rules())
-    lines = [*work.definitions(), *structure, *deleted, *gone, *added, *rules]
+    lines = [*work.definitions(), *structure, *deleted, *removed, *added, *rules]
     kind = (
         ChangeKind.STRUCTURE
-        if structure or gone or rules
+        if structure or removed or rules
         else ChangeKind.ELEMENTS
         if deleted or added
         else ChangeKind.NOTHING
@@ -117,9 +117,9 @@ class _Change:
         self.where = f"{new.family} {new.name}"
         self.old, self.new = old, new
         self.new_maps = {m.name: m for m in new.maps}
-        self.gone_maps = [m for m in old.maps if m.name not in self.new_maps or self._outgrown(m)]
-        gone = {m.name for m in self.gone_maps}
-        self.kept_maps = {m.name: m for m in old.maps if m.name not in gone}
+        self.removed_maps = [m for m in old.maps if m.name not in self.new_maps or self._outgrown(m)]
+        removed = {m.name for m in self.removed_maps}
+        self.kept_maps = {m.name: m for m in old.maps if m.name not in removed}
         self.old_chains = {c.name: c for c in old.chains}
         self.new_chains = {c.name: c for c in new.chains}
         self.old_sets = {s.name for s in old.sets}
@@ -129,7 +129,9 @@ class _Change:
         self.changed = [
             c
             for c in new.chains
-            if c.name not in self.old_chains or _rules(c) != _rules(self.old_chains[c.name]) or _asks(c, gone)
+            if c.name not in self.old_chains
+            or _rules(c) != _rules(self.old_chains[c.name])
+            or _asks(c, removed)
         ]
         kept = [(self.kept_maps[m.name], m) for m in new.maps if m.name in self.kept_maps]
         self.elements = [
@@ -181,11 +183,11 @@ class _Change:
             if deleted:
                 yield f"delete element {self.where} {map_.name} {{ {', '.join(e.key for e in deleted)} }}"
 
-    def gone(self) -> Iterator[str]:
+    def removed(self) -> Iterator[str]:
         """Counters, limits, maps and sets to delete, and then the chains to which they may have jumped."""
         for kind, name in sorted(self.old_objects - self.new_objects):
             yield f"delete {kind} {self.where} {name}"
-        for map_ in self.gone_maps:
+        for map_ in self.removed_maps:
             yield f"delete {'set' if map_.data is None else 'map'} {self.where} {map_.name}"
         for set_ in self.old.sets:
             if set_.name not in self.new_sets:

@@ -54,12 +54,12 @@ def own_comment(text: str) -> str:
         return "; ".join(_LISTED.findall(text)) if "/*" in text else ""
     words = []
     while at >= 0:
-        found = _WORD.match(text, at + len(_OPTION))
-        if found is None:
+        match = _WORD.match(text, at + len(_OPTION))
+        if match is None:
             break
-        quoted, plain = found.groups()
+        quoted, plain = match.groups()
         words.append(plain if quoted is None else _ESCAPED.sub(r"\1", quoted))
-        at = text.find(_OPTION, found.end())
+        at = text.find(_OPTION, match.end())
     return "; ".join(words)
 
 

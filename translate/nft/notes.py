@@ -159,6 +159,6 @@ def notes_on_segment_sizes(program: Program) -> Iterator[Note]:
     text = "a SYN without an MSS option stays without one, where TCPMSS adds one of 536 at most (IPv6: 1220)"
     for chain in program.chains:
         for statement in chain.statements:
-            for one in alternatives(statement):
-                if any(isinstance(action, LimitMss) for action in one.actions):
-                    yield Note(one.origin, BACKEND, "tcpmss", text)
+            for rule in alternatives(statement):
+                if any(isinstance(action, LimitMss) for action in rule.actions):
+                    yield Note(rule.origin, BACKEND, "tcpmss", text)

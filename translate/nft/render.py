@@ -67,8 +67,8 @@ def flush_text(table: NftTable) -> str:
         if isinstance(each, SharedLimit) and f'limit name "{each.name}"' in used
     ]
     if limits:
-        asked = {f'limit name "{limit.name}"' for limit in limits}
-        chains = [c for c in table.chains if any(not asked.isdisjoint(r.parts) for r in c.rules)]
+        references = {f'limit name "{limit.name}"' for limit in limits}
+        chains = [c for c in table.chains if any(not references.isdisjoint(r.parts) for r in c.rules)]
         parts = [part for chain in chains for rule in chain.rules for part in rule.parts]
         lines += definitions(parts)
         lines += [f"flush chain {where} {chain.name}" for chain in chains]

@@ -24,9 +24,9 @@ def include_faults(text: str, name: str) -> Iterator[Diagnostic]:
     """Yield each place at which nft would read another file, or take a word for ``include``."""
     if "include" not in text:
         return
-    found = (match for match in _TOKEN.finditer(text) if match[0] == "include")
+    includes = (match for match in _TOKEN.finditer(text) if match[0] == "include")
     hint = "put its text in place of this line"
-    for match, _ in zip(found, range(_MOST), strict=False):
+    for match, _ in zip(includes, range(_MOST), strict=False):
         start = text.rfind("\n", 0, match.start()) + 1
         end = text.find("\n", start)
         line = text.count("\n", 0, start) + 1

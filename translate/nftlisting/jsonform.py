@@ -68,15 +68,17 @@ def groups(text: str, name: str, without: Container[tuple[str, str]] = ()) -> It
     entries = [entry for entry in _entries(document) if entry.table not in without]
     sound: list[_Entry] = []
     for entry in entries:
-        found = list(_faults(entry))
-        faults += (Diagnostic(document.origin((*entry.path, *path)), *said) for path, *said in found[:_MOST])
-        if not found:
+        entry_faults = list(_faults(entry))
+        faults += (
+            Diagnostic(document.origin((*entry.path, *path)), *said) for path, *said in entry_faults[:_MOST]
+        )
+        if not entry_faults:
             sound.append(entry)
         if len(faults) >= _MOST:
             break
     if faults:
         raise ParseError(tuple(faults))
-    filled = {given for entry in sound if entry.kind == "rule" for given in _fills(entry.data)}
+    filled = {target for entry in sound if entry.kind == "rule" for target in _fills(entry.data)}
     for entry in sound:
         commands += _commands(entry, document.origin(entry.path), filled)
     yield True, tuple(commands)
@@ -85,9 +87,9 @@ def groups(text: str, name: str, without: Container[tuple[str, str]] = ()) -> It
 _MOST: Final = 50
 
 
-def _faults(one: _Entry) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
+def _faults(entry: _Entry) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
     """A fault in an entry: its path, a description, and advice."""
-    kind, data = one.kind, one.data
+    kind, data = entry.kind, entry.data
     if kind not in _KINDS:
         yield (), f"this is {kind!r}, which is not part of a ruleset", _FORM
         return
@@ -104,9 +106,9 @@ def _document(text: str, name: str) -> JsonDocument:
     try:
         return read_json(text, name=name)
     except ParseError as e:
-        (found,) = e.diagnostics
+        (diagnostic,) = e.diagnostics
         hint = "nft 1.0.6 ends its JSON at a table with flags; " + _AS_TEXT
-        raise ParseError((Diagnostic(found.origin, found.message, hint),)) from None
+        raise ParseError((Diagnostic(diagnostic.origin, diagnostic.message, hint),)) from None
 
 
 def _entries(document: JsonDocument) -> list[_Entry]:
@@ -114,10 +116,10 @@ def _entries(document: JsonDocument) -> list[_Entry]:
     root = document.value
     if not isinstance(root, dict) or not isinstance(root.get("nftables"), list):
         raise document.error(("nftables",), "expected an object with the list nftables", _FORM)
-    found = []
-    for index, one in enumerate(root["nftables"]):
+    entries = []
+    for index, item in enumerate(root["nftables"]):
         path: tuple[str | int, ...] = ("nftables", index)
-        kind, data = _only(document, path, one)
+        kind, data = _only(document, path, item)
         if kind == "metainfo" or (kind == "flush" and isinstance(data, dict) and "ruleset" in data):
             continue
         if kind in ("add", "create"):
@@ -125,8 +127,8 @@ def _entries(document: JsonDocument) -> list[_Entry]:
             kind, data = _only(document, path, data)
         if not isinstance(data, dict):
             raise document.error((*path, kind), f"expected an object, found {json_kind(data)}", _FORM)
-        found.append(_Entry(kind, data, (*path, kind)))
-    return found
+        entries.append(_Entry(kind, data, (*path, kind)))
+    return entries
 
 
 def _only(document: JsonDocument, path: tuple[str | int, ...], value: object) -> tuple[str, Any]:
@@ -139,32 +141,32 @@ def _only(document: JsonDocument, path: tuple[str | int, ...], value: object) ->
 _FORM: Final = 'nft -j list ruleset prints {"nftables": [{"table": {…}}, …]}'
 
 
-def _commands(one: _Entry, origin: Origin, filled: set[GivenSet]) -> Iterator[Command]:
-    kind, entry, order = one.kind, one.data, _KINDS[one.kind]
+def _commands(entry: _Entry, origin: Origin, filled: set[GivenSet]) -> Iterator[Command]:
+    kind, data, order = entry.kind, entry.data, _KINDS[entry.kind]
     if order is Kind.SET:
-        yield from _set(one, origin, filled)
+        yield from _set(entry, origin, filled)
         return
-    text = object_text(kind, _where(entry, "name"), entry) if order is Kind.OBJECT else None
+    text = object_text(kind, _where(data, "name"), data) if order is Kind.OBJECT else None
     if text is not None:
         yield Command(kind=order, text=text, origin=origin)
         return
-    devices = entry.get("dev", ())
+    devices = data.get("dev", ())
     named = (devices,) if isinstance(devices, str) else tuple(devices)
-    to = _where(entry, "name") if order is Kind.ELEMENT else None
-    yield _json(one, origin, order, where=to, fills=_fills(entry), devices=named)
+    to = _where(data, "name") if order is Kind.ELEMENT else None
+    yield _json(entry, origin, order, where=to, fills=_fills(data), devices=named)
 
 
-def _set(one: _Entry, origin: Origin, filled: set[GivenSet]) -> Iterator[Command]:
-    kind, entry = one.kind, one.data
-    where = _where(entry, "name")
-    if not needs_text(entry, dynamic=where in filled):
-        yield _json(one, origin, Kind.SET)
+def _set(entry: _Entry, origin: Origin, filled: set[GivenSet]) -> Iterator[Command]:
+    kind, data = entry.kind, entry.data
+    where = _where(data, "name")
+    if not needs_text(data, dynamic=where in filled):
+        yield _json(entry, origin, Kind.SET)
         return
-    text = declaration(kind, where, entry, dynamic=where in filled)
+    text = declaration(kind, where, data, dynamic=where in filled)
     yield Command(kind=Kind.SET, text=text, origin=origin, where=where, bare=text)
-    if entry.get("elem"):
-        elements = {key: entry[key] for key in ("family", "table", "name", "elem")}
-        yield _json(_Entry("element", elements, one.path), origin, Kind.ELEMENT, where=where)
+    if data.get("elem"):
+        elements = {key: data[key] for key in ("family", "table", "name", "elem")}
+        yield _json(_Entry("element", elements, entry.path), origin, Kind.ELEMENT, where=where)
 
 
 def _bare(entry: dict[str, Any]) -> dict[str, Any]:
@@ -176,10 +178,10 @@ def _seeded(value: Any) -> Any:
     """Return a value with a seed in each ``jhash`` that has none."""
     match value:
         case dict():
-            found = {key: _seeded(inner) for key, inner in value.items()}
-            if isinstance(found.get("jhash"), dict):
-                found["jhash"].setdefault("seed", SEED)
-            return found
+            seeded = {key: _seeded(inner) for key, inner in value.items()}
+            if isinstance(seeded.get("jhash"), dict):
+                seeded["jhash"].setdefault("seed", SEED)
+            return seeded
         case list():
             return [_seeded(inner) for inner in value]
         case _:
@@ -187,7 +189,7 @@ def _seeded(value: Any) -> Any:
 
 
 def _json(
-    one: _Entry,
+    entry: _Entry,
     origin: Origin,
     order: Kind,
     *,
@@ -197,15 +199,15 @@ def _json(
 ) -> Command:
     return Command(
         kind=order,
-        text=json.dumps({"add": {one.kind: _seeded(_bare(one.data))}}),
+        text=json.dumps({"add": {entry.kind: _seeded(_bare(entry.data))}}),
         origin=origin,
         form=Form.JSON,
-        title=_title(one.kind, one.data),
-        family=one.data["family"],
+        title=_title(entry.kind, entry.data),
+        family=entry.data["family"],
         where=where,
         fills=fills,
         devices=devices,
-        counting=one.kind == "rule" and _counts(one.data),
+        counting=entry.kind == "rule" and _counts(entry.data),
     )
 
 
@@ -244,21 +246,21 @@ def _unsaid(expressions: object) -> str | None:
 
 def _uses_xt(entry: dict[str, Any]) -> bool:
     expressions = entry.get("expr")
-    found = expressions if isinstance(expressions, list) else []
-    return any(isinstance(e, dict) and "xt" in e for e in found)
+    statements = expressions if isinstance(expressions, list) else []
+    return any(isinstance(e, dict) and "xt" in e for e in statements)
 
 
 def _fills(entry: dict[str, Any]) -> tuple[GivenSet, ...]:
     """Return the sets that a rule fills; a statement without a JSON form is refused."""
     expressions = entry.get("expr")
-    found = []
+    filled = []
     for expression in expressions if isinstance(expressions, list) else ():
         statement = expression.get("set") or expression.get("map") if isinstance(expression, dict) else None
         if isinstance(statement, dict) and statement.get("op") in ("add", "update"):
             name = statement.get("set") or statement.get("map")
             if isinstance(name, str):
-                found.append(GivenSet(entry["family"], entry["table"], name.removeprefix("@")))
-    return tuple(found)
+                filled.append(GivenSet(entry["family"], entry["table"], name.removeprefix("@")))
+    return tuple(filled)
 
 
 def _counts(entry: dict[str, Any]) -> bool:

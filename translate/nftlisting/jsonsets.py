@@ -99,18 +99,18 @@ def _is_interval(data: object) -> bool:
 
 
 def _statement(kind: str, value: Any) -> str:
-    given = value if isinstance(value, dict) else {}
-    over = "over " if given.get("inv") else ""
+    fields = value if isinstance(value, dict) else {}
+    over = "over " if fields.get("inv") else ""
     match kind:
         case "limit":
-            unit = f" {given['rate_unit']}" if "rate_unit" in given else ""
+            unit = f" {fields['rate_unit']}" if "rate_unit" in fields else ""
             burst = (
-                f" burst {given['burst']} {given.get('burst_unit', 'packets')}" if "burst" in given else ""
+                f" burst {fields['burst']} {fields.get('burst_unit', 'packets')}" if "burst" in fields else ""
             )
-            return f"limit rate {over}{given['rate']}{unit}/{given.get('per', 'second')}{burst}"
+            return f"limit rate {over}{fields['rate']}{unit}/{fields.get('per', 'second')}{burst}"
         case "quota":
-            return f"quota {over}{given['val']} {given.get('val_unit', 'bytes')}"
+            return f"quota {over}{fields['val']} {fields.get('val_unit', 'bytes')}"
         case "ct count":
-            return f"ct count {over}{given['val']}"
+            return f"ct count {over}{fields['val']}"
         case _:
             return kind

@@ -93,6 +93,6 @@ def type_faults(kind: str, entry: Mapping[str, Any]) -> Iterator[tuple[tuple[str
     if faults or kind not in ("set", "map"):
         return
     for index, statement in enumerate(entry.get("stmt") or ()):
-        for name, given in statement.items():
+        for name, rate in statement.items():
             if name in _RATES:
-                yield from _RATES[name].faults(given, ("stmt", index, name))
+                yield from _RATES[name].faults(rate, ("stmt", index, name))

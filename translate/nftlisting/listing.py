@@ -79,8 +79,8 @@ def read_listing(text: str, *, name: str, without: Container[tuple[str, str]] = 
     form = Form.JSON if begin.startswith("{") else Form.TEXT
     read = jsonform.groups if form is Form.JSON else textform.groups
     commands: list[Command] = []
-    for movable, found in read(text, name, without):
-        commands += sorted(found, key=lambda c: c.kind) if movable else found
+    for movable, group in read(text, name, without):
+        commands += sorted(group, key=lambda c: c.kind) if movable else group
     filled = tuple(dict.fromkeys(fill for command in commands for fill in command.fills))
     kept = tuple(_without_state(commands, set(filled)))
     devices: dict[str, Origin] = {}

@@ -63,10 +63,10 @@ class Piece:
 
     def block(self) -> Block | None:
         """Return head and body if the piece has braces before any string, otherwise None."""
-        found = _OPENING.match(self.text)
-        if found is None:
+        match = _OPENING.match(self.text)
+        if match is None:
             return None
-        opening = found.end() - 1
+        opening = match.end() - 1
         inner = self.text[opening + 1 : self.text.rindex("}")]
         line = self.line + self.text.count("\n", 0, opening)
         return Block(tuple(self.text[:opening].split()), Piece(inner, line, self.source))
@@ -117,10 +117,10 @@ def pieces(whole: Piece) -> Iterator[Piece]:
 
 def _piece(kept: list[str], line: int, source: str) -> Iterator[Piece]:
     text = "".join(kept)
-    found = text.strip()
-    if found:
+    stripped = text.strip()
+    if stripped:
         lead = text[: len(text) - len(text.lstrip())]
-        yield Piece(found, line + lead.count("\n"), source)
+        yield Piece(stripped, line + lead.count("\n"), source)
 
 
 def _fault(whole: Piece, line: int, message: str) -> ParseError:

@@ -122,10 +122,10 @@ def _table(block: Block, piece: Piece, faults: list[Diagnostic]) -> Iterator[Com
                 parts.append(_set(kind, GivenSet(family, names[0], name), inner, part))
             case ("flowtable", name) if inner is not None:
                 text = f"add flowtable {table} {name} {{ {_joined(inner.body)} }}"
-                one = Command(
+                command = Command(
                     kind=Kind.FLOWTABLE, text=text, origin=part.origin, devices=_devices(inner.body)
                 )
-                parts.append(one)
+                parts.append(command)
             case (kind, name) if inner is not None and kind in _OBJECTS:
                 text = f"add {kind} {table} {name} {{ {_joined(inner.body)} }}"
                 parts.append(Command(kind=Kind.OBJECT, text=text, origin=part.origin))
@@ -153,14 +153,14 @@ def _chain(table: str, name: str, block: Block, piece: Piece, faults: list[Diagn
             continue
         _refuse(part, faults)
         text = f"add rule {table} {name} {_statement(part)}"
-        one = Command(
+        command = Command(
             kind=Kind.RULE,
             text=text,
             origin=part.origin,
             fills=_fills(part, family, owner),
             counting=bool(_COUNTING.search(part.unquoted)),
         )
-        rules.append(one)
+        rules.append(command)
     text = f"add chain {table} {name}" + (f" {{ {'; '.join(about)}; }}" if about else "")
     foreign = (
         family in ("ip", "ip6") and owner in _IPTABLES_TABLES and name in _IPTABLES_CHAINS and bool(rules)
@@ -202,10 +202,10 @@ def _fills(rule: Piece, family: str, table: str) -> tuple[GivenSet, ...]:
 
 
 def _devices(piece: Piece) -> tuple[str, ...]:
-    found = []
-    for many, one in _DEVICE.findall(_COMMENT.sub("", piece.flat)):
-        found += [word.strip('" ;') for word in (many.split(",") if many else [one])]
-    return tuple(word for word in found if word)
+    names = []
+    for many, single in _DEVICE.findall(_COMMENT.sub("", piece.flat)):
+        names += [word.strip('" ;') for word in (many.split(",") if many else [single])]
+    return tuple(word for word in names if word)
 
 
 def _refuse(rule: Piece, faults: list[Diagnostic]) -> None:

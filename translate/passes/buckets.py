@@ -9,10 +9,10 @@ __all__ = ["buckets"]
 
 def buckets(program: Program) -> dict[str, tuple[Limit, Origin]]:
     """Return the buckets by name, each with the first rule that takes from it."""
-    found: dict[str, tuple[Limit, Origin]] = {}
+    by_name: dict[str, tuple[Limit, Origin]] = {}
     for chain in program.chains:
         for statement in chain.statements:
             for test in statement.tests:
                 if isinstance(test, Limit):
-                    found.setdefault(test.bucket, (test, statement.origin))
-    return found
+                    by_name.setdefault(test.bucket, (test, statement.origin))
+    return by_name

@@ -75,7 +75,8 @@ def flatten(ruleset: Ruleset) -> Program:
     Raises UnsupportedError with every rule that has unknown parts or tests an ipset that was not given.
     """
     refusals = [
-        Refusal(rule.origin, "translate", one.feature, one.reason) for rule, one in ruleset.unknowns()
+        Refusal(rule.origin, "translate", unknown.feature, unknown.reason)
+        for rule, unknown in ruleset.unknowns()
     ]
     refusals += [
         Refusal(rule.origin, "translate", "ipset", f"the members of ipset {name} are not known")

@@ -9,10 +9,10 @@ __all__ = ["hash_tables"]
 
 def hash_tables(program: Program) -> dict[str, tuple[HashLimit, Origin]]:
     """Return the tables by name, each with the first rule that takes from it."""
-    found: dict[str, tuple[HashLimit, Origin]] = {}
+    by_name: dict[str, tuple[HashLimit, Origin]] = {}
     for chain in program.chains:
         for statement in chain.statements:
             for test in statement.tests:
                 if isinstance(test, HashLimit):
-                    found.setdefault(test.name, (test, statement.origin))
-    return found
+                    by_name.setdefault(test.name, (test, statement.origin))
+    return by_name

@@ -96,7 +96,7 @@ def template(program: Program) -> Program:
             if isinstance(statement, Lookup) and set(statement.fields) <= _DISPATCHING
         )
     ]
-    for name, index, number, jumps in sorted(dispatchers, key=lambda one: -len(one[3])):
+    for name, index, number, jumps in sorted(dispatchers, key=lambda dispatcher: -len(dispatcher[3])):
         if len(jumps) > 1 and name not in work.covered:
             work.treat(name, index, jumps, dispatcher_label(name, number))
     return replace(program, chains=(*work.chains.values(), *work.made.values()))
@@ -140,7 +140,7 @@ class _Work:
     facts: dict[str, Facts] = field(init=False)
     callees: dict[str, list[str]] = field(init=False)
     callers: dict[str, list[str]] = field(init=False)
-    asked: dict[str, frozenset[Field]] = field(init=False)
+    tested: dict[str, frozenset[Field]] = field(init=False)
     lists: dict[str, list[tuple[str, Recent]]] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -157,11 +157,11 @@ class _Work:
                 for test in statement.tests:
                     if isinstance(test, Recent):
                         self.lists.setdefault(test.name, []).append((chain.name, test))
-        self.asked = {}
+        self.tested = {}
         for chain in callees_first(self.program):
-            fields = {f for statement in chain.statements for f in _asked(statement)}
-            below = [self.asked[name] for name in self.callees[chain.name]]
-            self.asked[chain.name] = frozenset(fields.union(*below))
+            fields = {f for statement in chain.statements for f in _tested_fields(statement)}
+            below = [self.tested[name] for name in self.callees[chain.name]]
+            self.tested[chain.name] = frozenset(fields.union(*below))
 
     # One dispatcher.
 
@@ -222,19 +222,19 @@ class _Work:
         count = 0
         for root in roots:
             count += 1
-            seen = {root}
+            visited = {root}
             todo = [root]
             while todo:
                 for name in self.callees[todo.pop()]:
-                    if name not in seen:
-                        seen.add(name)
+                    if name not in visited:
+                        visited.add(name)
                         todo.append(name)
-            for name in seen:
+            for name in visited:
                 reached[name] = reached.get(name, 0) + 1
         return {
             name
             for name, keys in reached.items()
-            if (keys > _SHARED or keys == count) and not self.asked[name] & set(fields)
+            if (keys > _SHARED or keys == count) and not self.tested[name] & set(fields)
         }
 
     def _keep(self, name: str) -> None:
@@ -256,12 +256,12 @@ class _Work:
         """Return whether every rule that names the list is reached by the tree's key alone."""
         inside = {copy.chain.name for copy in tree.places.values()}
         todo = [chain for chain, _ in self.lists[name]]
-        seen: set[str] = set()
+        visited: set[str] = set()
         while todo:
             chain = todo.pop()
-            if chain in seen:
+            if chain in visited:
                 continue
-            seen.add(chain)
+            visited.add(chain)
             if chain not in inside:
                 return False
             if chain == tree.root:
@@ -383,6 +383,6 @@ def _lookup(
     )
 
 
-def _asked(statement: Statement) -> list[Field]:
-    asked = [test.field for test in statement.tests if isinstance(test, FieldTest)]
-    return [*asked, *statement.fields] if isinstance(statement, Lookup) else asked
+def _tested_fields(statement: Statement) -> list[Field]:
+    tested = [test.field for test in statement.tests if isinstance(test, FieldTest)]
+    return [*tested, *statement.fields] if isinstance(statement, Lookup) else tested

@@ -71,20 +71,20 @@ def read_pieces(
         message = "no listing and no dump on this page"
         hint = "looked for lines like *nat, Chain NAME (…), -A CHAIN … and rows of iptables -L"
         raise ParseError((Diagnostic(Origin(name), message, hint),))
-    found: list[Ruleset] = []
+    rulesets: list[Ruleset] = []
     refused: list[str] = []
     faults: list[Diagnostic] = []
     for piece in pieces:
         try:
-            found.append(_read(piece, name=name, family=family, table=table))
+            rulesets.append(_read(piece, name=name, family=family, table=table))
         except ParseError as error:
             faults += error.diagnostics
             first, last = piece.numbers
             why = error.diagnostics[0]
             refused.append(f"lines {first} to {last} are not read: line {why.origin.line}: {why.message}")
-    if not found:
+    if not rulesets:
         raise ParseError(tuple(faults))
-    return (replace(found[0], unknown=(*found[0].unknown, *refused)), *found[1:])
+    return (replace(rulesets[0], unknown=(*rulesets[0].unknown, *refused)), *rulesets[1:])
 
 
 def _read(piece: _Piece, *, name: str, family: Family | None, table: TableName | None) -> Ruleset:
@@ -113,12 +113,12 @@ def _table_of(lines: list[_Line], first: Origin) -> tuple[TableName, list[str]]:
     possible = set(TableName)
     built_in = {hook.value for hooks in TABLE_HOOKS.values() for hook in hooks}
     for _, line in lines:
-        found = _RULE.match(line)
-        if found is None:
+        match = _RULE.match(line)
+        if match is None:
             continue
-        if found[2] in built_in:
-            possible &= {t for t, hooks in TABLE_HOOKS.items() if found[2] in {hook.value for hook in hooks}}
-        extension = TARGETS.get(found[3] or "")
+        if match[2] in built_in:
+            possible &= {t for t, hooks in TABLE_HOOKS.items() if match[2] in {hook.value for hook in hooks}}
+        extension = TARGETS.get(match[3] or "")
         if extension is not None and extension.tables is not None:
             possible &= extension.tables
     if len(possible) == 1:
@@ -169,10 +169,10 @@ class _Finder:
     def _prose(self, number: int, line: str) -> None:
         """Read a line of prose, which may name the table of the text below it."""
         prompt = _PROMPT.search(line)
-        tables = {(found[1] or found[2]).lower() for found in _MENTION.finditer(line)}
+        tables = {(mention[1] or mention[2]).lower() for mention in _MENTION.finditer(line)}
         if prompt is not None:
-            found = _TABLE_OPTION.search(prompt[2])
-            self._table, self._stated = found[1] if found else TableName.FILTER.value, None
+            option = _TABLE_OPTION.search(prompt[2])
+            self._table, self._stated = option[1] if option else TableName.FILTER.value, None
             self._family = Family.IP6 if prompt[1] == "ip6tables" else Family.IP
         elif len(tables) == 1 and _leads(line):
             (self._table,) = tables

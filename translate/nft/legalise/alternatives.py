@@ -111,8 +111,8 @@ def _leaves(apply: Apply) -> bool:
 
 def _cut(draft: DraftProgram, tests: tuple[Test, ...], several: Sequence[int]) -> int | None:
     """Return the index of the first test that, with those after it, needs a rule without those before it."""
-    asked = tests[: len(tests) - len(_last_counts(tests))]
-    stateful = [i for i, t in enumerate(asked) if not isinstance(t, FieldTest | AnyOf | SetTest)]
+    before_counts = tests[: len(tests) - len(_last_counts(tests))]
+    stateful = [i for i, t in enumerate(before_counts) if not isinstance(t, FieldTest | AnyOf | SetTest)]
     if several and stateful and stateful[-1] > several[0]:
         return several[0]
     return draft.recent.cut(tests)
@@ -223,17 +223,17 @@ def _all_ways(tests: tuple[Test, ...], family: Family) -> list[tuple[Test, ...]]
     None if rules cannot express it: a test that draws or counts must be evaluated once.
     """
     counts = _last_counts(tests)
-    asked = tests[: len(tests) - len(counts)]
-    plain = tuple(test for test in asked if not isinstance(test, AnyOf))
+    before_counts = tests[: len(tests) - len(counts)]
+    plain = tuple(test for test in before_counts if not isinstance(test, AnyOf))
     if any(not isinstance(test, FieldTest | SetTest) for test in plain):
         return None
-    ways = [_ways(test) for test in asked if isinstance(test, AnyOf)]
-    found = []
+    ways = [_ways(test) for test in before_counts if isinstance(test, AnyOf)]
+    combinations = []
     for way in product(*(way for way in ways if way is not None)):
         tried = canonical((*plain, *(test for part in way for test in part)), family)
         if tried is not None:
-            found.append((*tried, *counts))
-    return None if None in ways else found
+            combinations.append((*tried, *counts))
+    return None if None in ways else combinations
 
 
 def _opposite(test: Test) -> Test:

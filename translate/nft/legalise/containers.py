@@ -71,9 +71,9 @@ _FIB: Final = frozenset({Field.FIB_SADDR_TYPE, Field.FIB_DADDR_TYPE})
 def write_lookup(draft: DraftProgram, chain: LegalChain, lookup: Lookup) -> None:
     """Write a lookup as a map or a set, with the rule that uses it. Raises CannotSay."""
     _no_alternatives(draft, lookup.tests)
-    asked = _with_protocol(lookup, draft.family)
-    parts = draft.matches(asked)
-    known = transports(asked)
+    tests = _with_protocol(lookup, draft.family)
+    parts = draft.matches(tests)
+    known = transports(tests)
     ports = not PORTS.isdisjoint(lookup.fields)
     if ports and Field.L4PROTO not in lookup.fields and not (known and set(known) <= PORT_PROTOCOLS):
         parts.append(protocol_among(PORT_PROTOCOLS))

@@ -31,17 +31,17 @@ class Targets(NamedTuple):
 
 def dnat_targets(entries: Sequence[Entry]) -> Targets | None:
     """Return the common form of the entries' targets if a map can hold them, else None."""
-    found: set[Targets] = set()
+    forms: set[Targets] = set()
     for entry in entries:
         match entry.actions:
             case (Dnat(addresses=addresses, ports=ports),) if addresses is not None and addresses.is_point:
                 port = ports.interval
                 if port is not None and not port.is_point:
                     return None
-                found.add(Targets(port is not None, _without_interval(ports)))
+                forms.add(Targets(port is not None, _without_interval(ports)))
             case _:
                 return None
-    return found.pop() if len(found) == 1 else None
+    return forms.pop() if len(forms) == 1 else None
 
 
 @lru_cache(maxsize=1024)

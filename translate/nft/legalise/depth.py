@@ -88,9 +88,9 @@ def shortened(program: Program, way: Sequence[str], calls: int) -> Program | Non
         callers.update(set(called(made)))
         chains[caller] = made
         if not callers[name]:
-            gone = chains.pop(name)
-            room += len(gone.statements)
-            callers.subtract(set(called(gone)))
+            unused = chains.pop(name)
+            room += len(unused.statements)
+            callers.subtract(set(called(unused)))
         if room < 0:
             return None
         left -= 1

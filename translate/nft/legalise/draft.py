@@ -166,17 +166,17 @@ class DraftProgram:
         tests = kept_apart((*before, *tests))
         for index, test in enumerate(tests):
             if index >= start and isinstance(test, Recent | Account | Limit | HashLimit):
-                parts += matches(tests[start:index], self.family, self.named.asked, tests[:start])
-                parts += self._asked(test, tests)
+                parts += matches(tests[start:index], self.family, self.named.match, tests[:start])
+                parts += self._stateful(test, tests)
                 start = index + 1
-        return parts + matches(tests[start:], self.family, self.named.asked, tests[:start])
+        return parts + matches(tests[start:], self.family, self.named.match, tests[:start])
 
-    def _asked(
+    def _stateful(
         self, test: Recent | Account | Limit | HashLimit, tests: Sequence[Test]
     ) -> Sequence[InSet | Count | WithinLimit | TakenInSet]:
         match test:
             case Recent():
-                return self.recent.seen(test)
+                return self.recent.matches(test)
             case Account(name=name):
                 return (Count(self.counters[name].name),)
             case HashLimit(name=name):

@@ -82,14 +82,14 @@ def matches(
     """
     known = transports((*before, *tests))
     apart = any(map(_is_ct_port, before))
-    asked = any(map(_is_ct_port, tests))
-    if asked and not apart:
+    has_ct_port = any(map(_is_ct_port, tests))
+    if has_ct_port and not apart:
         apart = not known or any(map(_counts, tests))
         tests = tests if apart else sorted(tests, key=_is_ct_port)
     port = next((i for i, t in enumerate(tests) if isinstance(t, FieldTest) and t.field in PORTS), None)
     joined = port is not None and len(known) == 1 and known[0] in PORT_PROTOCOLS and not apart
     guarded = port is not None and not (known and set(known) <= PORT_PROTOCOLS)
-    parts: list[Part] = [AnyProtocol()] if apart and asked else []
+    parts: list[Part] = [AnyProtocol()] if apart and has_ct_port else []
     for index, test in enumerate(tests):
         if guarded and index == port:
             parts.append(protocol_among(set(known) & PORT_PROTOCOLS or PORT_PROTOCOLS))

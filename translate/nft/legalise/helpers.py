@@ -80,8 +80,8 @@ def behind_conntrack(program: Program) -> tuple[Program, list[Refusal]]:
     changes = changed_fields(program)
     changed = frozenset[Field]().union(*(changes[name] for name in moved))
     in_raw = tuple(_emptied(chain) if chain.name in moved else chain for chain in program.chains)
-    other = next((one for chain in moved.values() if (one := _other_answer(chain, changed))), None)
-    refusals = [one for chain in moved.values() for one in _refused(chain, other)]
+    other = next((answer for chain in moved.values() if (answer := _other_answer(chain, changed))), None)
+    refusals = [refusal for chain in moved.values() for refusal in _refused(chain, other)]
     if refusals:
         return replace(program, chains=in_raw), refusals
     return replace(program, chains=(*in_raw, *map(_start, bases), *map(_copy, moved.values()))), []
@@ -149,7 +149,7 @@ def _emptied(chain: LoweredChain) -> LoweredChain:
             for action in actions
         )
 
-    return replace(chain, statements=tuple(_changed(one, kept) for one in chain.statements))
+    return replace(chain, statements=tuple(_changed(statement, kept) for statement in chain.statements))
 
 
 def _start(base: LoweredChain) -> LoweredChain:
@@ -165,7 +165,9 @@ def _start(base: LoweredChain) -> LoweredChain:
 
 def _copy(chain: LoweredChain) -> LoweredChain:
     changed = (_changed(statement, _behind) for statement in chain.statements)
-    statements = tuple(one for one in changed if any(each.actions for each in alternatives(one)))
+    statements = tuple(
+        statement for statement in changed if any(each.actions for each in alternatives(statement))
+    )
     return replace(
         chain, name=_name(chain.name), statements=statements, hook=None, priority=None, policy=None
     )

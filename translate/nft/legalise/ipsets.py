@@ -43,14 +43,14 @@ __all__ = ["NamedSets", "ends_the_rule", "intervals_of"]
 class NamedSets:
     """The nft sets for ipsets; each is made when a rule first uses it."""
 
-    given: Mapping[str, IpSet]
+    ipsets: Mapping[str, IpSet]
     family: Family
     names: NameGiver
     made: dict[str, LegalMap] = field(default_factory=dict)
 
-    def asked(self, test: SetTest) -> InSet:
+    def match(self, test: SetTest) -> InSet:
         """Return the match on a set. Raises CannotSay for elements that cannot be expressed."""
-        known = self.given[test.name]
+        known = self.ipsets[test.name]
         key = _key(known, test.directions)
         if test.name not in self.made:
             self.made[test.name] = self._make(known, key)
@@ -80,9 +80,9 @@ def _key(known: IpSet, directions: tuple[SetDirection, ...]) -> Key:
     return (Field.L4PROTO, *fields) if known.type is SetType.BITMAP_PORT else fields
 
 
-def ends_the_rule(test: SetTest, given: Mapping[str, IpSet]) -> bool:
+def ends_the_rule(test: SetTest, ipsets: Mapping[str, IpSet]) -> bool:
     """Return whether the test is true of packets for which no key can be built."""
-    return test.negated and Cell.PORT in given[test.name].type.cells
+    return test.negated and Cell.PORT in ipsets[test.name].type.cells
 
 
 def intervals_of(known: IpSet, family: Family) -> Iterable[tuple[tuple[Interval, ...], Origin]]:
@@ -106,14 +106,14 @@ def intervals_of(known: IpSet, family: Family) -> Iterable[tuple[tuple[Interval,
 
 def _longest_prefix(elements: list[SetElement], at: int, family: Family) -> list[Interval]:
     """Return the addresses whose longest prefix is not a ``nomatch`` element, as disjoint intervals."""
-    found: list[Interval] = []
+    intervals: list[Interval] = []
     around: list[tuple[Interval, bool]] = []  # the prefixes that contain the next address, widest first
     next_address = 0
 
     def up_to(high: int) -> None:
         nonlocal next_address
         if around and next_address <= high and around[-1][1]:
-            found.append(Interval(next_address, high))
+            intervals.append(Interval(next_address, high))
         next_address = high + 1
 
     for element in sorted(elements, key=lambda e: (e.key[at].low, -e.key[at].size)):
@@ -126,7 +126,7 @@ def _longest_prefix(elements: list[SetElement], at: int, family: Family) -> list
     while around:
         up_to(around[-1][0].high)
         around.pop()
-    return [half for interval in union(found) for half in _halves(interval, family)]
+    return [half for interval in union(intervals) for half in _halves(interval, family)]
 
 
 def _halves(interval: Interval, family: Family) -> tuple[Interval, ...]:

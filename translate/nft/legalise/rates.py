@@ -41,6 +41,10 @@ def limit_of(test: Limit, origin: Origin, names: NameGiver) -> SharedLimit:
 def rate_of(interval: int) -> tuple[int, str]:
     """Return the packets and nft's name of the unit for one packet per ``interval`` nanoseconds."""
     rates = [(max(1, round(size / interval)), unit, size) for unit, size in _UNITS.items()]
-    close = (one for one in rates if abs(one[0] * interval - one[2]) * _CLOSE <= one[2])
+    close = (
+        candidate
+        for candidate in rates
+        if abs(candidate[0] * interval - candidate[2]) * _CLOSE <= candidate[2]
+    )
     rate, unit, _ = next(close, rates[-1])
     return rate, unit

@@ -97,16 +97,16 @@ class RecentSets:
     @property
     def all(self) -> tuple[FilledSet, ...]:
         """All sets, in order."""
-        rings = (one for ring in self.rings.values() for one in (*ring.times, *ring.turns))
+        rings = (filled for ring in self.rings.values() for filled in (*ring.times, *ring.turns))
         return (*self.sets.values(), *rings)
 
-    def seen(self, test: Recent) -> list[InSet]:
+    def matches(self, test: Recent) -> list[InSet]:
         """Return the matches for a test of a list. Raises CannotSay."""
         self.check(test)
         key, hits = self.key(test), counted(test)
         if hits is None:
             return [InSet(self.sets[test.name, test.seconds].name, key, test.negated)]
-        return [InSet(one.name, key) for one in self.rings[test.name, hits].times]
+        return [InSet(filled.name, key) for filled in self.rings[test.name, hits].times]
 
     def changes(self, test: Recent) -> list[SetChange]:
         """Return the changes that a test makes to each set of its list. Raises CannotSay.
@@ -119,8 +119,8 @@ class RecentSets:
         sets = [self.sets[test.name, seconds] for seconds in known.seconds]
         if delete:
             rings = [self.rings[test.name, hits] for hits in known.hits]
-            sets += [one for ring in rings for one in (*ring.turns, *ring.times)]
-        return [SetChange(one.name, key, delete) for one in sets]
+            sets += [filled for ring in rings for filled in (*ring.turns, *ring.times)]
+        return [SetChange(filled.name, key, delete) for filled in sets]
 
     def added(self, test: Recent) -> list[Ring]:
         """Return the rings into which a test puts an address."""
@@ -136,7 +136,7 @@ class RecentSets:
         hits = counted(test)
         if hits is not None and test.negated:
             raise CannotSay("recent-hitcount", "a negated test with --hitcount takes several matches")
-        if any(one.count > _MOST_HITS for one in self.lists[test.name].hits):
+        if any(hit.count > _MOST_HITS for hit in self.lists[test.name].hits):
             raise CannotSay("recent-hitcount", f"--hitcount above {_MOST_HITS} takes as many sets")
 
     def key(self, test: Recent) -> Key:
@@ -169,7 +169,9 @@ class RecentSets:
             if test.negated and test.mode is not RecentMode.SET:
                 return index
             alone = self.stands_alone(test)
-            if changed or (alone and not all(_says_it_again(one, test.name) for one in tests[:index])):
+            if changed or (
+                alone and not all(_says_it_again(earlier, test.name) for earlier in tests[:index])
+            ):
                 return index
             changed = changed or not alone
         return None

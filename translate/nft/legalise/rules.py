@@ -75,7 +75,7 @@ def statements(actions: tuple[Action, ...], family: Family) -> list[Part]:
         elif isinstance(action, Template):
             parts += [NOT_YET_TRACKED, action]
         elif isinstance(action, StripOptions):
-            parts += [StripOptions((one,)) for one in action.options]
+            parts += [StripOptions((option,)) for option in action.options]
         elif action == LimitMss(None):
             parts += [NOT_LOOPBACK, action]
         elif isinstance(action, HeaderChange):
@@ -103,17 +103,17 @@ def _recent(draft: DraftProgram, chain: LegalChain, apply: Apply, index: int) ->
     test, before, behind = apply.tests[index], apply.tests[:index], apply.tests[index + 1 :]
     assert isinstance(test, Recent)
     changes = draft.recent.changes(test)
-    seen = replace(test, mode=RecentMode.RCHECK)
+    check = replace(test, mode=RecentMode.RCHECK)
     if draft.recent.stands_alone(test):
-        asked = before if test.mode is RecentMode.SET else (*before, seen)
+        conditions = before if test.mode is RecentMode.SET else (*before, check)
         turned = (draft.turned(chain, ring, test, apply.origin) for ring in draft.recent.added(test))
         effects: list[Part] = [*changes, *turned]
         for effect in effects:
-            draft.write(chain, [*draft.matches(asked), effect], apply.origin)
+            draft.write(chain, [*draft.matches(conditions), effect], apply.origin)
         if not test.negated and (behind or apply.actions):
-            write_rule(draft, chain, replace(apply, tests=(*asked, *behind)))
+            write_rule(draft, chain, replace(apply, tests=(*conditions, *behind)))
         return
-    matches = [*draft.matches((*before, seen)), *changes, *draft.matches(behind, (*before, test))]
+    matches = [*draft.matches((*before, check)), *changes, *draft.matches(behind, (*before, test))]
     draft.write(chain, [*matches, *statements(apply.actions, draft.family)], apply.origin)
 
 
@@ -165,7 +165,7 @@ def _proxy(draft: DraftProgram, chain: LegalChain, apply: Apply, action: Proxy) 
     """
     marks = (SetMark(action.value, action.mask),) if action.value or action.mask else ()
     known = transports(apply.tests) or _PROXIED
-    for number in (one for one in known if one in _PROXIED):
+    for number in (protocol for protocol in known if protocol in _PROXIED):
         test = FieldTest(field=Field.L4PROTO, values=(Interval.point(int(number)),))
         draft.write(chain, [*draft.matches((test,)), action, *marks, Accept()], apply.origin)
     draft.write(chain, [Drop()], apply.origin)

@@ -42,11 +42,11 @@ def spelled_out(statement: Statement) -> Statement:
     """Return an equal statement without port shifts, or the statement itself."""
     match statement:
         case Apply(tests=tests, actions=actions):
-            nat, asked = _counted(actions), _asked(tests)
-            new = {} if nat is None or asked is None else _new_ports(nat, asked)
+            nat, port_test = _counted(actions), _port_test(tests)
+            new = {} if nat is None or port_test is None else _new_ports(nat, port_test)
             if not new:
                 return statement
-            others = tuple(test for test in tests if test is not asked)
+            others = tuple(test for test in tests if test is not port_test)
             return Lookup(
                 fields=(Field.DPORT,),
                 entries=tuple(
@@ -59,15 +59,15 @@ def spelled_out(statement: Statement) -> Statement:
         case Lookup(fields=fields, entries=entries) if Field.DPORT in fields:
             return replace(statement, entries=tuple(_spelled_entries(entries, fields.index(Field.DPORT))))
         case Lookup(tests=tests, entries=entries) if any(_counted(e.actions) is not None for e in entries):
-            asked = _asked(tests)
-            if asked is None:
+            port_test = _port_test(tests)
+            if port_test is None:
                 return statement
             return spelled_out(
                 replace(
                     statement,
                     fields=(*statement.fields, Field.DPORT),
-                    entries=tuple(replace(e, key=(*e.key, v)) for e in entries for v in asked.values),
-                    tests=tuple(test for test in tests if test is not asked),
+                    entries=tuple(replace(e, key=(*e.key, v)) for e in entries for v in port_test.values),
+                    tests=tuple(test for test in tests if test is not port_test),
                 )
             )
         case _:
@@ -97,13 +97,13 @@ def _spelled_entries(entries: tuple[Entry, ...], at: int) -> Iterator[Entry]:
 
     The entries of one rule are taken together, as a pass may have split its ports.
     """
-    asked: dict[tuple[Origin, Dnat], list[Value]] = {}
+    ports: dict[tuple[Origin, Dnat], list[Value]] = {}
     for entry in entries:
         if (nat := _counted(entry.actions)) is not None:
-            asked.setdefault((entry.origin, nat), []).append(entry.key[at])
+            ports.setdefault((entry.origin, nat), []).append(entry.key[at])
     targets = {
         (origin, nat): _new_ports(nat, FieldTest(field=Field.DPORT, values=tuple(dict.fromkeys(values))))
-        for (origin, nat), values in asked.items()
+        for (origin, nat), values in ports.items()
     }
     for entry in entries:
         nat = _counted(entry.actions)
@@ -117,7 +117,7 @@ def _spelled_entries(entries: tuple[Entry, ...], at: int) -> Iterator[Entry]:
             yield replace(entry, key=key, actions=(new[old],))
 
 
-def _asked(tests: tuple[Test, ...]) -> FieldTest | None:
+def _port_test(tests: tuple[Test, ...]) -> FieldTest | None:
     """Return the test of the destination ports, if the rule only matches protocols with ports."""
     known = transports(tests)
     if not known or not set(known) <= PORT_PROTOCOLS:
@@ -133,18 +133,18 @@ def _asked(tests: tuple[Test, ...]) -> FieldTest | None:
     return None
 
 
-def _new_ports(nat: Dnat, asked: FieldTest) -> dict[int, Dnat]:
+def _new_ports(nat: Dnat, port_test: FieldTest) -> dict[int, Dnat]:
     """Return the target of each port; nothing if two ports share one or the kernel chooses among several."""
-    given, base = nat.ports.interval, nat.ports.base
-    assert given is not None
+    interval, base = nat.ports.interval, nat.ports.base
+    assert interval is not None
     assert base is not None
-    intervals = [value for value in asked.values if isinstance(value, Interval)]
+    intervals = [value for value in port_test.values if isinstance(value, Interval)]
     if nat.addresses is None or not nat.addresses.is_point or nat.ports.random or nat.ports.fully_random:
         return {}
-    if sum(one.size for one in intervals) > min(_MOST, given.size):
+    if sum(ports.size for ports in intervals) > min(_MOST, interval.size):
         return {}
-    old = [port for one in intervals for port in range(one.low, one.high + 1)]
-    new = [given.low + (port - base) % 65536 % given.size for port in old]
+    old = [port for ports in intervals for port in range(ports.low, ports.high + 1)]
+    new = [interval.low + (port - base) % 65536 % interval.size for port in old]
     if len(set(new)) < len(old):
         return {}
     plain = replace(nat.ports, base=None)

@@ -106,7 +106,7 @@ def _check_template(template: Template) -> None:
         ("a timeout policy", template.timeout),
         ("a choice of events", template.events is not None or template.expectation_events is not None),
     )
-    for name, given in what:
-        if given:
+    for name, present in what:
+        if present:
             reason = f"nftables gives a connection {name} only after conntrack, when raw's rules have run"
             raise CannotSay("ct-template", reason)

@@ -70,23 +70,25 @@ def refused_answers(program: Program) -> Iterator[Refusal]:
     leaving = telling[Hook.OUTPUT] + telling[Hook.POSTROUTING]
     looping = [way for hook in (Hook.PREROUTING, Hook.INPUT) for way in telling[hook]]
     looping = [way for way in looping if _may_use(way.tests, Field.IIF)]
-    for hook, found in ways.items():
-        for way in filter(_notracks, found):
+    for hook, hook_ways in ways.items():
+        for way in filter(_notracks, hook_ways):
             # In PREROUTING, a RST that conntrack has found INVALID has no state of another packet any more.
             for answer in answers if hook is Hook.OUTPUT else answers[:1]:
                 later = leaving if hook is Hook.OUTPUT else []
                 if _may_use(way.tests, Field.OIF if hook is Hook.OUTPUT else Field.IIF):
                     later = later + looping
-                seen = next((later_rule for later_rule in later if _meets(later_rule, answer, family)), None)
-                if seen is not None and _meets(way, answer, family):
-                    yield _refusal(way.origin, seen.origin)
+                affected = next(
+                    (later_rule for later_rule in later if _meets(later_rule, answer, family)), None
+                )
+                if affected is not None and _meets(way, answer, family):
+                    yield _refusal(way.origin, affected.origin)
                     break
 
 
-def _refusal(origin: Origin, seen: Origin) -> Refusal:
+def _refusal(origin: Origin, affected: Origin) -> Refusal:
     reason = (
         "nftables' notrack also applies to the node's answers to UNTRACKED packets (ICMP errors, RST), which"
-        f" NOTRACK leaves INVALID; line {seen.line} tests the difference"
+        f" NOTRACK leaves INVALID; line {affected.line} tests the difference"
     )
     return CannotSay("notrack-answers", reason).at(origin)
 

@@ -125,8 +125,8 @@ def _one_or_set(texts: Sequence[str]) -> str:
 
 
 def _states(test: FieldTest) -> str:
-    asked = [s for s in ConnectionState if any(s in v for v in test.values if isinstance(v, Interval))]
-    return ",".join(state.name.lower() for state in asked)
+    states = [s for s in ConnectionState if any(s in v for v in test.values if isinstance(v, Interval))]
+    return ",".join(state.name.lower() for state in states)
 
 
 def _set(values: Sequence[str]) -> str:

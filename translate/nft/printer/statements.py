@@ -99,7 +99,7 @@ def statement(action: Action, family: Family, chains: Mapping[str, str]) -> str:
             where = "" if address is None else _address(family, address)
             return f"tproxy to {where}{f':{port}' if port else ''}"
         case StripOptions(options=options):
-            return " ".join(f"reset tcp option {_OPTIONS.get(one, one)}" for one in options)
+            return " ".join(f"reset tcp option {_OPTIONS.get(option, option)}" for option in options)
         case SetConnmark(value=value, mask=mask):
             return f"ct mark set {_marked('ct mark', value, mask)}"
         case SaveMark(nfmask=nfmask):

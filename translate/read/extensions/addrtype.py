@@ -50,10 +50,10 @@ def _addrtype(options: Options, context: Context) -> tuple[Test, ...]:
     tests = []
     # xt_addrtype looks up the source before the destination, whatever the order of the options
     for name in ("--src-type", "--dst-type"):
-        found = options.find(name)
-        if found is None:
+        occurrence = options.find(name)
+        if occurrence is None:
             continue
-        index, option = found
+        index, option = occurrence
         values = _types(option.arguments[0], option=index, family=context.family)
         tests.append(FieldTest(field=_FIELDS[name, limit], values=values, negated=option.negated))
     if not tests:

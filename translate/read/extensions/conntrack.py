@@ -68,10 +68,10 @@ def _names(text: str, known: Iterable[str], *, option: int, what: str) -> list[s
     names = []
     offset = 0
     for name in text.split(","):
-        found = first_named(known, name) if name else None
-        if found is None:
+        full_name = first_named(known, name) if name else None
+        if full_name is None:
             raise OptionError(f'unknown {what} "{name}"', option=option, offset=offset)
-        names.append(found)
+        names.append(full_name)
         offset += len(name) + 1
     return names
 

@@ -34,8 +34,8 @@ def _ct(options: Options, context: Context) -> Action:
     if options.has("--notrack"):
         return NoTrack()  # the kernel ignores all other options
     for name in ("--helper", "--timeout"):
-        if (found := options.find(name)) is not None and not context.protocol:
-            raise OptionError(f'"{name}" needs "-p" in the same rule, not negated', option=found[0])
+        if (occurrence := options.find(name)) is not None and not context.protocol:
+            raise OptionError(f'"{name}" needs "-p" in the same rule, not negated', option=occurrence[0])
     return Template(
         zone=zone,
         side=side,
@@ -71,20 +71,20 @@ def _zone(options: Options) -> tuple[int | None, ZoneSide]:
 
 
 def _text(options: Options, name: str) -> str:
-    found = options.find(name)
-    return "" if found is None else found[1].arguments[0]
+    occurrence = options.find(name)
+    return "" if occurrence is None else occurrence[1].arguments[0]
 
 
 def _listed(options: Options, name: str, known: tuple[str, ...]) -> tuple[str, ...] | None:
-    found = options.find(name)
-    if found is None:
+    occurrence = options.find(name)
+    if occurrence is None:
         return None
-    index, option = found
+    index, option = occurrence
     names = option.arguments[0].split(",")
-    for one in names:
-        if one not in known:
-            raise OptionError(f'unknown event "{one}"', option=index, hint=", ".join(known))
-    return tuple(one for one in known if one in names)
+    for event in names:
+        if event not in known:
+            raise OptionError(f'unknown event "{event}"', option=index, hint=", ".join(known))
+    return tuple(event for event in known if event in names)
 
 
 NOTRACK: Final = TargetExtension(

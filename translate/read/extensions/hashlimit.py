@@ -52,10 +52,10 @@ def _average(text: str, index: int) -> tuple[int, int]:
 
 
 def _key(options: Options) -> tuple[Field, ...]:
-    found = options.find("--hashlimit-mode")
-    if found is None:
+    occurrence = options.find("--hashlimit-mode")
+    if occurrence is None:
         return ()
-    index, option = found
+    index, option = occurrence
     words = [word for word in re.split("[,|]", option.arguments[0]) if word]
     for word in words:
         if word not in _MODES:
@@ -64,13 +64,13 @@ def _key(options: Options) -> tuple[Field, ...]:
 
 
 def _number(options: Options, name: str, default: int, *, least: int = 0, most: int = 0xFFFFFFFF) -> int:
-    found = options.find(name)
-    if found is None:
+    occurrence = options.find(name)
+    if occurrence is None:
         return default
-    value = unsigned(found[1].arguments[0], most)
+    value = unsigned(occurrence[1].arguments[0], most)
     if value is None or value < least:
-        text = found[1].arguments[0]
-        raise OptionError(f'"{text}" is no number from {least} to {most}', option=found[0])
+        text = occurrence[1].arguments[0]
+        raise OptionError(f'"{text}" is no number from {least} to {most}', option=occurrence[0])
     return value
 
 

@@ -23,7 +23,9 @@ def _set(options: Options, _context: Context) -> tuple[Test, ...]:
     directions = []
     offset = 0
     for text in sides.split(","):
-        side = next((one for one in SetDirection if text.startswith(one.value)), None)  # strncmp(…, 3)
+        side = next(
+            (direction for direction in SetDirection if text.startswith(direction.value)), None
+        )  # strncmp(…, 3)
         if side is None:
             raise OptionError(
                 f'unknown direction "{text}"', option=index, argument=2, offset=offset, hint="src or dst"

@@ -55,10 +55,12 @@ def _limit(options: Options, _context: Context) -> tuple[Test, ...]:
     average, burst = _DEFAULT_AVERAGE, _DEFAULT_BURST
     if (rate := options.find("--limit")) is not None:
         average = _average(rate[1].arguments[0], rate[0])
-    if (found := options.find("--limit-burst")) is not None:
-        burst = parse_mark(found[1].arguments[0], option=found[0])
+    if (occurrence := options.find("--limit-burst")) is not None:
+        burst = parse_mark(occurrence[1].arguments[0], option=occurrence[0])
         if burst > _MOST_BURST:
-            raise OptionError(f"--limit-burst {burst} is over the {_MOST_BURST} of iptables", option=found[0])
+            raise OptionError(
+                f"--limit-burst {burst} is over the {_MOST_BURST} of iptables", option=occurrence[0]
+            )
     cost, capacity = _credits(average), _credits(average * burst & _U32)
     if burst and capacity >= cost:
         return (Limit(interval=cost * _CREDIT, capacity=capacity * _CREDIT),)

@@ -38,10 +38,10 @@ _MOST: Final = 65535
 
 def _prefix(options: Options, name: str, longest: int) -> str:
     """Return the prefix, cut to the kernel's maximum length (``xtopt_parse_string``)."""
-    found = options.find(name)
-    if found is None:
+    occurrence = options.find(name)
+    if occurrence is None:
         return ""
-    index, option = found
+    index, option = occurrence
     text = option.arguments[0]
     if "\n" in text:
         raise OptionError("a prefix is one line", option=index)
@@ -51,10 +51,10 @@ def _prefix(options: Options, name: str, longest: int) -> str:
 
 
 def _number(options: Options, name: str, *, most: int = _MOST) -> int | None:
-    found = options.find(name)
-    if found is None:
+    occurrence = options.find(name)
+    if occurrence is None:
         return None
-    index, option = found
+    index, option = occurrence
     value = parse_mark(option.arguments[0], option=index)
     if value > most:
         raise OptionError(f'"{name}" is at most {most}', option=index)
@@ -62,10 +62,10 @@ def _number(options: Options, name: str, *, most: int = _MOST) -> int | None:
 
 
 def _level(options: Options) -> int:
-    found = options.find("--log-level")
-    if found is None:
+    occurrence = options.find("--log-level")
+    if occurrence is None:
         return _DEFAULT_LEVEL
-    index, option = found
+    index, option = occurrence
     text = option.arguments[0]
     level = unsigned(text, 7)
     if level is None:

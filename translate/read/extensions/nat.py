@@ -103,10 +103,10 @@ def _snat(options: Options, context: Context) -> Snat:
 
 
 def _to_ports(options: Options, context: Context) -> NatPorts:
-    found = options.find("--to-ports")
+    occurrence = options.find("--to-ports")
     ports = None
-    if found is not None:
-        index, option = found
+    if occurrence is not None:
+        index, option = occurrence
         ports = _ports(option.arguments[0], context, option=index, offset=0)
         if ports.base is not None:
             hint = "only DNAT hands the kernel a port to count from"

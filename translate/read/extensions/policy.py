@@ -19,12 +19,12 @@ def _policy(options: Options, _context: Context) -> tuple[Test, ...]:
     field = _FIELDS.get(direction.arguments[0])
     if field is None:
         raise OptionError(f'unknown direction "{direction.arguments[0]}"', option=index, hint="in or out")
-    used, found = 1, options.find("--pol")
-    if found is not None:
-        policy = _POLICIES.get(found[1].arguments[0])
+    used, occurrence = 1, options.find("--pol")
+    if occurrence is not None:
+        policy = _POLICIES.get(occurrence[1].arguments[0])
         if policy is None:
             raise OptionError(
-                f'unknown policy "{found[1].arguments[0]}"', option=found[0], hint="none or ipsec"
+                f'unknown policy "{occurrence[1].arguments[0]}"', option=occurrence[0], hint="none or ipsec"
             )
         used = policy
     return (FieldTest(field=field, values=(Interval.point(used),)),)

@@ -18,10 +18,10 @@ _DEFAULT_NAME: Final = "DEFAULT"
 
 
 def _seconds(options: Options) -> int | None:
-    found = options.find("--seconds")
-    if found is None:
+    occurrence = options.find("--seconds")
+    if occurrence is None:
         return None
-    index, option = found
+    index, option = occurrence
     value = parse_mark(option.arguments[0], option=index)
     if value == 0:
         raise OptionError('"--seconds" must be at least 1', option=index)
@@ -30,23 +30,25 @@ def _seconds(options: Options) -> int | None:
 
 def _hitcount(options: Options) -> int | None:
     """Return the required number of packets; None for 0, which requires none (``recent_mt``)."""
-    found = options.find("--hitcount")
-    return None if found is None else parse_mark(found[1].arguments[0], option=found[0]) or None
+    occurrence = options.find("--hitcount")
+    return (
+        None if occurrence is None else parse_mark(occurrence[1].arguments[0], option=occurrence[0]) or None
+    )
 
 
 def _mask(options: Options, family: Family) -> int:
-    found = options.find("--mask")
-    if found is None:
+    occurrence = options.find("--mask")
+    if occurrence is None:
         return (1 << family.bits) - 1
-    index, option = found
+    index, option = occurrence
     return parse_resolved(family, option.arguments[0], option=index)
 
 
 def _name(options: Options) -> str:
-    found = options.find("--name")
-    if found is None:
+    occurrence = options.find("--name")
+    if occurrence is None:
         return _DEFAULT_NAME
-    index, option = found
+    index, option = occurrence
     text = option.arguments[0]
     if text in ("", ".", "..") or "/" in text:  # xt_check_proc_name
         raise OptionError(f'"{text}" cannot be the name of a list', option=index)

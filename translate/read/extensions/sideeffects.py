@@ -39,12 +39,12 @@ def _classify(options: Options, _context: Context) -> Classify:
     Larger numbers are refused, because the kernel joins them differently from how it prints them.
     """
     index, option = options.need("--set-class", "CLASSIFY")
-    found = _CLASS.match(option.arguments[0])
-    if found is None:
+    match = _CLASS.match(option.arguments[0])
+    if match is None:
         raise OptionError(
             f'"{option.arguments[0]}" is not MAJOR:MINOR', option=index, hint="for example 1:20"
         )
-    major, minor = int(found[1], 16), int(found[2], 16)
+    major, minor = int(match[1], 16), int(match[2], 16)
     if max(major, minor) > _HALF:
         raise OptionError("both numbers of a class are at most ffff", option=index)
     return Classify(major << 16 | minor)

@@ -39,18 +39,18 @@ def _random(options: Options) -> Random:
 
 
 def _nth(options: Options) -> Nth:
-    found = options.find("--probability")
-    if found is not None:
-        raise OptionError('"--probability" belongs to mode random', option=found[0], argument=0)
+    occurrence = options.find("--probability")
+    if occurrence is not None:
+        raise OptionError('"--probability" belongs to mode random', option=occurrence[0], argument=0)
     every_index, every = options.need("--every", "statistic in mode nth")
     count = parse_mark(every.arguments[0], option=every_index)
     if count == 0:
         raise OptionError("--every must be at least 1", option=every_index)
-    found = options.find("--packet")
-    if found is None:
+    occurrence = options.find("--packet")
+    if occurrence is None:
         hint = "older releases took --packet 0"
         raise OptionError('"--every" needs "--packet" beside it', option=every_index, argument=0, hint=hint)
-    index, option = found
+    index, option = occurrence
     packet = parse_mark(option.arguments[0], option=index)
     if packet >= count:
         raise OptionError(f"packet {packet} is not below {count}", option=index)

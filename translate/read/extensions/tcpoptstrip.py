@@ -18,10 +18,10 @@ _FIRST: Final = 2
 
 def _tcpoptstrip(options: Options, context: Context) -> StripOptions:
     context.require("TCPOPTSTRIP", Protocol.TCP)
-    found = options.find("--strip-options")
-    if found is None:
+    occurrence = options.find("--strip-options")
+    if occurrence is None:
         return StripOptions(())
-    index, option = found
+    index, option = occurrence
     numbers: list[int] = []
     offset = 0
     for text in option.arguments[0].split(","):

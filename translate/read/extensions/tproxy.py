@@ -34,10 +34,10 @@ def _tproxy(options: Options, context: Context) -> Proxy:
 
 def _address(options: Options, context: Context) -> int | None:
     """Return the address; None, for the in-device's, if it is missing or zero (``nf_tproxy_laddr4``)."""
-    found = options.find("--on-ip")
-    if found is None:
+    occurrence = options.find("--on-ip")
+    if occurrence is None:
         return None
-    index, option = found
+    index, option = occurrence
     return parse_resolved(context.family, option.arguments[0], option=index) or None
 
 

@@ -27,9 +27,9 @@ def _ports(options: Options, *, context: Context, resolved: bool = False) -> lis
     """Return the tests of the given ports; iptables-save omits a range with all ports."""
     tests: list[Test] = []
     for name, field in (("--sport", Field.SPORT), ("--dport", Field.DPORT)):
-        found = options.find(name)
-        if found is not None:
-            index, option = found
+        occurrence = options.find(name)
+        if occurrence is not None:
+            index, option = occurrence
             text = option.arguments[0]
             ports = (parse_resolved_range if resolved else parse_port_range)(text, option=index)
             if (ports.low, ports.high) == (0, 65535) and not option.negated:

@@ -50,10 +50,10 @@ _DEFAULT_KIND: Final = {
 
 
 def _reject(options: Options, context: Context) -> Reject:
-    found = options.find("--reject-with")
-    if found is None:
+    occurrence = options.find("--reject-with")
+    if occurrence is None:
         return Reject(_DEFAULT_KIND[context.family])
-    index, option = found
+    index, option = occurrence
     text = option.arguments[0].lower()
     aliases = _REJECT_KINDS[context.family]
     named = ((kind, (kind.value, alias)) for alias, kind in aliases.items())

@@ -226,15 +226,15 @@ def _nets(family: Family | None, text: str, *, offset: int) -> list[Interval]:
     span = _span(family, text, offset=offset)
     if "-" in text and family is Family.IP6:
         raise ElementError("IPv6 nets are written as prefixes", offset=offset)
-    found = []
+    nets = []
     low = span.low
     while low <= span.high:  # the widest prefix that begins here and fits, as range_to_mask
         size = low & -low if low else 1 << (family.bits - 1)
         while low + size - 1 > span.high:
             size >>= 1
-        found.append(Interval(low, low + size - 1))
+        nets.append(Interval(low, low + size - 1))
         low += size
-    return found
+    return nets
 
 
 # -- ports -----------------------------------------------------------------------------------------

@@ -205,11 +205,11 @@ class _Reader:
     def _set_options(self, made: _Set, words: list[Word]) -> None:
         hashed = made.type is not SetType.BITMAP_PORT
         made.family = Family.IP if hashed else None
-        found: list[SetOption] = []
+        options: list[SetOption] = []
         rest = iter(words)
         for word in rest:
             if word.text in _SET_FLAGS:
-                found.append(SetOption(word.text))
+                options.append(SetOption(word.text))
                 continue
             value = next(rest, None)
             if word.text not in _SET_VALUES:
@@ -217,7 +217,7 @@ class _Reader:
                 return
             if value is None:
                 raise _Fault(word.column, f'"{word.text}" needs a value')
-            found.append(SetOption(word.text, value.text))
+            options.append(SetOption(word.text, value.text))
             match word.text:
                 case "family" if hashed and value.text in _FAMILIES:
                     made.family = _FAMILIES[value.text]
@@ -231,7 +231,7 @@ class _Reader:
                     pass
                 case _:
                     _number(value)
-        made.options = tuple(found)
+        made.options = tuple(options)
         if not hashed and not made.declares("range"):
             raise _Fault(words[-1].column if words else 1, "bitmap:port needs a range")
 
@@ -239,7 +239,7 @@ class _Reader:
         """Add an element to a set. Raises _Fault."""
         if known.type is None or known.reason is not None:
             return
-        found: list[SetOption] = []
+        read: list[SetOption] = []
         nomatch = False
         rest = iter(options)
         for word in rest:
@@ -257,9 +257,9 @@ class _Reader:
                 reason = f"its element {element.text} (line {line.line}) times out in {value.text} seconds"
                 known.unread(f"{reason}, which is not modelled")
                 return
-            found.append(SetOption(word.text, value.text))
+            read.append(SetOption(word.text, value.text))
         default = next((o.value for o in known.options if o.name == "timeout"), "0")
-        if default != "0" and not any(o.name == "timeout" for o in found):
+        if default != "0" and not any(o.name == "timeout" for o in read):
             known.unread(f"its element {element.text} (line {line.line}) times out in {default} seconds")
             return
         try:
@@ -270,7 +270,7 @@ class _Reader:
                     first = known.elements[key].origin.line
                     raise _Fault(element.column, "the element is already in the set", f"since line {first}")
                 known.elements[key] = SetElement(
-                    key=key, nomatch=nomatch, options=tuple(found), origin=line.at(element.column)
+                    key=key, nomatch=nomatch, options=tuple(read), origin=line.at(element.column)
                 )
         except ElementError as error:
             raise _Fault(element.column + error.offset, error.message, error.hint) from None

@@ -11,44 +11,44 @@ from translate.read.ipset.reader import IpSets
 __all__ = ["with_sets"]
 
 
-def with_sets(ruleset: Ruleset, given: IpSets) -> Ruleset:
+def with_sets(ruleset: Ruleset, ipsets: IpSets) -> Ruleset:
     """Return the ruleset with those of the ``given`` sets that its rules test.
 
     Raises ParseError, at the place of the rule, for a set that is missing or unsupported, for a set of the
     other family, and for a number of directions that differs from the set's dimensions. The kernel accepts
     these: a set of the other family never matches, nor a rule with too few directions (``ip_set_test``).
     """
-    known = {ipset.name: ipset for ipset in given.sets}
-    asked: set[str] = set()
+    known = {ipset.name: ipset for ipset in ipsets.sets}
+    tested: set[str] = set()
     problems: dict[tuple[int, str], Diagnostic] = {}
     for rule, test in ruleset.set_tests():
-        problem = _problem(rule, test, known.get(test.name), ruleset, given)
+        problem = _problem(rule, test, known.get(test.name), ruleset, ipsets)
         if problem is None:
-            asked.add(test.name)
+            tested.add(test.name)
         else:
             problems.setdefault((rule.origin.line, test.name), problem)
     if problems:
         raise ParseError(tuple(problems.values()))
-    return replace(ruleset, sets=tuple(ipset for ipset in given.sets if ipset.name in asked))
+    return replace(ruleset, sets=tuple(ipset for ipset in ipsets.sets if ipset.name in tested))
 
 
 def _problem(
-    rule: Rule, test: SetTest, found: IpSet | None, ruleset: Ruleset, given: IpSets
+    rule: Rule, test: SetTest, ipset: IpSet | None, ruleset: Ruleset, ipsets: IpSets
 ) -> Diagnostic | None:
     column = rule.origin.text.find(f" {test.name} ") + 2
     origin = rule.origin.at(column if column > 1 else 1)
-    unread = given.unread.get(test.name)
+    unread = ipsets.unread.get(test.name)
     if unread is not None:
         message = f'ipset "{test.name}" ({unread.origin.place}) cannot be asked'
         return Diagnostic(origin, f"{message}: {unread.reason}")
-    if found is None:
-        return Diagnostic(origin, f'there is no ipset "{test.name}" in {given.source}')
-    if found.family not in (None, ruleset.family):
-        message = f'ipset "{test.name}" is of family {found.family}, the rules of {ruleset.family}'
-        return Diagnostic(origin, f"{message}: it never matches", f"see {found.origin.place}")
-    dimensions = len(found.type.dimensions)
+    if ipset is None:
+        return Diagnostic(origin, f'there is no ipset "{test.name}" in {ipsets.source}')
+    if ipset.family not in (None, ruleset.family):
+        message = f'ipset "{test.name}" is of family {ipset.family}, the rules of {ruleset.family}'
+        return Diagnostic(origin, f"{message}: it never matches", f"see {ipset.origin.place}")
+    dimensions = len(ipset.type.dimensions)
     if len(test.directions) != dimensions:
         sides = ",".join(test.directions)
-        message = f'ipset "{test.name}" is a {found.type} with {dimensions} dimensions, not "{sides}"'
-        return Diagnostic(origin, message, f"see {found.origin.place}")
+        message = f'ipset "{test.name}" is a {ipset.type} with {dimensions} dimensions, not "{sides}"'
+        return Diagnostic(origin, message, f"see {ipset.origin.place}")
     return None

@@ -52,9 +52,9 @@ def _inverted(sign: str | None, words: _Words) -> _Words:
     return ["!", *words] if sign and sign.strip() else words
 
 
-def _transport(found: re.Match[str]) -> _Words:
-    words = ["-m", found[1]]
-    for item in re.finditer(r" (dpts?|spts?|flags):(!?)(\S+)", found[2]):
+def _transport(match: re.Match[str]) -> _Words:
+    words = ["-m", match[1]]
+    for item in re.finditer(r" (dpts?|spts?|flags):(!?)(\S+)", match[2]):
         if item[1] == "flags":
             mask, wanted = item[3].split("/")
             words += _inverted(item[2], ["--tcp-flags", _flags(mask), _flags(wanted)])
@@ -70,9 +70,9 @@ def _flags(text: str) -> str:
     return "ALL" if bits == 0x3F else ",".join(name for bit, name in _FLAGS if bits & bit) or "NONE"
 
 
-def _addrtype(found: re.Match[str]) -> _Words:
+def _addrtype(match: re.Match[str]) -> _Words:
     words = ["-m", "addrtype"]
-    for item in re.finditer(r" (src|dst)-type (!?)(\S+)| limit-(in|out)", found[1]):
+    for item in re.finditer(r" (src|dst)-type (!?)(\S+)| limit-(in|out)", match[1]):
         if item[4]:
             words.append(f"--limit-iface-{item[4]}")
         else:
@@ -80,10 +80,10 @@ def _addrtype(found: re.Match[str]) -> _Words:
     return words
 
 
-def _recent(found: re.Match[str]) -> _Words:
-    words = ["-m", "recent", *_inverted(found[1], [_RECENT[found[2]]])]
+def _recent(match: re.Match[str]) -> _Words:
+    words = ["-m", "recent", *_inverted(match[1], [_RECENT[match[2]]])]
     options = {"seconds": "--seconds", "hit_count": "--hitcount", "name": "--name", "mask": "--mask"}
-    for item in re.finditer(r" (seconds|hit_count|name|side|mask): (\S+)| (reap|TTL-Match)", found[3]):
+    for item in re.finditer(r" (seconds|hit_count|name|side|mask): (\S+)| (reap|TTL-Match)", match[3]):
         if item[3]:
             words.append("--reap" if item[3] == "reap" else "--rttl")
         elif item[1] == "side":
@@ -93,61 +93,61 @@ def _recent(found: re.Match[str]) -> _Words:
     return words
 
 
-def _nth(found: re.Match[str]) -> _Words:
-    words = ["-m", "statistic", "--mode", "nth", *_inverted(found[1], ["--every", found[2]])]
-    return [*words, "--packet", found[3] or "0"]
+def _nth(match: re.Match[str]) -> _Words:
+    words = ["-m", "statistic", "--mode", "nth", *_inverted(match[1], ["--every", match[2]])]
+    return [*words, "--packet", match[3] or "0"]
 
 
-def _icmp(found: re.Match[str]) -> _Words:
-    six = found[1] is not None
-    value = found[3] + (f"/{found[4].replace('-', ':')}" if found[4] else "")
+def _icmp(match: re.Match[str]) -> _Words:
+    six = match[1] is not None
+    value = match[3] + (f"/{match[4].replace('-', ':')}" if match[4] else "")
     option = "--icmpv6-type" if six else "--icmp-type"
-    return ["-m", "icmp6" if six else "icmp", *_inverted(found[2], [option, value])]
+    return ["-m", "icmp6" if six else "icmp", *_inverted(match[2], [option, value])]
 
 
-def _connmark(found: re.Match[str]) -> _Words:
+def _connmark(match: re.Match[str]) -> _Words:
     """Read a CONNMARK; the mask after ``~`` is printed without inversion (``connmark_tg_print``)."""
-    words = [f"--{found[1]}-mark"]
-    if found[2]:
-        words += [f"--{found[2]}", found[3]]
-    return [*words, f"--{found[4]}", found[5]] if found[4] else words
+    words = [f"--{match[1]}-mark"]
+    if match[2]:
+        words += [f"--{match[2]}", match[3]]
+    return [*words, f"--{match[4]}", match[5]] if match[4] else words
 
 
-def _ct(found: re.Match[str]) -> _Words:
-    return [word if n % 2 else f"--{word}" for n, word in enumerate(found[1].split())]
+def _ct(match: re.Match[str]) -> _Words:
+    return [word if n % 2 else f"--{word}" for n, word in enumerate(match[1].split())]
 
 
-def _rpfilter(found: re.Match[str]) -> _Words:
-    return ["-m", "rpfilter", *(f"--{name}" for name in found[1].split())]
+def _rpfilter(match: re.Match[str]) -> _Words:
+    return ["-m", "rpfilter", *(f"--{name}" for name in match[1].split())]
 
 
-def _physdev(found: re.Match[str]) -> _Words:
-    return ["-m", "physdev", *found[1].split()]
+def _physdev(match: re.Match[str]) -> _Words:
+    return ["-m", "physdev", *match[1].split()]
 
 
-def _socket(found: re.Match[str]) -> _Words:
-    return ["-m", "socket", *found[1].split()]
+def _socket(match: re.Match[str]) -> _Words:
+    return ["-m", "socket", *match[1].split()]
 
 
 _COMPARISONS: Final = {"==": "eq", "!=": "eq", "<": "lt", ">": "gt"}
 
 
-def _ttl(found: re.Match[str]) -> _Words:
-    name = found[1].lower()
-    option = f"--{name}-{_COMPARISONS[found[2]]}"
-    return ["-m", name, *_inverted("!" if found[2] == "!=" else None, [option, found[3]])]
+def _ttl(match: re.Match[str]) -> _Words:
+    name = match[1].lower()
+    option = f"--{name}-{_COMPARISONS[match[2]]}"
+    return ["-m", name, *_inverted("!" if match[2] == "!=" else None, [option, match[3]])]
 
 
-def _rt(found: re.Match[str]) -> _Words:
+def _rt(match: re.Match[str]) -> _Words:
     words = ["-m", "rt"]
-    for item in re.finditer(r" (type|segsleft|length)s?:(!)?(\S+)", found[1]):
+    for item in re.finditer(r" (type|segsleft|length)s?:(!)?(\S+)", match[1]):
         option = {"type": "--rt-type", "segsleft": "--rt-segsleft"}.get(item[1], "--rt-len")
         words += _inverted(item[2], [option, item[3]])
     return words
 
 
-def _change_of_ttl(found: re.Match[str]) -> _Words:
-    return [f"--{found[1].lower()}-{found[2][:3]}", found[3]]
+def _change_of_ttl(match: re.Match[str]) -> _Words:
+    return [f"--{match[1].lower()}-{match[2][:3]}", match[3]]
 
 
 _LEVELS: Final = {"err": "error", "warn": "warning"}
@@ -156,39 +156,39 @@ _LEVELS: Final = {"err": "error", "warn": "warning"}
 _LOG_FLAGS: Final = ("tcp-sequence", "tcp-options", "ip-options", "uid", "", "macdecode")
 
 
-def _log(found: re.Match[str]) -> _Words:
+def _log(match: re.Match[str]) -> _Words:
     """Read LOG, whose details are a number with ``-n``, otherwise names (``LOG_print``)."""
-    bits, names = int(found[1] or 0), found[3].split()
+    bits, names = int(match[1] or 0), match[3].split()
     details = [name for n, name in enumerate(_LOG_FLAGS) if name in names or (name and bits >> n & 1)]
-    prefix = ["--log-prefix", found[4]] if found[4] else []
-    level = _LEVELS.get(found[2], found[2])
+    prefix = ["--log-prefix", match[4]] if match[4] else []
+    level = _LEVELS.get(match[2], match[2])
     return ["--log-level", level, *prefix, *(f"--log-{name}" for name in details)]
 
 
-def _iprange(found: re.Match[str]) -> _Words:
+def _iprange(match: re.Match[str]) -> _Words:
     """Read one side of an iprange match; two sides are printed like two matches, which mean the same."""
-    side, _, rest = found[1].partition(" IP range ")
+    side, _, rest = match[1].partition(" IP range ")
     option = "--src-range" if side == "source" else "--dst-range"
     return ["-m", "iprange", *_inverted("!" if rest.startswith("!") else None, [option, rest.lstrip("! ")])]
 
 
 def _simple(extension: str, option: str) -> Callable[[re.Match[str]], _Words]:
     """Return a form whose groups are the negation and then the values of one option."""
-    return lambda found: ["-m", extension, *_inverted(found[1], [option, *found.groups()[1:]])]
+    return lambda match: ["-m", extension, *_inverted(match[1], [option, *match.groups()[1:]])]
 
 
 _OWNER: Final = re.compile(r"(! )?owner (UID|GID) match (\S+)(?= |$)")
 
 
-def _owner(row: Printed, found: re.Match[str]) -> None:
+def _owner(row: Printed, match: re.Match[str]) -> None:
     """Read a user or group; without ``-n`` it is a name that only the node knows (``owner_mt_print``)."""
-    kind, value = found[2], found[3]
+    kind, value = match[2], match[3]
     if value[0].isdigit():
-        row.matches += ["-m", "owner", *_inverted(found[1], [f"--{kind.lower()}-owner", value])]
+        row.matches += ["-m", "owner", *_inverted(match[1], [f"--{kind.lower()}-owner", value])]
         return
-    asked = Field.SOCKET_UID if kind == "UID" else Field.SOCKET_GID
+    field = Field.SOCKET_UID if kind == "UID" else Field.SOCKET_GID
     who = "user" if kind == "UID" else "group"
-    row.unknown.append(Unknown(f'the {who} "{value}" is printed by name', Hidden.TESTS, (asked,)))
+    row.unknown.append(Unknown(f'the {who} "{value}" is printed by name', Hidden.TESTS, (field,)))
 
 
 _HASHLIMIT: Final = re.compile(
@@ -330,7 +330,7 @@ def parse_printed(text: str, target: str | None, family: Family = Family.IP) -> 
             row.goto = True
             at += len("[goto]")
         else:
-            at = _one(row, text, at, target)
+            at = _part(row, text, at, target)
     row.matches = [
         everywhere(family) if word == "anywhere" and option in _CONNECTION_ADDRESSES else word
         for option, word in pairwise(["", *row.matches])
@@ -338,32 +338,32 @@ def parse_printed(text: str, target: str | None, family: Family = Family.IP) -> 
     return row
 
 
-def _one(row: Printed, text: str, at: int, target: str | None) -> int:
-    found = _COMMENT.match(text, at)
-    if found is not None:
-        row.matches += ("-m", "comment", "--comment", found[1])
-        return found.end()
+def _part(row: Printed, text: str, at: int, target: str | None) -> int:
+    match = _COMMENT.match(text, at)
+    if match is not None:
+        row.matches += ("-m", "comment", "--comment", match[1])
+        return match.end()
     if target in ("DNAT", "SNAT") and row.translated is None:
-        found = _TO.match(text, at)
-        if found is not None:
-            row.translated = found[1]
-            return found.end()
-    found = _OWNER.match(text, at)
-    if found is not None:
-        _owner(row, found)
-        return found.end()
-    found = _HASHLIMIT.match(text, at)
-    if found is not None:
+        match = _TO.match(text, at)
+        if match is not None:
+            row.translated = match[1]
+            return match.end()
+    match = _OWNER.match(text, at)
+    if match is not None:
+        _owner(row, match)
+        return match.end()
+    match = _HASHLIMIT.match(text, at)
+    if match is not None:
         row.unknown.append(_NO_TABLE)
-        return found.end()
+        return match.end()
     for pattern, words in _MATCHES:
-        found = pattern.match(text, at)
-        if found is not None:
-            row.matches += words(found)
-            return found.end()
+        match = pattern.match(text, at)
+        if match is not None:
+            row.matches += words(match)
+            return match.end()
     for pattern, owner, words in _OPTIONS:
-        found = pattern.match(text, at)
-        if found is not None and target is not None and owner in ("", target):
-            row.options += words(found)
-            return found.end()
+        match = pattern.match(text, at)
+        if match is not None and target is not None and owner in ("", target):
+            row.options += words(match)
+            return match.end()
     raise PrintedError(at, text[at:].split(" ", 1)[0])

@@ -164,14 +164,14 @@ class _ListingReader:
 
     # -- the whole listing -------------------------------------------------------------------------------
 
-    def finish(self, given: TableName | None) -> Ruleset:
+    def finish(self, chosen: TableName | None) -> Ruleset:
         self._end()
         if not self._chains and not self._faults:
             self._faults.report(
                 Origin(self._name), "no chain in this listing", "it has lines: Chain NAME (…)"
             )
         notes: list[str] = []
-        table = self._table(notes, given)
+        table = self._table(notes, chosen)
         self._built_in(table)
         reader = RuleReader(self._family)
         chains: dict[str, Chain] = {}
@@ -198,13 +198,13 @@ class _ListingReader:
     def _at(self) -> Origin:
         return self._chains[0].origin if self._chains else Origin(self._name)
 
-    def _table(self, notes: list[str], given: TableName | None) -> TableName:
+    def _table(self, notes: list[str], chosen: TableName | None) -> TableName:
         """Return the table in which everything shown is valid; report a fault if there is none.
 
         A ``given`` table is checked only on a page, where prose may have named it.
         """
-        if given is not None and not self._excerpt:
-            return given
+        if chosen is not None and not self._excerpt:
+            return chosen
         possible = set(TableName)
         for chain in self._chains:
             if chain.policy is not None:
@@ -213,10 +213,10 @@ class _ListingReader:
                 extension = TARGETS.get(row.target or "")
                 if extension is not None and extension.tables is not None:
                     possible &= extension.tables
-        if given is not None and given not in possible:
-            self._faults.report(self._at(), f"table {given} cannot hold all that is listed")
-        if given is not None or len(possible) == 1:
-            return given or possible.pop()
+        if chosen is not None and chosen not in possible:
+            self._faults.report(self._at(), f"table {chosen} cannot hold all that is listed")
+        if chosen is not None or len(possible) == 1:
+            return chosen or possible.pop()
         if TableName.FILTER in possible:
             notes.append("the table is not shown; taken for filter, the default of iptables")
         elif possible:

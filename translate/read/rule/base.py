@@ -153,10 +153,10 @@ def parse_counters(words: list[str], first: int) -> Counters:
 
 def parse_counter(text: str, word: int) -> int:
     """Return a counter as sscanf(3) reads it, which ignores text after the digits."""
-    found = _COUNTER.match(text)
-    if found is None:
+    match = _COUNTER.match(text)
+    if match is None:
         raise RuleError(word, f'"{text}" is not a counter')
-    return int(found[1]) % (1 << 64)
+    return int(match[1]) % (1 << 64)
 
 
 _COUNTER: Final = re.compile(r"[ \t]*([+-]?[0-9]{1,20})(?![0-9])")

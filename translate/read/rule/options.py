@@ -57,8 +57,8 @@ class Loaded:
     @property
     def places(self) -> list[int]:
         """The indices of the words that are arguments."""
-        given = zip(self.options, self.words, strict=True)
-        return [at for (_, arguments, _), word in given for at in range(word + 1, word + 1 + len(arguments))]
+        pairs = zip(self.options, self.words, strict=True)
+        return [at for (_, arguments, _), word in pairs for at in range(word + 1, word + 1 + len(arguments))]
 
     def fault(self, error: OptionError) -> RuleError:
         """Return the error with the index of the wrong word."""
@@ -171,10 +171,16 @@ def _counters(draft: RuleDraft, at: int) -> int:
 
 def _load_match(draft: RuleDraft, name: str, word: int) -> Loaded:
     known = _MATCH_ALIASES.get(name, name)
-    found = [one for registry in (MATCHES, UNMODELLED_MATCHES) if (one := registry.get(known)) is not None]
-    if not found:
+    candidates = [
+        registered
+        for registry in (MATCHES, UNMODELLED_MATCHES)
+        if (registered := registry.get(known)) is not None
+    ]
+    if not candidates:
         raise RuleError(word, f'unknown match "{name}"', _nearest(name, (*MATCHES, *UNMODELLED_MATCHES)))
-    extension = next((candidate for candidate in found if candidate.family in (None, draft.family)), None)
+    extension = next(
+        (candidate for candidate in candidates if candidate.family in (None, draft.family)), None
+    )
     if extension is None:
         raise RuleError(word, f'match "{name}" does not belong to IPv{draft.family.version}')
     loaded = Loaded(extension, word)
@@ -217,13 +223,13 @@ def _other_option(draft: RuleDraft, word: str, at: int, *, negated: bool) -> int
         word, inline = (attached, words[at][2:]) if attached is not None else word.split("=", 1)
         words[at : at + 1] = [word, inline]
         draft.divided.append(at)
-    found = _find_option(draft, word, at)
-    if isinstance(found, str):
-        if draft.divided[-1:] == [at] and found not in BASE_ATTACHED:
+    option = _find_option(draft, word, at)
+    if isinstance(option, str):
+        if draft.divided[-1:] == [at] and option not in BASE_ATTACHED:
             hint = "write its value as a separate word: iptables takes the whole word for the value"
             raise RuleError(at, f'"{words[at]}={words[at + 1]}" is not understood', hint)
-        return _base_option(draft, found, at, negated=negated)
-    loaded, spec = found
+        return _base_option(draft, option, at, negated=negated)
+    loaded, spec = option
     if negated and not spec.invertible:
         raise RuleError(at, f'"{spec.name}" cannot be negated')
     first = at + 1
@@ -251,17 +257,17 @@ def _find_option(draft: RuleDraft, spelling: str, at: int) -> tuple[Loaded, Opti
     getopt_long accepts an exact name, or else the beginning of exactly one. An unknown or ambiguous option
     loads the match of the protocol, once (``command_default``).
     """
-    found = _known_option(draft, spelling)
-    if len(found) != 1 and (implied := _implied(draft)) is not None:
+    candidates = _known_option(draft, spelling)
+    if len(candidates) != 1 and (implied := _implied(draft)) is not None:
         _load_match(draft, implied.name, at)
-        found = _known_option(draft, spelling)
-    if len(found) == 1:
-        ((name, one),) = found.items()
-        if one is None:
+        candidates = _known_option(draft, spelling)
+    if len(candidates) == 1:
+        ((name, option),) = candidates.items()
+        if option is None:
             raise RuleError(at, f'"{name}" does not belong into a rule')
-        return one
-    if found:
-        raise RuleError(at, f'option "{spelling}" is ambiguous', "it may be " + ", ".join(found))
+        return option
+    if candidates:
+        raise RuleError(at, f'option "{spelling}" is ambiguous', "it may be " + ", ".join(candidates))
     if not spelling.startswith("-"):
         raise RuleError(at, f'unexpected "{spelling}"', "an option was expected here")
     raise RuleError(at, f'unknown option "{spelling}"', _whose(draft.loaded[::-1]))
@@ -276,15 +282,15 @@ def _known_option(draft: RuleDraft, spelling: str) -> dict[str, tuple[Loaded, Op
         spec = loaded.extension.spellings.get(spelling)
         if spec is not None:
             return {spec.name: (loaded, spec)}
-    found: dict[str, tuple[Loaded, OptionSpec] | str | None] = {}
+    candidates: dict[str, tuple[Loaded, OptionSpec] | str | None] = {}
     if len(spelling) > 2 and spelling.startswith("--"):
         for loaded in draft.loaded:
             for text, spec in loaded.extension.spellings.items():
                 if text.startswith(spelling):
-                    found[f"{spec.name} of {loaded.extension.name}"] = (loaded, spec)
-        found |= {name: name for text, name in BASE_OPTIONS.items() if text.startswith(spelling)}
-        found |= {text: None for text in OTHER_OPTIONS if text.startswith(spelling)}
-    return found
+                    candidates[f"{spec.name} of {loaded.extension.name}"] = (loaded, spec)
+        candidates |= {name: name for text, name in BASE_OPTIONS.items() if text.startswith(spelling)}
+        candidates |= {text: None for text in OTHER_OPTIONS if text.startswith(spelling)}
+    return candidates
 
 
 def _implied(draft: RuleDraft) -> MatchExtension | None:
@@ -301,7 +307,7 @@ def _implied(draft: RuleDraft) -> MatchExtension | None:
 
 def _whose(loaded: list[Loaded]) -> str | None:
     """Return a hint that lists the options of the rule's extensions."""
-    names = [spec.name for given in loaded for spec in given.extension.options]
+    names = [spec.name for load in loaded for spec in load.extension.options]
     return "options that could stand here: " + ", ".join(names) if names else None
 
 

@@ -230,10 +230,10 @@ class RuleReader:
         """Return tests and spelling of the base options, for each rule of the line."""
         lists: list[tuple[tuple[Test, ...], tuple[Option, ...]]] = [((), ())]
         for name in BASE_ORDER:
-            given = draft.base.get(name)
-            if given is None:
+            option = draft.base.get(name)
+            if option is None:
                 continue
-            text, negated, word = given
+            text, negated, word = option
             values = text.split(",") if name in ("-s", "-d") else [text]
             if len(values) > 1 and negated:
                 raise RuleError(word, "a list of addresses cannot be negated")

@@ -176,11 +176,11 @@ def _unknown(
         known = isinstance(extension, TargetExtension) and extension.reason
         reason = f": {known}" if known else ""
         return (Unknown(f"{spelled} is not modelled{reason}", extension.hides, fields, extension=spelled),)
-    given = {name for name, _, _ in template}
+    used = {name for name, _, _ in template}
     return tuple(
         Unknown(f"{spec.name}: {spec.refused}", spec.hides or extension.hides, extension=spelled)
         for spec in extension.options
-        if spec.refused is not None and spec.name in given
+        if spec.refused is not None and spec.name in used
     )
 
 

@@ -47,10 +47,10 @@ class Commands:
         start = 0
         counters = None
         if words[0][:1] == "[":
-            found = COUNTERS.fullmatch(words[0])
-            if found is None:
+            match = COUNTERS.fullmatch(words[0])
+            if match is None:
                 raise RuleError(0, f'"{words[0]}" is not [packets:bytes]')
-            counters = Counters(int(found[1]), int(found[2]))
+            counters = Counters(int(match[1]), int(match[2]))
             start = 1
         command = words[start] if start < len(words) else ""
         append = command in APPEND
@@ -178,7 +178,7 @@ class Commands:
         if any(other.unknown for other in chain.rules):
             raise RuleError(1, f'which rule of chain "{chain.name}" this deletes is not known')
         for rule in wanted:
-            found = next((other for other in chain.rules if replace(other, counters=None) == rule), None)
-            if found is None:
+            deleted = next((other for other in chain.rules if replace(other, counters=None) == rule), None)
+            if deleted is None:
                 raise RuleError(1, f'chain "{chain.name}" has no such rule')
-            chain.rules.remove(found)
+            chain.rules.remove(deleted)

@@ -289,12 +289,12 @@ class _SaveReader:
         if table is None:
             self._outside(origin)
             return
-        found = _DECLARATION.fullmatch(origin.text)
-        if found is not None:  # as iptables-save prints it
-            read = Counters(int(found[3]), int(found[4]))
-            policy_column = found.start(2) + 1
+        match = _DECLARATION.fullmatch(origin.text)
+        if match is not None:  # as iptables-save prints it
+            read = Counters(int(match[3]), int(match[4]))
+            policy_column = match.start(2) + 1
             table.declare(
-                *(origin, 2, found[1], found[2], policy_column, read, self._faults), empties=self._fragment
+                *(origin, 2, match[1], match[2], policy_column, read, self._faults), empties=self._fragment
             )
             return
         try:
@@ -310,13 +310,13 @@ class _SaveReader:
             return
         counters = None
         if len(words) == 3:
-            found = COUNTERS.fullmatch(words[2].text)
-            if found is None:
+            match = COUNTERS.fullmatch(words[2].text)
+            if match is None:
                 table.whole = False
                 message = f'"{words[2].text}" is not [packets:bytes]'
                 self._faults.report(origin.at(words[2].column + 1), message)
                 return
-            counters = Counters(int(found[1]), int(found[2]))
+            counters = Counters(int(match[1]), int(match[2]))
         name, policy = words[0].text, words[1].text
         columns = [word.column + 1 for word in words]
         table.declare(

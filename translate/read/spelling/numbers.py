@@ -30,18 +30,18 @@ def unsigned(text: str, most: int) -> int | None:
 
 def unsigned_start(text: str, most: int) -> tuple[int | None, int]:
     """Return the number at the start of a text (None if it is above ``most``), and its end."""
-    found = _INTEGER.match(text)
-    if found is None:
+    match = _INTEGER.match(text)
+    if match is None:
         return None, 0
-    digits = found[1] or found[2] or found[3]
-    value = int(digits, 16 if found[1] else 8 if found[2] else 10)
-    return (value if value <= most else None), found.end()
+    digits = match[1] or match[2] or match[3]
+    value = int(digits, 16 if match[1] else 8 if match[2] else 10)
+    return (value if value <= most else None), match.end()
 
 
 def decimal(text: str) -> float | None:
     """Return the number that ``strtod`` reads from the whole text, or None, also for ``inf`` and ``nan``."""
-    found = _DECIMAL.fullmatch(text)
-    if found is None:
+    match = _DECIMAL.fullmatch(text)
+    if match is None:
         return None
-    value = float.fromhex(found[1]) if _HEXADECIMAL.match(found[1]) else float(found[1])
+    value = float.fromhex(match[1]) if _HEXADECIMAL.match(match[1]) else float(match[1])
     return value if math.isfinite(value) else None

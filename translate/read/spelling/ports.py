@@ -60,8 +60,8 @@ def parse_port(text: str, *, option: int, offset: int = 0) -> int:
 
 def parse_port_range(text: str, *, option: int, offset: int = 0) -> Interval:
     """Return the ports of ``a``, ``a:b``, ``:b`` or ``a:`` of a TCP or SCTP match; raises OptionError."""
-    low_text, found, high_text = text.partition(":")
-    if not found:
+    low_text, colon, high_text = text.partition(":")
+    if not colon:
         return Interval.point(parse_port(text, option=option, offset=offset))
     low = parse_port(low_text, option=option, offset=offset) if low_text else 0
     after = offset + len(low_text) + 1

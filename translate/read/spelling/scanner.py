@@ -37,14 +37,14 @@ class Word:
 def scan(line: str) -> list[Word]:
     """Return the words of a line with their columns; raises QuoteError."""
     words = []
-    for found in _WORD.finditer(line):
-        lead, quoted, closing, plain = found.groups()
+    for match in _WORD.finditer(line):
+        lead, quoted, closing, plain = match.groups()
         if plain is not None:
-            words.append(Word(plain, found.start() + 1))
+            words.append(Word(plain, match.start() + 1))
         elif not closing:
-            raise QuoteError(found.end(1) + 1)
+            raise QuoteError(match.end(1) + 1)
         else:
-            words.append(Word(lead + _ESCAPE.sub(r"\1", quoted), found.start() + 1))
+            words.append(Word(lead + _ESCAPE.sub(r"\1", quoted), match.start() + 1))
     return words
 
 

@@ -45,24 +45,24 @@ _Edges = dict[str, list[tuple[str, Rule]]]
 def check_table(table: Table) -> list[Diagnostic]:
     """Return the faults of ``table`` that concern more than one rule."""
     chains = {chain.name: chain for chain in table.chains}
-    found: list[Diagnostic] = []
+    faults: list[Diagnostic] = []
     for chain in table.chains:
         for name, rule in calls(chain.rules):
             callee = chains.get(name)
             if callee is None:
                 message = f'no chain and no target is called "{name}"'
-                found.append(Diagnostic(_at_word(rule.origin, name), message))
+                faults.append(Diagnostic(_at_word(rule.origin, name), message))
             elif callee.hook is not None:
                 message = f'"{name}" is a built-in chain; no rule can jump to it'
-                found.append(Diagnostic(_at_word(rule.origin, name), message))
+                faults.append(Diagnostic(_at_word(rule.origin, name), message))
     live = live_chains(table.chains)
     edges = {name: list(calls(rules)) for name, rules in live.items()}
     edges = {name: [call for call in made if call[0] in live] for name, made in edges.items()}
     loops, callees_first = _loops(edges)
-    found += loops
+    faults += loops
     if not loops:
-        found += _misplaced(table, live, edges, callees_first)
-    return found
+        faults += _misplaced(table, live, edges, callees_first)
+    return faults
 
 
 def _loops(edges: _Edges) -> tuple[list[Diagnostic], list[str]]:
@@ -70,7 +70,7 @@ def _loops(edges: _Edges) -> tuple[list[Diagnostic], list[str]]:
 
     Depth first without recursion, because calls may nest thousands deep.
     """
-    found: list[Diagnostic] = []
+    faults: list[Diagnostic] = []
     finished: dict[str, None] = {}
     for root in edges:
         if root in finished:
@@ -82,7 +82,7 @@ def _loops(edges: _Edges) -> tuple[list[Diagnostic], list[str]]:
             for callee, rule in pending[-1]:
                 if callee in on_path:
                     way = " → ".join([*path[path.index(callee) :], callee])
-                    found.append(Diagnostic(_at_word(rule.origin, callee), f"chains form a loop: {way}"))
+                    faults.append(Diagnostic(_at_word(rule.origin, callee), f"chains form a loop: {way}"))
                 elif edges[callee] and callee not in finished:
                     path.append(callee)
                     on_path.add(callee)
@@ -93,19 +93,19 @@ def _loops(edges: _Edges) -> tuple[list[Diagnostic], list[str]]:
                 done = path.pop()
                 on_path.discard(done)
                 finished[done] = None
-    return found, list(finished)
+    return faults, list(finished)
 
 
 def _misplaced(
     table: Table, live: Mapping[str, tuple[Rule, ...]], edges: _Edges, callees_first: list[str]
 ) -> list[Diagnostic]:
-    found: list[Diagnostic] = []
+    faults: list[Diagnostic] = []
     reached = _reached(table, edges, callees_first)
     for chain in table.chains:
         hooks = reached.get(chain.name, ())
         for rule in live[chain.name] if hooks else ():
-            found += _misplaced_rule(chain, rule, hooks)
-    return found
+            faults += _misplaced_rule(chain, rule, hooks)
+    return faults
 
 
 def _reached(table: Table, edges: _Edges, callees_first: list[str]) -> dict[str, tuple[Hook, ...]]:
@@ -128,14 +128,14 @@ def _reached(table: Table, edges: _Edges, callees_first: list[str]) -> dict[str,
 
 
 def _misplaced_rule(chain: Chain, rule: Rule, hooks: tuple[Hook, ...]) -> list[Diagnostic]:
-    found: list[Diagnostic] = []
+    faults: list[Diagnostic] = []
     how = "" if chain.hook is not None else f", from which chain {chain.name} is reached"
     target = TARGETS.get(rule.target.name) if rule.target is not None else None
     used = [("target", target)] if target is not None else []
     for kind, extension in (*(("match", MATCHES.get(match.name)) for match in rule.matches), *used):
         if extension is not None and extension.hooks is not None and not extension.hooks.issuperset(hooks):
             wrong = [hook for hook in hooks if hook not in extension.hooks]
-            found.append(
+            faults.append(
                 Diagnostic(
                     _at_word(rule.origin, extension.name),
                     f"{kind} {extension.name} is not valid in {wrong[0]}{how}",
@@ -143,7 +143,7 @@ def _misplaced_rule(chain: Chain, rule: Rule, hooks: tuple[Hook, ...]) -> list[D
                 )
             )
     if any(isinstance(action, LimitMss) for action in rule.actions):
-        found += _segment_size(rule, hooks, how)
+        faults += _segment_size(rule, hooks, how)
     for test in rule.tests:
         if isinstance(test, FieldTest) and test.field not in _DEVICE_FIELDS:
             continue
@@ -167,23 +167,23 @@ def _misplaced_rule(chain: Chain, rule: Rule, hooks: tuple[Hook, ...]) -> list[D
                 continue
             if wrong:
                 message = f"{option} is {said} in {wrong[0]}{how}"
-                found.append(Diagnostic(_at_word(rule.origin, option), message))
-    return found
+                faults.append(Diagnostic(_at_word(rule.origin, option), message))
+    return faults
 
 
 def _segment_size(rule: Rule, hooks: tuple[Hook, ...], how: str) -> list[Diagnostic]:
     """Return the fault that ``tcpmss_tg4_check`` finds in a TCPMSS rule."""
-    found = []
+    faults = []
     wrong = [hook for hook in hooks if hook in _NO_OUT_DEVICE]
     if LimitMss(None) in rule.actions and wrong:
         option = "--clamp-mss-to-pmtu"
-        found.append(Diagnostic(_at_word(rule.origin, option), f"{option} is not valid in {wrong[0]}{how}"))
+        faults.append(Diagnostic(_at_word(rule.origin, option), f"{option} is not valid in {wrong[0]}{how}"))
     if not any(_wants_syn(test) for test in rule.tests):
         message = "TCPMSS needs a test in the same rule that the segment has SYN"
-        found.append(
+        faults.append(
             Diagnostic(_at_word(rule.origin, "TCPMSS"), message, "for example --tcp-flags SYN,RST SYN")
         )
-    return found
+    return faults
 
 
 def _wants_syn(test: Test) -> bool:

@@ -37,9 +37,9 @@ class Faults:
             place = origin.at(words[error.word].column + error.offset)
         self.report(place, error.message, error.hint)
 
-    def add(self, found: list[Diagnostic]) -> None:
+    def add(self, diagnostics: list[Diagnostic]) -> None:
         """Add faults found by :mod:`translate.read.tables.checks`."""
-        for diagnostic in found:
+        for diagnostic in diagnostics:
             self.report(diagnostic.origin, diagnostic.message, diagnostic.hint)
 
     def raise_any(self) -> None:

@@ -42,7 +42,7 @@ def test_numbers_that_are_none(value: str, said: str) -> None:
     problems = Problems()
     obj = reader(f'{{"a": {value}}}', problems)
     assert obj.integer("a", 7, low=0, high=65535) == 7
-    (found,) = problems.found
+    (found,) = problems.diagnostics
     assert found.message.startswith(said)
     assert len(found.message) < 120
 
@@ -61,7 +61,7 @@ def test_problems_have_the_place_of_their_values() -> None:
     obj.text("c", "")
     obj.problem("missing", "not there")
     obj.finish()
-    assert [(str(d.origin), d.message.partition(",")[0]) for d in problems.found] == [
+    assert [(str(d.origin), d.message.partition(",")[0]) for d in problems.diagnostics] == [
         ("f:1:19", "a.b[1]: no"),
         ("f:2:2", "c: expected a string"),
         ("f:1:1", "missing: not there"),
@@ -85,7 +85,7 @@ def test_lines_that_are_no_objects_do_not_end_the_reading() -> None:
         json_lines(b'\xef\xbb\xbf{"a": 1}\n\n[]\n{\n{"b": 2}\r\n\xff\n', name="f", problems=problems)
     )
     assert [(one.data, one.place) for one in found] == [({"a": 1}, "f:1"), ({"b": 2}, "f:5")]
-    assert [str(d.origin) for d in problems.found] == ["f:3:1", "f:4:2", "f:6:1"]
+    assert [str(d.origin) for d in problems.diagnostics] == ["f:3:1", "f:4:2", "f:6:1"]
 
 
 SHAPE = Fields(

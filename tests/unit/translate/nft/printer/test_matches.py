@@ -17,7 +17,7 @@ NO_SETS = NamedSets({}, Family.IP, NameGiver())
 
 def legal(*tests: Test) -> list[Part]:
     """The matches of one rule with these tests."""
-    return matches(tests, Family.IP, NO_SETS.asked)
+    return matches(tests, Family.IP, NO_SETS.match)
 
 
 def match(options: str) -> str:
