@@ -56,16 +56,16 @@ class BesideLoader(Loader):
 
     def watched(self) -> Watched:
         """Return the observations of both."""
-        seen = [loader.watched() for loader in self._loaders if loader.watches]
+        observations = [loader.watched() for loader in self._loaders if loader.watches]
         return Watched(
-            prod((watched.rarest for watched in seen), start=_ONE),
-            any(watched.lists for watched in seen),
-            any(watched.dependent for watched in seen),
+            prod((watched.rarest for watched in observations), start=_ONE),
+            any(watched.lists for watched in observations),
+            any(watched.dependent for watched in observations),
         )
 
     def counters(self) -> Mapping[RuleId, int]:
         """Return the counters of the first loader that has any."""
-        return next((found for loader in self._loaders if (found := loader.counters())), {})
+        return next((counters for loader in self._loaders if (counters := loader.counters())), {})
 
     def close(self) -> None:
         """Close both."""

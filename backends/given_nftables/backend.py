@@ -106,8 +106,8 @@ class GivenNftLoader(Loader):
 
     def watched(self) -> Watched:
         """Return the random choices and the state of the rules that packets met."""
-        seen = Watched() if self._tracer is None else self._tracer.watched()
-        return replace(seen, lists=seen.lists or self._counting)
+        watched = Watched() if self._tracer is None else self._tracer.watched()
+        return replace(watched, lists=watched.lists or self._counting)
 
     def close(self) -> None:
         """Free the handle."""
@@ -164,8 +164,10 @@ class GivenNftBackend:
         family = job.ruleset.family
         before = self._beside(family)
         if before is None and not self._listing.reaches(family):
-            found = ", ".join(self._listing.families) or "none"
-            message = f"no table of this ruleset sees packets of {family.value}; its tables are of: {found}"
+            families = ", ".join(self._listing.families) or "none"
+            message = (
+                f"no table of this ruleset sees packets of {family.value}; its tables are of: {families}"
+            )
             raise ParseError((Diagnostic(Origin(self._name), message),))
         _check_devices(self._listing, job.node)
         doubts = [Note(origin, self._name, "iptables-nft", _DOUBT) for origin in self._listing.doubtful]
@@ -227,12 +229,12 @@ _MOST: Final = 10
 
 def _fault(error: str, origins: Sequence[Origin], *, title: str = "") -> ParseError | MachineError:
     """Return an error with the messages of libnftables for some lines, or for the command at these places."""
-    found = [(int(line), text.strip()) for line, text in _ERROR.findall(error)]
-    if not found:
+    messages = [(int(line), text.strip()) for line, text in _ERROR.findall(error)]
+    if not messages:
         return MachineError(f"{_REFUSED}: {error}")
     placed = [
         (origins[line - 1] if 0 < line <= len(origins) else origins[0], text)
-        for line, text in dict.fromkeys(found)
+        for line, text in dict.fromkeys(messages)
     ][:_MOST]
     what = f"{title}: " if title else ""
     if any(text.startswith(_KERNEL) for _, text in placed):

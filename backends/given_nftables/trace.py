@@ -70,7 +70,7 @@ class ListedChain:
 
 def read_chains(listing: str) -> dict[_Place, ListedChain]:
     """Return the chains in the output of ``nft list ruleset`` that have random rules or state."""
-    found: dict[_Place, ListedChain] = {}
+    chains: dict[_Place, ListedChain] = {}
     family = table = chain = ""
     inner = 0  # the depth of anonymous chains, whose rules count as rules of the enclosing chain
     for line in listing.splitlines():
@@ -80,20 +80,24 @@ def read_chains(listing: str) -> dict[_Place, ListedChain]:
             family, table, chain = head[2] or "ip", head[3], ""
         elif head is not None:
             chain = head[3]
-            found[family, table, chain] = ListedChain()
+            chains[family, table, chain] = ListedChain()
         elif text.startswith("}"):
             chain = chain if inner else ""
             inner = max(0, inner - 1)
         elif chain:
             inner += text.endswith("{")
-            before = found[family, table, chain]
-            found[family, table, chain] = ListedChain(
+            before = chains[family, table, chain]
+            chains[family, table, chain] = ListedChain(
                 rarest=before.rarest * _share(text),
                 fills=before.fills or bool(_FILLS.search(text)),
                 dependent=before.dependent or bool(_DEPENDENT.search(text)),
                 base=before.base or text.startswith("type "),
             )
-    return {place: one for place, one in found.items() if one.fills or one.dependent or one.rarest < 1}
+    return {
+        place: listed
+        for place, listed in chains.items()
+        if listed.fills or listed.dependent or listed.rarest < 1
+    }
 
 
 def _share(rule: str) -> Fraction:
@@ -145,13 +149,13 @@ class Tracer:
     def watched(self) -> Watched:
         """Stop watching, and return the observations."""
         self._socket.setsockopt(_SOL_NETLINK, _DROP_MEMBERSHIP, _GROUP)
-        met = {place for place, one in self._chains.items() if one.base}
+        met = {place for place, listed in self._chains.items() if listed.base}
         met.update(place for place in self._visited() if place in self._chains)
         rarest = Fraction(1)
         for place in met:
             rarest *= self._chains[place].rarest
-        found = [self._chains[place] for place in met]
-        return Watched(rarest, any(chain.fills for chain in found), any(chain.dependent for chain in found))
+        chains = [self._chains[place] for place in met]
+        return Watched(rarest, any(chain.fills for chain in chains), any(chain.dependent for chain in chains))
 
     def _visited(self) -> Iterator[_Place]:
         """Yield the chains that packets visited, or all chains if messages of the kernel were lost."""
@@ -194,8 +198,8 @@ def _places(data: bytes) -> Iterator[_Place]:
                 elif name == _CHAIN:
                     chain = _text(value)
                 elif name == _VERDICT:
-                    found = dict(_attributes(value, 0, len(value)))
-                    target = _text(found.get(_VERDICT_CHAIN, b""))
+                    attributes = dict(_attributes(value, 0, len(value)))
+                    target = _text(attributes.get(_VERDICT_CHAIN, b""))
             yield family, table, chain
             if target:
                 yield family, table, target

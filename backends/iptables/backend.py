@@ -66,7 +66,7 @@ class IptablesLoader(Loader):
         self._ipsets = ipsets
         self._lists: list[int] = []
         self._listed = False
-        self._limited = tuple(found[1] for found in _TABLE.finditer(text) if _LIMITED.search(found[0]))
+        self._limited = tuple(match[1] for match in _TABLE.finditer(text) if _LIMITED.search(match[0]))
 
     def load(self, tap: TapNode) -> None:
         """Load the ipsets and the rules; raises MachineError with the command's message."""

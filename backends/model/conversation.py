@@ -143,13 +143,13 @@ class Conversation:
         talk = self._talk
         if talk is None or talk.arrived is None:
             return None
-        got = talk.arrived.packet
+        request = talk.arrived.packet
         packet = with_fields(
-            got,
-            src=got.dst,
-            dst=got.src,
-            sport=got.dport,
-            dport=got.sport,
+            request,
+            src=request.dst,
+            dst=request.src,
+            sport=request.dport,
+            dport=request.sport,
             ttl=64,
             mark=0,
             uid=0,
@@ -162,7 +162,7 @@ class Conversation:
             routing=None,
         )
         if packet.proto == Protocol.TCP:
-            first = bool(got.flags & TcpFlag.SYN) and not talk.server_spoke
+            first = bool(request.flags & TcpFlag.SYN) and not talk.server_spoke
             default = TcpFlag.SYN | TcpFlag.ACK if first else TcpFlag.ACK
             flags = default if step.flags is None else step.flags
             packet = with_fields(
@@ -175,8 +175,8 @@ class Conversation:
             talk.server_next = _advance(talk.server_next, packet)
             talk.server_spoke = True
         elif packet.is_icmp:
-            echo = Icmp6Type if got.proto == Protocol.ICMPV6 else IcmpType
-            if got.icmp_type != echo.ECHO_REQUEST:
+            echo = Icmp6Type if request.proto == Protocol.ICMPV6 else IcmpType
+            if request.icmp_type != echo.ECHO_REQUEST:
                 return None
             packet = with_fields(packet, icmp_type=echo.ECHO_REPLY, payload=self.tag())
         else:
@@ -188,16 +188,16 @@ class Conversation:
         last = self._last
         if last is None:
             return None
-        got = last.packet
+        offending = last.packet
         error = Packet(
-            family=got.family,
-            src=got.dst if step.source is None else step.source,
-            dst=got.src,
-            proto=Protocol.ICMP if got.family is Family.IP else Protocol.ICMPV6,
+            family=offending.family,
+            src=offending.dst if step.source is None else step.source,
+            dst=offending.src,
+            proto=Protocol.ICMP if offending.family is Family.IP else Protocol.ICMPV6,
             icmp_type=step.type,
             icmp_code=step.code,
             quoted=with_fields(
-                got,
+                offending,
                 mark=0,
                 uid=0,
                 gid=0,

@@ -95,8 +95,8 @@ class Node:
 
     def sysctl(self, name: str) -> str:
         """Return a sysctl's value on this node. Raises KeyError for an unknown one without a given value."""
-        found = self.sysctls.get(name)
-        return DEFAULT_SYSCTLS[name] if found is None else found
+        value = self.sysctls.get(name)
+        return DEFAULT_SYSCTLS[name] if value is None else value
 
     def interface(self, name: str) -> Interface | None:
         """Return the interface called ``name``, or None."""
@@ -146,10 +146,10 @@ def node_to_json(node: Node) -> str:
     routes = []
     for route in node.routes:
         length = route.dst.prefix_length(route.family.bits)
-        one = {"dst": f"{format_address(route.family, route.dst.low)}/{length}"}
+        entry = {"dst": f"{format_address(route.family, route.dst.low)}/{length}"}
         if route.via is not None:
-            one["via"] = format_address(route.family, route.via)
-        routes.append({**one, "dev": route.dev})
+            entry["via"] = format_address(route.family, route.via)
+        routes.append({**entry, "dev": route.dev})
     data = {
         "interfaces": {i.name: [str(a) for a in i.addresses] for i in node.interfaces},
         "routes": routes,
@@ -161,9 +161,9 @@ def node_to_json(node: Node) -> str:
 def _addresses(listed: JsonObject, dev: str) -> Iterator[Address]:
     if dev == "lo" or not is_device_name(dev):
         listed.problem(dev, f"{dev!r} is not a usable interface name")
-    given = listed.data[dev]
-    for index, text in enumerate(given if isinstance(given, list) else [given]):
-        item = index if isinstance(given, list) else None
+    texts = listed.data[dev]
+    for index, text in enumerate(texts if isinstance(texts, list) else [texts]):
+        item = index if isinstance(texts, list) else None
         try:
             yield _address(ip_interface(text if isinstance(text, str) else ""))
         except ValueError:
@@ -172,8 +172,8 @@ def _addresses(listed: JsonObject, dev: str) -> Iterator[Address]:
             )
 
 
-def _address(given: IPv4Interface | IPv6Interface) -> Address:
-    return Address(_family(given.version), int(given.ip), given.network.prefixlen)
+def _address(interface: IPv4Interface | IPv6Interface) -> Address:
+    return Address(_family(interface.version), int(interface.ip), interface.network.prefixlen)
 
 
 def _sysctl(sysctls: JsonObject, key: str) -> str:
@@ -187,17 +187,17 @@ def _family(version: int) -> Family:
     return Family.IP if version == 4 else Family.IP6
 
 
-def _route(one: JsonObject, devices: Collection[str]) -> Iterator[Route]:
+def _route(entry: JsonObject, devices: Collection[str]) -> Iterator[Route]:
     """Yield the route of an object, or nothing if it is invalid."""
-    dst, dev = one.text("dst", None), one.text("dev", None)
-    via = None if one.take("via") is None else one.address("via")
-    one.finish()
+    dst, dev = entry.text("dst", None), entry.text("dev", None)
+    via = None if entry.take("via") is None else entry.address("via")
+    entry.finish()
     if dst is None or dev is None:
-        if one.ok:
-            one.problem(None, "expected an object with dst, dev and perhaps via")
+        if entry.ok:
+            entry.problem(None, "expected an object with dst, dev and perhaps via")
         return
     if dev not in devices:
-        one.problem("dev", f"{dev!r} is not among the interfaces")
+        entry.problem("dev", f"{dev!r} is not among the interfaces")
     if dst == "default":
         family = Family.IP if via is None else via[0]
         interval = Interval.prefix(0, 0, family.bits)
@@ -205,11 +205,11 @@ def _route(one: JsonObject, devices: Collection[str]) -> Iterator[Route]:
         try:
             network = ip_network(dst)
         except ValueError as e:
-            one.problem("dst", str(e))
+            entry.problem("dst", str(e))
             return
         family = _family(network.version)
         interval = Interval.prefix(int(network.network_address), network.prefixlen, family.bits)
     if via is not None and via[0] is not family:
-        one.problem("via", "via and dst are of different families")
-    elif one.ok:
+        entry.problem("via", "via and dst are of different families")
+    elif entry.ok:
         yield Route(family=family, dst=interval, dev=dev, via=None if via is None else via[1])

@@ -194,9 +194,9 @@ class FlowResult:
         """Return the joint result of this and more runs of the same flow through the same rules."""
         runs = self.runs + other.runs
         shares: dict[tuple[Outcome, ...], Fraction] = {}
-        for one in (self, other):
-            for branch in one.branches:
-                share = branch.probability * one.runs / runs
+        for result in (self, other):
+            for branch in result.branches:
+                share = branch.probability * result.runs / runs
                 shares[branch.outcomes] = shares.get(branch.outcomes, Fraction(0)) + share
         return replace(
             self,

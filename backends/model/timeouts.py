@@ -89,12 +89,12 @@ def timeouts_of(node: Node) -> Timeouts:
     """
 
     def seconds(name: str) -> int:
-        given = node.sysctls.get(_PREFIX + name)
-        if given is None:
+        value = node.sysctls.get(_PREFIX + name)
+        if value is None:
             return TIMEOUT_DEFAULTS[name]
-        text = given.strip()
+        text = value.strip()
         if not (text.isascii() and text.isdigit() and int(text) < 1 << 31):
-            raise InputError(f"sysctl {_PREFIX}{name}: {given!r} is not a number of seconds")
+            raise InputError(f"sysctl {_PREFIX}{name}: {value!r} is not a number of seconds")
         return int(text)
 
     states = [seconds(f"tcp_timeout_{state}") for state in _TCP_STATES]

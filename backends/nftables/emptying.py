@@ -41,10 +41,10 @@ class SetEmptier:
 
     def __init__(self, text: str) -> None:
         """Open a socket. :func:`only_empties_sets` must be true of ``text``."""
-        found = map(_COMMAND.fullmatch, text.splitlines())
-        sets = [(_FAMILIES[one[1]], one[2], one[3]) for one in found if one is not None]
+        matches = map(_COMMAND.fullmatch, text.splitlines())
+        sets = [(_FAMILIES[match[1]], match[2], match[3]) for match in matches if match is not None]
         parts = [sets[i : i + _AT_ONCE] for i in range(0, len(sets), _AT_ONCE)]
-        self._batches = [[(_DELETE_ELEMENTS, _elements(*one)) for one in part] for part in parts]
+        self._batches = [[(_DELETE_ELEMENTS, _elements(*named)) for named in part] for part in parts]
         self._netlink = Netlink(_NETLINK_NETFILTER)
 
     def empty(self) -> None:

@@ -55,20 +55,20 @@ def send_burst(tap: TapNode, burst: Sequence[Datagram]) -> list[Passed | None]:
     family = tap.family
     for number, datagram in enumerate(burst):
         tap.inject(datagram[1], pack(datagram, number, family))
-    found: list[Passed | None] = [None] * len(burst)
+    results: list[Passed | None] = [None] * len(burst)
     heard = [0] * len(burst)
     for data, out, mark in tap.drain(at_most=BURST):
-        seen = unpack(data, family)
-        whose = number_of(data) if seen is None else seen[0]
+        unpacked = unpack(data, family)
+        whose = number_of(data) if unpacked is None else unpacked[0]
         if whose is None or whose >= len(burst):
             return [None] * len(burst)  # certain only if they are sent one by one
         heard[whose] += 1
-        if seen is None or mark is None:
+        if unpacked is None or mark is None:
             continue
         flow_id, _, sent_src, sent_dst, sent_sport, sent_dport, _ = burst[whose]
-        _, src, dst, sport, dport, ttl = seen
+        _, src, dst, sport, dport, ttl = unpacked
         if sport != sent_sport:
             continue  # a burst may use up the ports of a NAT range
         dnat, snat = dst != sent_dst or dport != sent_dport, src != sent_src
-        found[whose] = (flow_id, out, src, dst, sport, dport, ttl, mark, dnat, snat)
-    return [passed if count == 1 else None for passed, count in zip(found, heard, strict=True)]
+        results[whose] = (flow_id, out, src, dst, sport, dport, ttl, mark, dnat, snat)
+    return [passed if count == 1 else None for passed, count in zip(results, heard, strict=True)]

@@ -39,10 +39,10 @@ def unpack_flows(data: bytes) -> list[Flow | Repeated | Datagram]:
     return [packed if type(packed) is tuple else _to_flow(*packed) for packed in marshal.loads(data)]
 
 
-def _from_flow(one: Flow | Repeated, family: Family) -> list[Any] | Datagram:
-    if isinstance(one, Repeated):
-        return [one.flow.id, [_from_step(s) for s in one.flow.steps], one.times, one.lists]
-    return to_datagram(one, family) or [one.id, [_from_step(s) for s in one.steps], 0, False]
+def _from_flow(request: Flow | Repeated, family: Family) -> list[Any] | Datagram:
+    if isinstance(request, Repeated):
+        return [request.flow.id, [_from_step(s) for s in request.flow.steps], request.times, request.lists]
+    return to_datagram(request, family) or [request.id, [_from_step(s) for s in request.steps], 0, False]
 
 
 def _to_flow(name: str, steps: list[tuple[Any, ...]], times: int, lists: bool) -> Flow | Repeated:

@@ -52,7 +52,7 @@ _Key = tuple[int, Port | None]
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _Received:
     """A sighting and its parsed packet."""
 
     packet: Packet
@@ -98,35 +98,35 @@ class Replayer:
     def _once(self, flow: Flow) -> FlowResult:
         return self._repeated(Repeated(flow, 1))
 
-    def _repeated(self, one: Repeated) -> FlowResult:
+    def _repeated(self, repeated: Repeated) -> FlowResult:
         """Run a flow as often as it requires; only the first run is watched, because watching is slow."""
-        flow, loader = one.flow, self.loader
+        flow, loader = repeated.flow, self.loader
         conversation, began, watched = Conversation(flow), time.perf_counter(), Watched()
         counts: Counter[tuple[Outcome, ...]] = Counter()
         notes: dict[str, None] = {}
         self._known = {}
-        for number in range(one.times):
+        for number in range(repeated.times):
             if not number:
                 self._part_from(flow)
                 if loader.watches:
                     loader.watch()
-            elif loader.lists and (one.lists or watched.lists):
+            elif loader.lists and (repeated.lists or watched.lists):
                 loader.forget_lists()
             outcomes, said = self._flow(conversation.afresh())
             if loader.watches and not number:
                 watched = loader.watched()
-            if number + 1 < one.times:
+            if number + 1 < repeated.times:
                 self._forget_run()
             counts[outcomes] += 1
             notes.update(dict.fromkeys(said))
         # Only the first run was watched.
-        certain = loader.watches and one.times == 1
-        self._listed |= loader.lists and (watched.lists if certain else one.lists or watched.lists)
+        certain = loader.watches and repeated.times == 1
+        self._listed |= loader.lists and (watched.lists if certain else repeated.lists or watched.lists)
         return FlowResult(
             flow.id,
             seen_branches(counts),
             tuple(notes),
-            one.times,
+            repeated.times,
             rarest=watched.rarest,
             lists=watched.lists,
             dependent=watched.dependent,
@@ -232,19 +232,19 @@ class Replayer:
                 tap.inject(emission.entry, data, source=sent.smac, destination=sent.dmac)
             except KeyError:
                 raise MachineError(f"the node has no interface {emission.entry!r}") from None
-        seen = self._read(tap.drain(), notes)
+        received = self._read(tap.drain(), notes)
         wanted = identity(sent)
-        arrived = _arrivals(seen, wanted)
+        arrived = _arrivals(received, wanted)
         if not arrived or emission.entry is None:
             # A packet from the node to itself crosses the backlog, and so may an answer to it.
-            seen += self._read(tap.settle(), notes)
-            arrived = _arrivals(seen, wanted)
+            received += self._read(tap.settle(), notes)
+            arrived = _arrivals(received, wanted)
         if arrived:
-            return self._arrived(emission, arrived[0], seen, notes)
+            return self._arrived(emission, arrived[0], received, notes)
         reject: str | None = None
         # A packet of the stack on lo never gets a checksum (CHECKSUM_PARTIAL), so the checksum
         # of an answer that was delivered here is not tested.
-        for sighting in seen:
+        for sighting in received:
             kind = _answer(sent, wanted, sighting.packet)
             if kind is not None and reject is None:
                 reject = kind
@@ -262,43 +262,43 @@ class Replayer:
         return _DROP, None
 
     def _arrived(
-        self, emission: Emission, found: _Seen, seen: list[_Seen], notes: list[str]
+        self, emission: Emission, arrived: _Received, received: list[_Received], notes: list[str]
     ) -> tuple[Outcome, Arrival]:
-        sent, got, place = emission.packet, found.packet, found.sighting
-        faults = _faults(found)
+        sent, packet, place = emission.packet, arrived.packet, arrived.sighting
+        faults = _faults(arrived)
         if sent.bad_checksum or (emission.entry is None and sent.src == 0):
             # It was sent wrong on purpose, and a changed address leaves it wrong, as does the source
             # that the stack fills in for a packet of the node (raw_send_hdrinc).
             faults = tuple(f for f in faults if not _is_transport_checksum(f))
         notes.extend(faults)
         local = place.out is None
-        for sighting in seen:
-            if sighting is found or (local and _stack_answers(sent, sighting.packet)):
+        for sighting in received:
+            if sighting is arrived or (local and _stack_answers(sent, sighting.packet)):
                 continue
             notes.extend(_stray(sighting))
         if place.mark is None:
             notes.append(f"no mark seen on {place.out}")
-        got = with_fields(got, mark=place.mark or 0)
-        quoted = got.quoted
+        packet = with_fields(packet, mark=place.mark or 0)
+        quoted = packet.quoted
         outcome = Outcome(
             verdict=Verdict.LOCAL if local else Verdict.FORWARD,
             out=place.out,
-            src=got.src,
-            dst=got.dst,
-            sport=got.icmp_id if got.is_icmp else got.sport,
-            dport=got.dport,
-            ttl=got.ttl,
-            tos=got.tos,
+            src=packet.src,
+            dst=packet.dst,
+            sport=packet.icmp_id if packet.is_icmp else packet.sport,
+            dport=packet.dport,
+            ttl=packet.ttl,
+            tos=packet.tos,
             mark=place.mark,
-            dnat=got.dst != sent.dst or got.dport != sent.dport,
-            snat=got.src != sent.src or got.sport != sent.sport or got.icmp_id != sent.icmp_id,
-            mss=got.mss if got.flags & TcpFlag.SYN else None,
+            dnat=packet.dst != sent.dst or packet.dport != sent.dport,
+            snat=packet.src != sent.src or packet.sport != sent.sport or packet.icmp_id != sent.icmp_id,
+            mss=packet.mss if packet.flags & TcpFlag.SYN else None,
             quoted=None if quoted is None else _quoted(quoted),
         )
-        return outcome, Arrival(got, place.out)
+        return outcome, Arrival(packet, place.out)
 
-    def _read(self, sightings: list[Sighting], notes: list[str]) -> list[_Seen]:
-        seen = []
+    def _read(self, sightings: list[Sighting], notes: list[str]) -> list[_Received]:
+        received = []
         for sighting in sightings:
             parsed = self._known.get(sighting.data)
             if parsed is None:
@@ -307,78 +307,78 @@ class Replayer:
                 except FrameError as e:
                     notes.append(f"unreadable frame {_where(sighting)}: {e}")
                     continue
-            seen.append(_Seen(parsed.packet, sighting, parsed.faults))
-        return seen
+            received.append(_Received(parsed.packet, sighting, parsed.faults))
+        return received
 
 
 def _key(packet: Packet) -> _Key:
     return packet.proto, packet.icmp_id if packet.is_icmp else packet.sport
 
 
-def _arrivals(seen: list[_Seen], wanted: Identity) -> list[_Seen]:
-    return [sighting for sighting in seen if identity(sighting.packet) == wanted]
+def _arrivals(received: list[_Received], wanted: Identity) -> list[_Received]:
+    return [sighting for sighting in received if identity(sighting.packet) == wanted]
 
 
-def _answer(sent: Packet, wanted: Identity, got: Packet) -> str | None:
-    """Return how ``got`` rejects ``sent``, or None if it does not."""
-    if got.is_icmp and got.quoted is not None:
-        if sent.quoted is not None or identity(got.quoted) != wanted:
+def _answer(sent: Packet, wanted: Identity, answer: Packet) -> str | None:
+    """Return how ``answer`` rejects ``sent``, or None if it does not."""
+    if answer.is_icmp and answer.quoted is not None:
+        if sent.quoted is not None or identity(answer.quoted) != wanted:
             return None
-        six = got.family is Family.IP6
-        if got.icmp_type == (Icmp6Type.DEST_UNREACHABLE if six else IcmpType.DEST_UNREACHABLE):
-            kind = _REJECT_KINDS[got.family].get(got.icmp_code or 0)
+        six = answer.family is Family.IP6
+        if answer.icmp_type == (Icmp6Type.DEST_UNREACHABLE if six else IcmpType.DEST_UNREACHABLE):
+            kind = _REJECT_KINDS[answer.family].get(answer.icmp_code or 0)
             if kind is not None:
                 return kind.value
         if six:
-            return f"icmp6-{got.icmp_type}-{got.icmp_code}"
-        if got.icmp_type == IcmpType.REDIRECT:
+            return f"icmp6-{answer.icmp_type}-{answer.icmp_code}"
+        if answer.icmp_type == IcmpType.REDIRECT:
             return None
-        return f"icmp-{got.icmp_type}-{got.icmp_code}"
-    if sent.proto == Protocol.TCP and _resets(sent, got):
+        return f"icmp-{answer.icmp_type}-{answer.icmp_code}"
+    if sent.proto == Protocol.TCP and _resets(sent, answer):
         return RejectKind.TCP_RESET.value
     return None
 
 
-def _resets(sent: Packet, got: Packet) -> bool:
-    """Return whether ``got`` is the RST that answers ``sent`` (RFC 9293, 3.10.7.1)."""
-    if got.proto != Protocol.TCP or not got.flags & TcpFlag.RST or got.dport != sent.sport:
+def _resets(sent: Packet, answer: Packet) -> bool:
+    """Return whether ``answer`` is the RST that answers ``sent`` (RFC 9293, 3.10.7.1)."""
+    if answer.proto != Protocol.TCP or not answer.flags & TcpFlag.RST or answer.dport != sent.sport:
         return False
     if sent.flags & TcpFlag.ACK:
-        return got.seq == sent.ack
+        return answer.seq == sent.ack
     phantom = bool(sent.flags & TcpFlag.SYN) + bool(sent.flags & TcpFlag.FIN)
-    return got.ack == (sent.seq + len(sent.payload) + phantom) & 0xFFFFFFFF
+    return answer.ack == (sent.seq + len(sent.payload) + phantom) & 0xFFFFFFFF
 
 
-def _answers_reset(sent: Packet, got: Packet) -> bool:
-    """Return whether ``got`` answers the RST of REJECT for ``sent``, which OUTPUT has rejected in turn."""
-    return got.is_icmp and got.quoted is not None and _resets(sent, got.quoted)
+def _answers_reset(sent: Packet, answer: Packet) -> bool:
+    """Return whether ``answer`` answers the RST of REJECT for ``sent``, which OUTPUT has rejected in turn."""
+    return answer.is_icmp and answer.quoted is not None and _resets(sent, answer.quoted)
 
 
-def _stack_answers(sent: Packet, got: Packet) -> bool:
-    """Return whether ``got`` is the stack's answer to a delivered packet without a listener."""
-    if got.is_icmp and got.quoted is not None:
-        unwanted = got.icmp_type == IcmpType.DEST_UNREACHABLE and got.icmp_code in (2, 3)
-        if got.family is Family.IP6:
-            unwanted = (got.icmp_type, got.icmp_code) in _UNWANTED_6
-        return unwanted and sent.quoted is None and identity(got.quoted) == identity(sent)
-    if (sent.proto, sent.icmp_type, got.icmp_type) == _TIMESTAMPS:
-        return (got.src, got.dst) == (sent.dst, sent.src)  # no sysctl turns these off
-    return sent.proto == Protocol.TCP and _resets(sent, got)
+def _stack_answers(sent: Packet, answer: Packet) -> bool:
+    """Return whether ``answer`` is the stack's answer to a delivered packet without a listener."""
+    if answer.is_icmp and answer.quoted is not None:
+        unwanted = answer.icmp_type == IcmpType.DEST_UNREACHABLE and answer.icmp_code in (2, 3)
+        if answer.family is Family.IP6:
+            unwanted = (answer.icmp_type, answer.icmp_code) in _UNWANTED_6
+        return unwanted and sent.quoted is None and identity(answer.quoted) == identity(sent)
+    if (sent.proto, sent.icmp_type, answer.icmp_type) == _TIMESTAMPS:
+        return (answer.src, answer.dst) == (sent.dst, sent.src)  # no sysctl turns these off
+    return sent.proto == Protocol.TCP and _resets(sent, answer)
 
 
-def _faults(seen: _Seen) -> tuple[str, ...]:
-    return tuple(f"{fault} {_where(seen.sighting)}" for fault in seen.faults)
+def _faults(received: _Received) -> tuple[str, ...]:
+    return tuple(f"{fault} {_where(received.sighting)}" for fault in received.faults)
 
 
 def _is_transport_checksum(fault: str) -> bool:
     return fault.startswith("wrong ") and "checksum" in fault and not fault.startswith("wrong IP ")
 
 
-def _stray(seen: _Seen) -> tuple[str, ...]:
-    redirect = IcmpType.REDIRECT if seen.packet.family is Family.IP else Icmp6Type.REDIRECT
-    if seen.packet.is_icmp and seen.packet.icmp_type == redirect:
+def _stray(received: _Received) -> tuple[str, ...]:
+    redirect = IcmpType.REDIRECT if received.packet.family is Family.IP else Icmp6Type.REDIRECT
+    if received.packet.is_icmp and received.packet.icmp_type == redirect:
         return ()
-    return (f"stray frame {_where(seen.sighting)}: {seen.packet}",)
+    return (f"stray frame {_where(received.sighting)}: {received.packet}",)
 
 
 def _where(sighting: Sighting) -> str:

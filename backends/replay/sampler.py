@@ -64,10 +64,10 @@ def sample(
                 raise MachineError(f"{packet}: two packets left for one")
         missing += len(waiting)
     tap.drain()  # the marks, which are not needed
-    found: dict[Destination | None, int] = {
+    destinations: dict[Destination | None, int] = {
         (int.from_bytes(at[:-2], "big"), int.from_bytes(at[-2:], "big")): n for at, n in counts.items()
     }
-    return found | ({None: missing} if missing else {})
+    return destinations | ({None: missing} if missing else {})
 
 
 @dataclass(frozen=True, slots=True)

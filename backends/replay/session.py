@@ -124,8 +124,8 @@ class KernelSession:
 
     def sample(self, packet: Packet, entry: str, times: int) -> Mapping[Destination | None, int]:
         """Return the destinations of ``times`` connections that begin with ``packet``; see :func:`sample`."""
-        found: dict[Destination | None, int] = self._worker.ask(_Sample(packet, entry, times))
-        return found
+        destinations: dict[Destination | None, int] = self._worker.ask(_Sample(packet, entry, times))
+        return destinations
 
     def change(self, change: Any) -> None:
         """Change the loaded rules; see :meth:`Loader.change`."""
@@ -133,8 +133,8 @@ class KernelSession:
 
     def counters(self) -> Mapping[RuleId, int]:
         """Return the number of packets that each rule has matched since it was loaded, if counted."""
-        found: dict[RuleId, int] = self._worker.ask(_Count())
-        return found
+        counters: dict[RuleId, int] = self._worker.ask(_Count())
+        return counters
 
 
 @contextmanager

@@ -105,8 +105,8 @@ def types_of(number: int) -> bytes:
 
 def load_types(data: bytes) -> int:
     """Load ``data`` as a BTF object and return its descriptor."""
-    held = ctypes.create_string_buffer(data, len(data))
-    return _call(_LOAD_TYPES, struct.pack("=QQIII4x", ctypes.addressof(held), 0, len(data), 0, 0))
+    buffer = ctypes.create_string_buffer(data, len(data))
+    return _call(_LOAD_TYPES, struct.pack("=QQIII4x", ctypes.addressof(buffer), 0, len(data), 0, 0))
 
 
 def create_map(name: str, info: MapInfo, types: int) -> int:
@@ -118,9 +118,9 @@ def create_map(name: str, info: MapInfo, types: int) -> int:
 
 def load_program(name: str, instructions: bytes) -> int:
     """Load a tc program, without the verifier's log, and return its descriptor."""
-    held = ctypes.create_string_buffer(instructions, len(instructions))
+    buffer = ctypes.create_string_buffer(instructions, len(instructions))
     license_ = ctypes.create_string_buffer(b"GPL")
-    code = (_SCHED_CLS, len(instructions) // 8, ctypes.addressof(held), ctypes.addressof(license_))
+    code = (_SCHED_CLS, len(instructions) // 8, ctypes.addressof(buffer), ctypes.addressof(license_))
     return _call(_LOAD, struct.pack("=IIQQIIQII16s", *code, 0, 0, 0, 0, 0, name.encode()[:15]))
 
 
@@ -132,8 +132,8 @@ def program_number(descriptor: int) -> int:
 
 def lookup(descriptor: int, key: bytes, width: int) -> bytes | None:
     """Return the value of a key, in ``width`` bytes, or None."""
-    held, value = ctypes.create_string_buffer(key, len(key)), ctypes.create_string_buffer(width)
-    at = struct.pack("=I4xQQQ", descriptor, ctypes.addressof(held), ctypes.addressof(value), 0)
+    key_buffer, value = ctypes.create_string_buffer(key, len(key)), ctypes.create_string_buffer(width)
+    at = struct.pack("=I4xQQQ", descriptor, ctypes.addressof(key_buffer), ctypes.addressof(value), 0)
     try:
         _call(_LOOKUP, at)
     except FileNotFoundError:
@@ -143,9 +143,9 @@ def lookup(descriptor: int, key: bytes, width: int) -> bytes | None:
 
 def next_key(descriptor: int, key: bytes | None, size: int) -> bytes | None:
     """Return the key after another, or the first; None after the last."""
-    held = ctypes.create_string_buffer(key, size) if key is not None else None
+    key_buffer = ctypes.create_string_buffer(key, size) if key is not None else None
     following = ctypes.create_string_buffer(size)
-    at = ctypes.addressof(held) if held is not None else 0
+    at = ctypes.addressof(key_buffer) if key_buffer is not None else 0
     try:
         _call(_NEXT_KEY, struct.pack("=I4xQQ", descriptor, at, ctypes.addressof(following)))
     except FileNotFoundError:
@@ -170,28 +170,31 @@ def lookup_batch(
         _call_with(_LOOKUP_BATCH, attributes)
     except FileNotFoundError:
         last = True
-    (found,) = struct.unpack_from("=I", attributes, 32)
-    return after.raw, keys.raw[: size * found], values.raw[: width * found], last
+    (filled,) = struct.unpack_from("=I", attributes, 32)
+    return after.raw, keys.raw[: size * filled], values.raw[: width * filled], last
 
 
 def update(descriptor: int, key: bytes, value: bytes) -> None:
     """Write one entry, for maps of programs, which do not support batches."""
-    held, given = ctypes.create_string_buffer(key, len(key)), ctypes.create_string_buffer(value, len(value))
-    at = struct.pack("=I4xQQQ", descriptor, ctypes.addressof(held), ctypes.addressof(given), 0)
+    key_buffer, value_buffer = (
+        ctypes.create_string_buffer(key, len(key)),
+        ctypes.create_string_buffer(value, len(value)),
+    )
+    at = struct.pack("=I4xQQQ", descriptor, ctypes.addressof(key_buffer), ctypes.addressof(value_buffer), 0)
     _call(_UPDATE, at)
 
 
 def update_batch(descriptor: int, keys: bytes, values: bytes, count: int) -> None:
     """Write entries in order, up to one that is refused."""
-    given = ctypes.create_string_buffer(values, len(values))
-    held = ctypes.create_string_buffer(keys, len(keys))
-    _call_with(_UPDATE_BATCH, _batch(descriptor, count, held, given))
+    value_buffer = ctypes.create_string_buffer(values, len(values))
+    key_buffer = ctypes.create_string_buffer(keys, len(keys))
+    _call_with(_UPDATE_BATCH, _batch(descriptor, count, key_buffer, value_buffer))
 
 
 def delete_batch(descriptor: int, keys: bytes, count: int) -> None:
     """Delete entries in order, up to one that is missing."""
-    held = ctypes.create_string_buffer(keys, len(keys))
-    _call_with(_DELETE_BATCH, _batch(descriptor, count, held, None))
+    key_buffer = ctypes.create_string_buffer(keys, len(keys))
+    _call_with(_DELETE_BATCH, _batch(descriptor, count, key_buffer, None))
 
 
 _Buffer = ctypes.Array[ctypes.c_char]
@@ -200,15 +203,15 @@ _Buffer = ctypes.Array[ctypes.c_char]
 def _batch(
     descriptor: int, count: int, keys: _Buffer, values: _Buffer | None, before: int = 0, after: int = 0
 ) -> _Buffer:
-    given = ctypes.addressof(values) if values is not None else 0
-    packed = struct.pack("=4Q2I2Q", before, after, ctypes.addressof(keys), given, count, descriptor, 0, 0)
+    values_at = ctypes.addressof(values) if values is not None else 0
+    packed = struct.pack("=4Q2I2Q", before, after, ctypes.addressof(keys), values_at, count, descriptor, 0, 0)
     return ctypes.create_string_buffer(packed, len(packed))
 
 
-def _info(descriptor: int, given: bytes = b"") -> bytes:
-    found = ctypes.create_string_buffer(given, 256)
-    _call(_INFO, struct.pack("=IIQ", descriptor, len(found), ctypes.addressof(found)))
-    return found.raw
+def _info(descriptor: int, query: bytes = b"") -> bytes:
+    info = ctypes.create_string_buffer(query, 256)
+    _call(_INFO, struct.pack("=IIQ", descriptor, len(info), ctypes.addressof(info)))
+    return info.raw
 
 
 def _call(command: int, attributes: bytes) -> int:

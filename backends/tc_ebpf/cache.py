@@ -37,8 +37,8 @@ _HEADERS: Final = ("include/generated/autoconf.h", "include/generated/utsrelease
 
 def cache_folder() -> Path:
     """Return the folder of this user's compiled programs (XDG Base Directory Specification)."""
-    given = os.environ.get("XDG_CACHE_HOME", "")
-    base = Path(given) if given.startswith("/") else Path(_home(), ".cache")
+    folder = os.environ.get("XDG_CACHE_HOME", "")
+    base = Path(folder) if folder.startswith("/") else Path(_home(), ".cache")
     return base / "nfparity" / "tc"
 
 

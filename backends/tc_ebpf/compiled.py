@@ -82,16 +82,18 @@ class CompiledProgram:
         return Descriptors(maps, functions)
 
 
-def _map(one: CompiledMap, sizes: Mapping[str, int], kept: Mapping[str, int], types: int) -> int:
-    if one.name not in kept:
+def _map(compiled: CompiledMap, sizes: Mapping[str, int], kept: Mapping[str, int], types: int) -> int:
+    if compiled.name not in kept:
         return bpfcall.create_map(
-            one.name, replace(one.info, max_entries=sizes.get(one.name, one.info.max_entries)), types
+            compiled.name,
+            replace(compiled.info, max_entries=sizes.get(compiled.name, compiled.info.max_entries)),
+            types,
         )
-    there = bpfcall.map_info(kept[one.name])
-    wanted = (one.info.kind, one.info.key_size, one.info.value_size)
+    there = bpfcall.map_info(kept[compiled.name])
+    wanted = (compiled.info.kind, compiled.info.key_size, compiled.info.value_size)
     if (there.kind, there.key_size, there.value_size) != wanted:
-        raise ValueError(f"the map {one.name} is of another form")
-    return os.dup(kept[one.name])
+        raise ValueError(f"the map {compiled.name} is of another form")
+    return os.dup(kept[compiled.name])
 
 
 def with_maps(instructions: bytes, numbers: Mapping[int, int] | list[int]) -> bytes:

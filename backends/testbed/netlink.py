@@ -120,18 +120,18 @@ class Netlink:
         self._sequence += 1
         header = _HEADER.pack(16 + len(body), kind, _DUMP | _REQUEST, self._sequence, 0)
         self._socket.send(header + body)
-        found: list[bytes] = []
+        messages: list[bytes] = []
         while True:
             data = self._socket.recv(1 << 20)
             while len(data) >= 16:
                 length, kind, _, sequence, _ = _HEADER.unpack_from(data)
                 if sequence == self._sequence:
                     if kind == _NLMSG_DONE:
-                        return found
+                        return messages
                     if kind == _NLMSG_ERROR:
                         number = -int(struct.unpack_from("=i", data, 16)[0])
                         raise OSError(number, os.strerror(number))
-                    found.append(data[16:length])
+                    messages.append(data[16:length])
                 data = data[(length + 3) & ~3 :]
 
     def demand(self, kind: int, flags: int, body: bytes) -> None:
@@ -255,14 +255,14 @@ def nested(kind: int, value: bytes) -> bytes:
 
 def attributes(data: bytes) -> dict[int, bytes]:
     """Return the values of the attributes in ``data`` by their kind."""
-    found: dict[int, bytes] = {}
+    values: dict[int, bytes] = {}
     while len(data) >= 4:
         length, kind = struct.unpack_from("=HH", data)
         if length < 4:
             break
-        found[kind & 0x3FFF] = data[4:length]
+        values[kind & 0x3FFF] = data[4:length]
         data = data[(length + 3) & ~3 :]
-    return found
+    return values
 
 
 def attribute(kind: int, value: bytes) -> bytes:

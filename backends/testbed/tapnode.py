@@ -161,7 +161,7 @@ class TapNode:
         packets, and 1 for a single packet.
         """
         left: dict[str, list[bytes]] = {}
-        seen: dict[str, list[tuple[bytes, int]]] = {}
+        marked: dict[str, list[tuple[bytes, int]]] = {}
         sightings: list[Sighting] = []
         sniffer, names = self._sniffer.fileno(), self._names
         while ready := self._poll.poll(0):
@@ -170,11 +170,11 @@ class TapNode:
                     left.setdefault(name, []).extend(self._packets(fd, at_most))
                 elif fd == sniffer:
                     for index, data, mark in self._sniffer.read():
-                        seen.setdefault(names[index], []).append((data, mark))
+                        marked.setdefault(names[index], []).append((data, mark))
                 else:
                     sightings += self._delivered(self._raw[fd], at_most)
         for name, packets in left.items():
-            marks = _marks(packets, seen.get(name, []))
+            marks = _marks(packets, marked.get(name, []))
             sightings += [Sighting(data, name, mark) for data, mark in zip(packets, marks, strict=True)]
         return sightings
 
@@ -347,12 +347,12 @@ def _mark(extra: list[tuple[int, int, bytes]]) -> int:
 _LITTLE: Final = struct.pack("=H", 1) == b"\x01\x00"
 
 
-def _marks(packets: list[bytes], seen: list[tuple[bytes, int]]) -> list[int | None]:
+def _marks(packets: list[bytes], marked: list[tuple[bytes, int]]) -> list[int | None]:
     """Return the marks of packets that left by a device, as its packet socket saw them; None if not seen."""
-    if packets == [data for data, _ in seen]:
-        return [mark for _, mark in seen]
+    if packets == [data for data, _ in marked]:
+        return [mark for _, mark in marked]
     marks: dict[bytes, list[int]] = {}
-    for data, mark in seen:
+    for data, mark in marked:
         marks.setdefault(data, []).append(mark)
     return [of.pop(0) if (of := marks.get(data)) else None for data in packets]
 

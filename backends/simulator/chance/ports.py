@@ -106,20 +106,20 @@ class Ports:
             return self.within(b, (_point(a),))
         if not isinstance(b, PickedPort):
             return self.within(a, (_point(b),))
-        one, other = self._picks[a.serial], self._picks[b.serial]
-        if one is other or not self.could_equal(a, b):
-            return one is other
-        both = intersection(one.possible, other.possible)
-        share = Fraction(_size(both), _size(one.possible) * _size(other.possible))
-        if not self._falls(share, one, other):
-            one.others.add(b.serial)
+        first, other = self._picks[a.serial], self._picks[b.serial]
+        if first is other or not self.could_equal(a, b):
+            return first is other
+        both = intersection(first.possible, other.possible)
+        share = Fraction(_size(both), _size(first.possible) * _size(other.possible))
+        if not self._falls(share, first, other):
+            first.others.add(b.serial)
             other.others.add(a.serial)
             return False
-        one.possible = both
-        one.others |= other.others
+        first.possible = both
+        first.others |= other.others
         for third in other.others:
             self._picks[third].others.add(a.serial)
-        self._picks = [one if pick is other else pick for pick in self._picks]
+        self._picks = [first if pick is other else pick for pick in self._picks]
         return True
 
     def _falls(self, share: Fraction, *picks: _Pick) -> bool:
@@ -133,13 +133,13 @@ class Ports:
         """Return whether the two could be the same port, without splitting the run."""
         if not isinstance(a, PickedPort):
             return self.could_equal(b, a) if isinstance(b, PickedPort) else a == b
-        one = self._picks[a.serial]
+        first = self._picks[a.serial]
         if not isinstance(b, PickedPort):
-            return any(_point(b).low in i for i in one.possible)
+            return any(_point(b).low in i for i in first.possible)
         other = self._picks[b.serial]
-        if b.serial in one.others or a.serial in other.others:
+        if b.serial in first.others or a.serial in other.others:
             return False
-        return one is other or bool(intersection(one.possible, other.possible))
+        return first is other or bool(intersection(first.possible, other.possible))
 
     def same(self, a: Port, b: Port) -> bool:
         """Return whether the two are known to be the same port, without splitting the run."""

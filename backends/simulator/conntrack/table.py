@@ -81,12 +81,12 @@ class Conntrack:
         """
         if not self._table:
             return None
-        for asked in dict.fromkeys((zone.of(ORIGINAL), zone.of(REPLY))) if zone.number else _ZERO:
-            known = self._table.get(_key(t, asked))
+        for number in dict.fromkeys((zone.of(ORIGINAL), zone.of(REPLY))) if zone.number else _ZERO:
+            known = self._table.get(_key(t, number))
             if known is not None and known[0].expires <= self.now:
                 self.kill(known[0])
                 known = None
-            if known is not None and zone.of(known[1]) == asked:
+            if known is not None and zone.of(known[1]) == number:
                 return known
         for picked, entry, direction in self._picked:
             if entry.expires <= self.now or zone.of(direction) != entry.zone.of(direction):
@@ -159,8 +159,8 @@ class Conntrack:
         """
         zone = NO_ZONE
         if skb.entry is not None and skb.entry.template is not None:
-            asked = skb.entry.template
-            zone = Zone(skb.mark & 0xFFFF if asked.zone is None else asked.zone, asked.side)
+            template = skb.entry.template
+            zone = Zone(skb.mark & 0xFFFF if template.zone is None else template.zone, template.side)
             skb.entry, skb.state = None, None
         if skb.entry is not None or skb.state is ConnectionState.UNTRACKED:
             return

@@ -114,11 +114,11 @@ class Stack:
         """Continue with the packet of a checkpoint, in its table; it is the first packet of its flow."""
         view, tables = start.view, self.prepared.busy[start.view.hook]
         place = [table for table, _ in tables].index(start.table)
-        if (gone := self._nat(start.table, view, start)) is not None:
-            return gone
+        if (fate := self._nat(start.table, view, start)) is not None:
+            return fate
         for table, _ in tables[place + 1 :]:
-            if (gone := self._table(table, view)) is not None:
-                return gone
+            if (fate := self._table(table, view)) is not None:
+                return fate
         match view.hook:
             case Hook.PREROUTING:
                 return self._received(view.skb)
@@ -135,8 +135,8 @@ class Stack:
         before = skb.packet.dst
         if (why := self.router.not_received(skb.packet.src, before, skb.dev)) is not None:
             return Dropped(why)
-        if (gone := self._hook(Hook.PREROUTING, skb)) is not None:
-            return gone
+        if (fate := self._hook(Hook.PREROUTING, skb)) is not None:
+            return fate
         if skb.packet.dst != before:
             skb.path = None
         return self._received(skb)
@@ -167,15 +167,15 @@ class Stack:
 
     def _deliver(self, skb: Skb) -> Fate:
         """``ip_local_deliver``."""
-        if (gone := self._hook(Hook.INPUT, skb)) is not None:
-            return gone
+        if (fate := self._hook(Hook.INPUT, skb)) is not None:
+            return fate
         return self._delivered(skb)
 
     def _delivered(self, skb: Skb) -> Fate:
         if not self.conntrack.confirm(skb):
             return Dropped("another connection has the same tuple")
-        if skb.packet.routing is not None and (gone := self._beyond(skb, skb.packet.routing)) is not None:
-            return gone
+        if skb.packet.routing is not None and (fate := self._beyond(skb, skb.packet.routing)) is not None:
+            return fate
         return Delivered(skb.packet, skb.mark)
 
     def _beyond(self, skb: Skb, routing: Routing) -> Fate | None:
@@ -207,20 +207,20 @@ class Stack:
             case _:
                 return Dropped("its source is not the address of a node")
         skb.packet = with_fields(packet, ttl=packet.ttl - 1)
-        if (gone := self._hook(Hook.FORWARD, skb)) is not None:
-            return gone
+        if (fate := self._hook(Hook.FORWARD, skb)) is not None:
+            return fate
         return self._output(skb)
 
     def _made(self, skb: Skb) -> Fate:
         """``ip_local_out``."""
-        if (gone := self._hook(Hook.OUTPUT, skb)) is not None:
-            return gone
+        if (fate := self._hook(Hook.OUTPUT, skb)) is not None:
+            return fate
         return self._output(skb)
 
     def _output(self, skb: Skb) -> Fate:
         """Send the packet (``ip_output``); on ``lo`` it comes in again as the same skb."""
-        if (gone := self._hook(Hook.POSTROUTING, skb)) is not None:
-            return gone
+        if (fate := self._hook(Hook.POSTROUTING, skb)) is not None:
+            return fate
         return self._leave(skb)
 
     def _leave(self, skb: Skb) -> Fate:
@@ -251,8 +251,8 @@ class Stack:
             if not tracked and priority > CONNTRACK_PRIORITY:
                 self._track(hook, skb)
                 tracked = True
-            if (gone := self._table(table, view)) is not None:
-                return gone
+            if (fate := self._table(table, view)) is not None:
+                return fate
         if not tracked:
             self._track(hook, skb)
         return None

@@ -137,22 +137,22 @@ def without_needless(ways: Sequence[Run[T]]) -> list[Run[T]]:
         places: dict[object, list[int]] = {}
         for place, way in enumerate(kept):
             places.setdefault(_key(way, way.assuming), []).append(place)
-        gone: set[int] = set()
+        merged: set[int] = set()
         for place, way in enumerate(kept):
-            if place in gone:
+            if place in merged:
                 continue
             for assumption in way.assuming:
                 other = replace(assumption, matches=not assumption.matches)
                 key = _key(way, tuple(other if a == assumption else a for a in way.assuming))
-                partner = next((p for p in places.get(key, ()) if p > place and p not in gone), None)
+                partner = next((p for p in places.get(key, ()) if p > place and p not in merged), None)
                 if partner is not None:
-                    gone.add(partner)
+                    merged.add(partner)
                     stays = way if assumption.matches else kept[partner]
                     less = tuple(a for a in stays.assuming if a not in (assumption, other))
                     kept[place] = replace(stays, assuming=less)
                     joined = True
                     break
-        kept = [way for place, way in enumerate(kept) if place not in gone]
+        kept = [way for place, way in enumerate(kept) if place not in merged]
     return kept
 
 

@@ -158,11 +158,11 @@ def _in_values(test: FieldTest, value: Value, memory: Memory) -> bool:
 
 def _ports(test: FieldTest) -> tuple[Interval, ...]:
     """Return the ports that pass the test before negation."""
-    given = tuple(v for v in test.values if isinstance(v, Interval))
+    intervals = tuple(v for v in test.values if isinstance(v, Interval))
     if test.mask is None:
-        return given
+        return intervals
     mask = test.mask
-    return tuple(Interval.point(p) for p in range(0x10000) if any(p & mask in v for v in given))
+    return tuple(Interval.point(p) for p in range(0x10000) if any(p & mask in v for v in intervals))
 
 
 def _any_of(test: AnyOf) -> Condition:

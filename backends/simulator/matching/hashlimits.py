@@ -21,10 +21,10 @@ _MILLISECOND: Final = 10**6
 
 def first_of_each(tests: Iterable[HashLimit]) -> dict[str, HashLimit]:
     """Return the test that is loaded first, for each table."""
-    found: dict[str, HashLimit] = {}
+    first: dict[str, HashLimit] = {}
     for test in tests:
-        found.setdefault(test.name, test)
-    return found
+        first.setdefault(test.name, test)
+    return first
 
 
 @dataclass(slots=True)
@@ -39,8 +39,8 @@ class HashTables:
         """Take from the packet's bucket, and return whether the test holds (``hashlimit_mt_common``)."""
         table = self.first[test.name]
         place = (test.name, tuple(_part(table, where, packet) for where in table.key))
-        full, seen = self.known.get(place, (0, now))
-        if now - seen >= table.expire * _MILLISECOND:
+        full, used = self.known.get(place, (0, now))
+        if now - used >= table.expire * _MILLISECOND:
             full = 0
         after = max(full, now) + table.interval
         within = after - now <= table.capacity

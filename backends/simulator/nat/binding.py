@@ -185,15 +185,15 @@ class Nat:
                 if same is not None and not self._used(same, entry):
                     return same
         chosen = with_address(original, wanted, manip, self.family)
-        given = wanted.ports.interval
-        if manip is _DESTINATION and given is not None and given.is_point and _has_plain_port(chosen):
+        ports = wanted.ports.interval
+        if manip is _DESTINATION and ports is not None and ports.is_point and _has_plain_port(chosen):
             # A single port is used whether it is free or not.
-            return Tuple(chosen.src, chosen.dst, chosen.proto, chosen.sport, given.low)
+            return Tuple(chosen.src, chosen.dst, chosen.proto, chosen.sport, ports.low)
         if not wanted.random and wanted.ports.base is None:
-            if given is None:
+            if ports is None:
                 if not self._used(chosen, entry):
                     return chosen
-            elif self._port_in(chosen, manip, given) and (given.is_point or not self._used(chosen, entry)):
+            elif self._port_in(chosen, manip, ports) and (ports.is_point or not self._used(chosen, entry)):
                 return chosen
         return self._pick(chosen, wanted, entry, manip)
 
@@ -207,15 +207,15 @@ class Nat:
         """``in_range``, for sources."""
         if wanted.addresses is not None and t.src not in wanted.addresses:
             return False
-        given = wanted.ports.interval
-        return given is None or self._port_in(t, Manip.SOURCE, given)
+        ports = wanted.ports.interval
+        return ports is None or self._port_in(t, Manip.SOURCE, ports)
 
-    def _port_in(self, t: Tuple, manip: Manip, given: Interval) -> bool:
+    def _port_in(self, t: Tuple, manip: Manip, ports: Interval) -> bool:
         """``l4proto_in_range``."""
         if t.proto not in _ICMP and t.proto not in PORT_PROTOCOLS:
             return True
         source = manip is _SOURCE or t.proto in _ICMP
-        return self.ports.within(t.sport if source else t.dport, (given,))
+        return self.ports.within(t.sport if source else t.dport, (ports,))
 
     def _same_source(self, original: Tuple, wanted: NatRange, entry: ConntrackEntry) -> Tuple | None:
         """``find_appropriate_src``: the mapping of another connection from the same source."""
@@ -234,17 +234,17 @@ class Nat:
 
     def _pick(self, t: Tuple, wanted: NatRange, entry: ConntrackEntry, manip: Manip) -> Tuple:
         """``nf_nat_l4proto_unique_tuple``."""
-        given = wanted.ports.interval
+        ports = wanted.ports.interval
         if t.proto in _ICMP:
-            return self._with_pick(t, given or _IDENTIFIERS, wanted, entry, source=True, manip=manip)
+            return self._with_pick(t, ports or _IDENTIFIERS, wanted, entry, source=True, manip=manip)
         if t.proto not in PORT_PROTOCOLS:
             return t
         source = manip is _SOURCE
-        if given is None:
+        if ports is None:
             if not source:
                 return t
-            given = self._class(t.sport)
-        return self._with_pick(t, given, wanted, entry, source=source, manip=manip)
+            ports = self._class(t.sport)
+        return self._with_pick(t, ports, wanted, entry, source=source, manip=manip)
 
     def _class(self, port: Port) -> Interval:
         if self.ports.within(port, (Interval(0, 511),)):
@@ -256,7 +256,7 @@ class Nat:
     def _with_pick(
         self,
         t: Tuple,
-        given: Interval,
+        ports: Interval,
         wanted: NatRange,
         entry: ConntrackEntry,
         *,
@@ -270,11 +270,11 @@ class Nat:
         taken = self.conntrack.ports_in_use(reply, entry.zone, source=in_reply_source)
         port = None
         if wanted.ports.base is not None:
-            port = shifted_port(t.sport if source else t.dport, given, wanted.ports.base, taken)
+            port = shifted_port(t.sport if source else t.dport, ports, wanted.ports.base, taken)
         if port is None:
             # Since Linux 6.8 a destination gets the first free port, unless a random one is requested.
             drawn = manip is _SOURCE or wanted.random
-            port = self.ports.pick(given.low, given.high, taken, drawn=drawn)
+            port = self.ports.pick(ports.low, ports.high, taken, drawn=drawn)
         if source:
             return Tuple(t.src, t.dst, t.proto, port, t.dport)
         return Tuple(t.src, t.dst, t.proto, t.sport, port)

@@ -25,7 +25,7 @@ class NatRange(NamedTuple):
         return self.ports.random or self.ports.fully_random
 
 
-def shifted_port(port: Port, given: Interval, base: int, taken: Iterable[Port]) -> Port | None:
+def shifted_port(port: Port, ports: Interval, base: int, taken: Iterable[Port]) -> Port | None:
     """Return the first free port of a range, starting as far into it as ``port`` is above ``base``.
 
     The search wraps around. The result is None if the kernel starts again elsewhere, and the last port tried
@@ -34,12 +34,12 @@ def shifted_port(port: Port, given: Interval, base: int, taken: Iterable[Port]) 
     if not isinstance(port, int):
         return None
     used = set(taken)
-    candidate = given.low
-    for i in range(min(given.size, _ATTEMPTS)):
-        candidate = given.low + (port - base + i) % 65536 % given.size
+    candidate = ports.low
+    for i in range(min(ports.size, _ATTEMPTS)):
+        candidate = ports.low + (port - base + i) % 65536 % ports.size
         if candidate not in used:
             return candidate
-    return candidate if given.size <= _ATTEMPTS else None
+    return candidate if ports.size <= _ATTEMPTS else None
 
 
 _ATTEMPTS: Final = 128

@@ -54,9 +54,9 @@ class Router:
         self._rp_filter = functools.cache(self._read_rp_filter)
         # Called for every branch of a flow, of which there is one per endpoint.
         self.route_input = functools.lru_cache(_MOST_ROUTED)(self._route_input)
-        given = {i.name: i.addresses for i in node.interfaces}
+        interfaces = {i.name: i.addresses for i in node.interfaces}
         self._devices: dict[str, _Device] = {}
-        for name, addresses in {LOOPBACK: (_LOCALHOST,), **given}.items():
+        for name, addresses in {LOOPBACK: (_LOCALHOST,), **interfaces}.items():
             four = tuple(a for a in addresses if a.family is Family.IP)
             self._devices[name] = _Device(name, four, _primary(four))
         self._local = frozenset(a.value for d in self._devices.values() for a in d.addresses)
@@ -194,8 +194,8 @@ class Router:
 
     def _forwards(self, dev: str) -> bool:
         """Return whether packets received on ``dev`` may be forwarded (``IN_DEV_FORWARD``)."""
-        given = self._node.sysctls.get(f"net.ipv4.conf.{dev}.forwarding")
-        return (given or self._node.sysctl("net.ipv4.ip_forward")) != "0"
+        value = self._node.sysctls.get(f"net.ipv4.conf.{dev}.forwarding")
+        return (value or self._node.sysctl("net.ipv4.ip_forward")) != "0"
 
     def _read_flag(self, name: str, dev: str) -> bool:
         """Return a flag, which is on if it is on for all interfaces or for this one (``IN_DEV_ORCONF``).
