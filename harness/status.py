@@ -20,4 +20,4 @@ def worst_status(statuses: Iterable[int]) -> int:
 
     An error is worse than a difference, and a difference is worse than an untested part.
     """
-    return max(statuses, key=lambda one: (one != DONE, one != NOT_TESTED, one), default=DONE)
+    return max(statuses, key=lambda status: (status != DONE, status != NOT_TESTED, status), default=DONE)

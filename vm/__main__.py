@@ -85,8 +85,8 @@ def _run(options: argparse.Namespace, command: tuple[str, ...]) -> int:
     if options.emulate:
         kvm, reason = False, "asked for"
     else:
-        found = find_acceleration(kernel.image, build=options.build)
-        kvm, reason = found.kvm, found.reason
+        acceleration = find_acceleration(kernel.image, build=options.build)
+        kvm, reason = acceleration.kvm, acceleration.reason
     for package in PACKAGES:
         compileall.compile_dir(PROJECT / package, quiet=2)
     guest = Guest(

@@ -103,8 +103,8 @@ class Archive:
 
     def names(self, prefix: str) -> tuple[str, ...]:
         """Return the names of all packages that start with ``prefix``."""
-        found = _run(self._command("apt-cache", "pkgnames", prefix), what="list packages")
-        return tuple(sorted(found.split()))
+        listed = _run(self._command("apt-cache", "pkgnames", prefix), what="list packages")
+        return tuple(sorted(listed.split()))
 
     def depends(self, package: str) -> tuple[str, ...] | None:
         """Return the names that ``package`` depends on, or None when the archive has no such package."""

@@ -120,7 +120,7 @@ def run(
         console = machine.stdout
         assert console is not None
         os.set_blocking(console.fileno(), False)
-        told = 0.0
+        last_message = 0.0
         try:
             while True:
                 ended = machine.poll() is not None
@@ -130,12 +130,15 @@ def run(
                 if ended or (guest.exchange / "status").exists():
                     break
                 waited = time.monotonic() - began
-                if waited > min(told + TELL, boot_limit) and not (guest.exchange / "started").exists():
+                if (
+                    waited > min(last_message + TELL, boot_limit)
+                    and not (guest.exchange / "started").exists()
+                ):
                     if waited > boot_limit:
                         limit = f"the guest did not come up in {boot_limit:.0f} s"
                         raise MachineError(_explain(guest, limit))
                     say(f"still booting after {waited:.0f} s")
-                    told = waited
+                    last_message = waited
                 time.sleep(POLL)
             _copy(following.read, write)
         finally:
@@ -178,9 +181,9 @@ def _kill_group(machine: subprocess.Popen[bytes]) -> None:
 def _find_virtme_run() -> Path:
     """Find the program under ``vng``, which takes its arguments as they are where vng builds a shell line."""
     beside = Path(sys.executable).parent / "virtme-run"
-    found = beside if beside.exists() else shutil.which("virtme-run")
-    if found is None:
+    program = beside if beside.exists() else shutil.which("virtme-run")
+    if program is None:
         raise MachineError(
             "virtme-ng is not installed in this environment; run make setup, or: pip install virtme-ng"
         )
-    return Path(found)
+    return Path(program)

@@ -125,8 +125,8 @@ def _choose(archive: Archive, series: str) -> tuple[str, tuple[str, ...]]:
             continue
         common = [name for name in headers if name.startswith("linux-headers-")]
         return version, (f"linux-image-{version}", f"linux-headers-{version}", *common)
-    found = {match[1] for name in names if (match := re.match(r"linux-image-(\d+\.\d+)\.", name))}
-    known = ", ".join(sorted(found, key=lambda s: [int(n) for n in s.split(".")]))
+    known_series = {match[1] for name in names if (match := re.match(r"linux-image-(\d+\.\d+)\.", name))}
+    known = ", ".join(sorted(known_series, key=lambda s: [int(n) for n in s.split(".")]))
     raise MachineError(f"Debian 12's archive has no kernel {series}; it has {known or 'none at all'}")
 
 

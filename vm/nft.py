@@ -56,8 +56,8 @@ def _machine_version() -> str | None:
     if program is None:
         return None
     said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False).stdout
-    found = re.search(r"v(\d+\.\d+\.\d+)", said)
-    return found[1] if found else None
+    match = re.search(r"v(\d+\.\d+\.\d+)", said)
+    return match[1] if match else None
 
 
 @contextmanager
@@ -86,28 +86,28 @@ def _unpack(release: str, root: Path, build: Path, say: Callable[[str], None]) -
 
 def _needed(archive: Archive) -> tuple[str, ...]:
     """The package and the libraries that it needs, and that they need."""
-    found: dict[str, None] = {}
+    packages: dict[str, None] = {}
     waiting = ["nftables"]
     while waiting:
         name = waiting.pop()
         depends = archive.depends(name)
-        if name in found or depends is None:
+        if name in packages or depends is None:
             continue  # an alternative that the archive does not have
-        found[name] = None
+        packages[name] = None
         waiting += [other for other in depends if other.startswith("lib")]
-    if "libnftables1" not in found:
+    if "libnftables1" not in packages:
         raise MachineError("the archive has no nft with its libraries")
-    return tuple(sorted(found))
+    return tuple(sorted(packages))
 
 
 def main() -> int:
     """Print the command that starts the nft of a release."""
     parser = argparse.ArgumentParser(prog="python -m vm.nft", description=main.__doc__)
     parser.add_argument("release", choices=sorted(RELEASES))
-    given = parser.parse_args()
+    options = parser.parse_args()
     try:
         command = ensure_nft(
-            given.release, build=Path("build"), say=lambda text: print(text, file=sys.stderr)
+            options.release, build=Path("build"), say=lambda text: print(text, file=sys.stderr)
         )
     except MachineError as e:
         print(f"nfparity: {e}", file=sys.stderr)

@@ -51,7 +51,7 @@ def preload_paths(kernel: Kernel, *, project: Path) -> tuple[Path, ...]:
         *(headers / part for headers in (kernel.root / "usr" / "src").iterdir() for part in HEADER_PARTS),
     ]
     programs = [shutil.which(name, path=SYSTEM_PATH) for name in PROGRAMS]
-    files = [Path(sys.executable), *(Path(found) for found in programs if found is not None)]
+    files = [Path(sys.executable), *(Path(program) for program in programs if program is not None)]
     files += [path for name in LIBRARIES if (path := _library(name)) is not None]
     extensions = {path.parent / "xtables" for path in files if path.name in LIBRARIES}
     needed = {path for file in files for path in _loaded_with(file)}
@@ -77,11 +77,11 @@ def _library(name: str) -> Path | None:
     if ldconfig is None:
         return None
     listed = subprocess.run([ldconfig, "-p"], capture_output=True, text=True, check=False).stdout
-    found = re.search(rf"^\s*{re.escape(name)} \(.*x86-64.*\) => (\S+)$", listed, re.MULTILINE)
-    return Path(found[1]) if found else None
+    match = re.search(rf"^\s*{re.escape(name)} \(.*x86-64.*\) => (\S+)$", listed, re.MULTILINE)
+    return Path(match[1]) if match else None
 
 
 def _loaded_with(file: Path) -> tuple[Path, ...]:
     """Return the shared objects that the dynamic linker loads with a program or library."""
     listed = subprocess.run(["ldd", str(file)], capture_output=True, text=True, check=False).stdout
-    return tuple(Path(found) for found in re.findall(r"(?:=> |^\s*)(/\S+) \(0x", listed, re.MULTILINE))
+    return tuple(Path(path) for path in re.findall(r"(?:=> |^\s*)(/\S+) \(0x", listed, re.MULTILINE))

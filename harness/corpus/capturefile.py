@@ -88,8 +88,8 @@ def _frame(number: int, data: bytes, linktype: int, sent: int) -> CapturedFrame:
     packet = data[header:]
     if ethertype is not None:
         version = _ETHERTYPES.get(ethertype, 0)
-    found = packet[0] >> 4 if packet else 0
-    if found not in (4, 6) or version not in (None, found):
+    nibble = packet[0] >> 4 if packet else 0
+    if nibble not in (4, 6) or version not in (None, nibble):
         return CapturedFrame(number, None, "not IP")
     if len(data) < sent:
         return CapturedFrame(number, None, "cut short by the capture")

@@ -122,10 +122,10 @@ def _read(folder: Path, rulesets: dict[tuple[Path, str | None], Ruleset], *, wit
     rules_path, node_path = (folder / data[key] for key in ("rules", "node"))
     read_as = rules_path.resolve(), family
     if read_as not in rulesets:
-        given = None if family is None else Family(family)
-        options = InputOptions(family=given)
-        found = read_some(read_bytes(rules_path), name=_shown(rules_path), options=options)
-        rulesets[read_as] = give_ipsets(found, _shown(rules_path))
+        wanted = None if family is None else Family(family)
+        options = InputOptions(family=wanted)
+        rules = read_some(read_bytes(rules_path), name=_shown(rules_path), options=options)
+        rulesets[read_as] = give_ipsets(rules, _shown(rules_path))
     node = node_from_json(read_text(node_path), name=_shown(node_path))
     flows_path = folder / FLOWS_FILE
     flows = read_flows(read_bytes(flows_path), name=str(flows_path), node=node)

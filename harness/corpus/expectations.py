@@ -37,10 +37,10 @@ def check_case(case: Case) -> tuple[Failure, ...]:
         expected = wanted[flow.id]
         if _as_set(expected) == _as_set(result):
             continue
-        gone = [b for b in expected.branches if b not in result.branches]
+        missing = [b for b in expected.branches if b not in result.branches]
         new = [b for b in result.branches if b not in expected.branches]
         message = "; ".join(
-            [f"expected {_text(b, case)}" for b in gone] + [f"found {_text(b, case)}" for b in new]
+            [f"expected {_text(b, case)}" for b in missing] + [f"found {_text(b, case)}" for b in new]
         )
         failures.append(Failure(flow.id, message or "the notes differ"))
     return tuple(failures)

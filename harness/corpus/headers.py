@@ -35,7 +35,7 @@ _FRAMES: Final[Mapping[Family, Mapping[int, int | None]]] = {
 
 def header_value(field: Field, packet: Packet, iif: str, node: Node) -> int | None:
     """Return the value of one of :data:`HEADER_FIELDS`, None when the packet lacks it."""
-    number = next((n for n, one in enumerate(node.interfaces, 1) if one.name == iif), 0)
+    number = next((n for n, interface in enumerate(node.interfaces, 1) if interface.name == iif), 0)
     match field:
         case Field.TTL:
             return packet.ttl

@@ -75,14 +75,14 @@ def _read_flow(obj: JsonObject, node: Node | None) -> Flow | None:
 
 def _read_send(obj: JsonObject, node: Node | None) -> Send | None:
     packet = read_packet(obj)
-    given = obj.take("in") if obj.has("in") else "auto"
+    stated = obj.take("in") if obj.has("in") else "auto"
     if packet is None:
         return None
-    if given is not None and not isinstance(given, str):
+    if stated is not None and not isinstance(stated, str):
         obj.problem("in", 'expected the name of an interface, "auto", or null for a packet made on the node')
         return None
-    entry = given
-    if given == "auto":
+    entry = stated
+    if stated == "auto":
         if node is None:
             obj.problem("in", "auto needs a node", "name the interface, or give the node")
             return None
@@ -91,9 +91,9 @@ def _read_send(obj: JsonObject, node: Node | None) -> Send | None:
         except ValueError as e:
             obj.problem("in", str(e))
             return None
-    elif given is not None and node is not None and node.interface(given) is None:
+    elif stated is not None and node is not None and node.interface(stated) is None:
         names = ", ".join(i.name for i in node.interfaces)
-        obj.problem("in", f"the node has no interface {given!r}", f"it has {names}")
+        obj.problem("in", f"the node has no interface {stated!r}", f"it has {names}")
     if packet.mark and entry is not None:
         obj.problem("mark", "only packets made on the node carry a mark", 'they have "in": null')
     for key, value in (("uid", packet.uid), ("gid", packet.gid)):

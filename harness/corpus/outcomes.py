@@ -91,13 +91,13 @@ def result_to_json(result: FlowResult, family: Family) -> dict[str, object]:
     branches = []
     for branch in result.branches:
         outcomes = [outcome_to_json(o, family) for o in branch.outcomes]
-        one: dict[str, object] = {"probability": probability_text(branch.probability)}
+        fields: dict[str, object] = {"probability": probability_text(branch.probability)}
         if branch.assuming:
-            one["assuming"] = [assumption_to_json(a) for a in branch.assuming]
-        one.update(outcomes[0] if outcomes else {})
+            fields["assuming"] = [assumption_to_json(a) for a in branch.assuming]
+        fields.update(outcomes[0] if outcomes else {})
         if len(outcomes) > 1:
-            one["then"] = outcomes[1:]
-        branches.append(one)
+            fields["then"] = outcomes[1:]
+        branches.append(fields)
     out: dict[str, object] = {"id": result.flow_id, "outcomes": branches}
     if result.guessed:
         out["guessed"] = True
@@ -115,7 +115,7 @@ def write_results(results: Iterable[tuple[FlowResult, Family]]) -> str:
 def read_results(data: bytes, *, name: str) -> tuple[FlowResult, ...]:
     """Return the results; ParseError with every problem, also when probabilities do not sum to 1."""
     problems = Problems()
-    found: dict[str, FlowResult] = {}
+    results: dict[str, FlowResult] = {}
     for obj in json_lines(data, name=name, problems=problems):
         flow_id = obj.text("id", None)
         if not flow_id:
@@ -133,12 +133,12 @@ def read_results(data: bytes, *, name: str) -> tuple[FlowResult, ...]:
         if obj.ok and sum(b.probability for b in branches) != 1:
             total = sum((b.probability for b in branches), Fraction(0))
             obj.problem("outcomes", f"probabilities sum to {total}, not to 1")
-        if flow_id in found:
+        if flow_id in results:
             obj.problem("id", f"{flow_id!r} is given twice")
         if obj.ok and flow_id and isinstance(notes, list):
-            found[flow_id] = FlowResult(flow_id, tuple(branches), tuple(notes), guessed=guessed)
+            results[flow_id] = FlowResult(flow_id, tuple(branches), tuple(notes), guessed=guessed)
     problems.raise_if_any()
-    return tuple(found.values())
+    return tuple(results.values())
 
 
 def _read_branch(obj: JsonObject) -> OutcomeBranch:

@@ -73,23 +73,23 @@ _Takers = tuple[_Taker, ...]
 def unreachable_rules(ruleset: Ruleset) -> dict[RuleId, str]:
     """Return every rule that provably no packet matches, with the reason."""
     empty = frozenset(ipset.name for ipset in ruleset.sets if all(e.nomatch for e in ipset.elements))
-    found: dict[RuleId, str] = {}
+    reasons: dict[RuleId, str] = {}
     for table in ruleset.tables:
-        found.update(_Table(table, ruleset.family, empty).unreachable())
-    return found
+        reasons.update(_Table(table, ruleset.family, empty).unreachable())
+    return reasons
 
 
 def dead_ends(ruleset: Ruleset) -> dict[RuleId, str]:
     """Return rules that change nothing when they match, because they jump into an empty chain."""
-    found: dict[RuleId, str] = {}
+    reasons: dict[RuleId, str] = {}
     for table in ruleset.tables:
         empty = {c.name for c in table.chains if c.hook is None and not c.rules}
         for chain in table.chains:
             for index, rule in enumerate(chain.rules):
                 target = rule.callee
                 if target in empty and isinstance(rule.actions[0], Jump):
-                    found[table.name.value, chain.name, index] = f"chain {target} is empty"
-    return found
+                    reasons[table.name.value, chain.name, index] = f"chain {target} is empty"
+    return reasons
 
 
 @dataclass(slots=True)
@@ -126,12 +126,12 @@ class _Table:
         pending: list[tuple[Chain, _Context, _Takers]] = [(c, start, ()) for c in bases]
         while pending:
             chain, context, takers = pending.pop()
-            seen = contexts.setdefault(chain.name, set())
+            visited = contexts.setdefault(chain.name, set())
             way = context, tuple(t.tests for t in takers)
-            if seen is None or way in seen:
+            if visited is None or way in visited:
                 continue
-            seen.add(way)
-            if len(seen) > _MOST_CONTEXTS:
+            visited.add(way)
+            if len(visited) > _MOST_CONTEXTS:
                 contexts[chain.name], context, takers = None, start, ()
             walked = zip(chain.rules, self._walk(chain, context, takers), strict=True)
             for index, (rule, (reason, before)) in enumerate(walked):
@@ -145,14 +145,14 @@ class _Table:
                 if callee is not None:
                     inherited = tuple(before) if len(before) <= _MOST_TAKERS else ()
                     pending.append((callee, _context(context, rule.tests), inherited))
-        found: dict[RuleId, str] = {}
+        unreachable: dict[RuleId, str] = {}
         for chain in self.table.chains:
             for index in range(len(chain.rules)):
                 key = chain.name, index
                 if key not in reached:
                     reason = reasons.get(key) or self._uncalled(chain.name)
-                    found[self.table.name.value, chain.name, index] = reason
-        return found
+                    unreachable[self.table.name.value, chain.name, index] = reason
+        return unreachable
 
     def _uncalled(self, name: str) -> str:
         callers = self._callers.get(name)
@@ -203,10 +203,10 @@ class _Table:
             if passing(known, tested, self.family):
                 continue
             own = [test_text(t, self.family) for t in rule.tests if t in known and _on(t, tested)]
-            given = [test_text(t, self.family) for t in context if t.field is tested]
+            inherited = [test_text(t, self.family) for t in context if t.field is tested]
             if not passing(tuple(t for t in known if t not in context), tested, self.family):
                 return f"its own tests contradict each other: {' and '.join(own)}"
-            return f"{' and '.join(own)}, but it is only reached where {' and '.join(given)}"
+            return f"{' and '.join(own)}, but it is only reached where {' and '.join(inherited)}"
         return None
 
 
@@ -235,14 +235,14 @@ class WalkEnds:
         """Determine whether a packet can return from a chain, after doing so for the chains that it calls."""
         pending = [name]
         while pending:
-            one = pending[-1]
-            if one not in self._never_returns:
-                self._never_returns[one] = False  # also where a chain calls itself
-                pending += self._asked(one)
+            chain = pending[-1]
+            if chain not in self._never_returns:
+                self._never_returns[chain] = False  # also where a chain calls itself
+                pending += self._callees(chain)
             else:
-                self._never_returns[pending.pop()] = self._takes_all(one)
+                self._never_returns[pending.pop()] = self._takes_all(chain)
 
-    def _asked(self, name: str) -> list[str]:
+    def _callees(self, name: str) -> list[str]:
         chain = self._table.chain(name)
         called = (rule.callee for rule in (() if chain is None else chain.rules) if not rule.tests)
         return [callee for callee in called if callee is not None and callee not in self._never_returns]

@@ -158,7 +158,7 @@ def test_text(test: Test, family: Family) -> str:
 def limit_text(test: Limit | HashLimit) -> str:
     """Return a description of a token bucket, such as ``at most 3 packets a minute after a burst of 10``."""
     rates = ((seconds * 10**9 / test.interval, unit) for unit, seconds in _UNITS.items())
-    rate, unit = next((one for one in rates if one[0] >= 0.999), (86400e9 / test.interval, "day"))
+    rate, unit = next((rate for rate in rates if rate[0] >= 0.999), (86400e9 / test.interval, "day"))
     packets = f"{rate:.4g} packet{'' if f'{rate:.4g}' == '1' else 's'}"
     return f"at most {packets} a {unit} after a burst of {test.burst}"
 

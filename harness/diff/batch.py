@@ -41,18 +41,18 @@ def select(batches: Iterable[Batch], only: Iterable[str]) -> tuple[Batch, ...]:
     wanted = list(only)
     if not wanted:
         return tuple(batches)
-    found: set[str] = set()
+    known: set[str] = set()
     kept = []
     for batch in batches:
         flows = []
         for flow in batch.flows:
             names = [w for w in wanted if flow.id == w or flow.id.rpartition("/")[2] == w]
-            found.update(names)
+            known.update(names)
             if names:
                 flows.append(flow)
         if flows:
             kept.append(replace(batch, flows=tuple(flows)))
-    missing = [w for w in wanted if w not in found]
+    missing = [w for w in wanted if w not in known]
     if missing:
         raise InputError(f"no flow is called {', '.join(repr(m) for m in missing)}")
     return tuple(kept)

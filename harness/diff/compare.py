@@ -78,18 +78,18 @@ def compare(
 
 def mismatches(paths: Iterable[DifferentPath]) -> tuple[Mismatch, ...]:
     """Return the mismatches of some paths, each once."""
-    found: dict[str, Mismatch] = {}
+    distinct: dict[str, Mismatch] = {}
     for path in paths:
         for mismatch in path.mismatches:
-            found.setdefault(repr(replace(mismatch, branch=None)), mismatch)
-    return tuple(found.values())
+            distinct.setdefault(repr(replace(mismatch, branch=None)), mismatch)
+    return tuple(distinct.values())
 
 
 def differing_paths(
     flow: Flow, expected: FlowResult, observed: FlowResult, *, miss: float = 0.0
 ) -> Iterator[DifferentPath]:
     """Yield the mismatches of :func:`compare` by path, in an order that does not depend on random choices."""
-    seen: set[int] = set()
+    matched: set[int] = set()
     strange: list[OutcomeBranch] = []
     moved: dict[str, Mismatch] = {}
     wanted = len(_acting(flow))
@@ -101,13 +101,13 @@ def differing_paths(
             yield DifferentPath(None, (cut,))
             return
         matching = known.matching(branch) or matching_branches(flow, expected, branch)
-        seen.update(matching)
+        matched.update(matching)
         if not matching:
             strange.append(branch)
         elif comes_again:
             likeliest = min(matching, key=lambda i: (-expected.branches[i].probability, i))
-            found = _moved_ports(flow, expected.branches[likeliest], branch, likeliest)
-            moved.update((repr(mismatch), mismatch) for mismatch in found)
+            ports = _moved_ports(flow, expected.branches[likeliest], branch, likeliest)
+            moved.update((repr(mismatch), mismatch) for mismatch in ports)
     for branch in normal_paths(flow, strange, runs=observed.runs, expected=expected):
         closest = _closest(flow, expected, branch)
         if closest is None:
@@ -119,7 +119,7 @@ def differing_paths(
         yield DifferentPath(None, (moved[key],))
     if not strange:
         # Otherwise the missing branches may be the differing paths.
-        for missing in _never_seen(flow, expected, observed, seen, miss):
+        for missing in _never_seen(flow, expected, observed, matched, miss):
             yield DifferentPath(None, (missing,))
     for note in observed.notes:
         yield DifferentPath(None, (Mismatch(step=None, field="note", expected=None, observed=note),))
@@ -140,8 +140,8 @@ class _Known:
             place
             for place in self._places.get(_but_source_ports(observed), ())
             if all(
-                _port_agrees(want.sport, got.sport)
-                for want, got in zip(self._branches[place].outcomes, observed.outcomes, strict=True)
+                _port_agrees(want.sport, have.sport)
+                for want, have in zip(self._branches[place].outcomes, observed.outcomes, strict=True)
             )
         )
 
@@ -163,7 +163,7 @@ def _closest(flow: Flow, expected: FlowResult, observed: OutcomeBranch) -> int |
 
 
 def _never_seen(
-    flow: Flow, expected: FlowResult, observed: FlowResult, seen: set[int], miss: float
+    flow: Flow, expected: FlowResult, observed: FlowResult, matched: set[int], miss: float
 ) -> Iterator[Mismatch]:
     """Yield expected paths that are likely enough to occur in the runs, but were not observed.
 
@@ -172,12 +172,12 @@ def _never_seen(
     """
     if not miss or expected.dependent or expected.guessed or observed.dependent or expected.is_open:
         return
-    unseen = [i for i in range(len(expected.branches)) if i not in seen]
+    unseen = [i for i in range(len(expected.branches)) if i not in matched]
     for index in unseen:
         branch = expected.branches[index]
         if float(1 - branch.probability) ** observed.runs > miss:
             continue
-        step, outcome = _first_apart(flow, branch, [expected.branches[i] for i in sorted(seen)])
+        step, outcome = _first_apart(flow, branch, [expected.branches[i] for i in sorted(matched)])
         yield Mismatch(
             step=step,
             field="path",
@@ -206,9 +206,9 @@ def step_text(flow: Flow, step: int | None) -> str:
     """Return a short description of a step of a flow."""
     if step is None:
         return "the flow"
-    one = flow.steps[step]
-    kind = "first packet" if step == 0 else type(one).__name__.lower()
-    return f"{kind} {one.packet}" if isinstance(one, Send) else f"{kind} (step {step})"
+    acting = flow.steps[step]
+    kind = "first packet" if step == 0 else type(acting).__name__.lower()
+    return f"{kind} {acting.packet}" if isinstance(acting, Send) else f"{kind} (step {step})"
 
 
 def _acting(flow: Flow) -> list[tuple[int, Step]]:
@@ -221,15 +221,15 @@ def _distance(flow: Flow, expected: OutcomeBranch, observed: OutcomeBranch) -> i
     if len(expected.outcomes) != len(observed.outcomes):
         return 1000
     total = 0
-    for (_, want, got), ignored in zip(
+    for (_, want, have), ignored in zip(
         _paired(flow, expected, observed), _ignored(flow, expected, observed), strict=False
     ):
-        if want == got:
+        if want == have:
             continue
-        total += 20 * (want.verdict is not got.verdict)
-        total += sum(getattr(want, f) != getattr(got, f) for f in _PLAIN if f not in ignored)
-        total += sum(not _port_agrees(getattr(want, f), getattr(got, f)) for f in _PORTS)
-        total += not _quoted_agrees(want, got)
+        total += 20 * (want.verdict is not have.verdict)
+        total += sum(getattr(want, f) != getattr(have, f) for f in _PLAIN if f not in ignored)
+        total += sum(not _port_agrees(getattr(want, f), getattr(have, f)) for f in _PORTS)
+        total += not _quoted_agrees(want, have)
     return total
 
 
@@ -239,7 +239,7 @@ def _paired(
     """Yield the expected and observed outcome of each step, up to the first that the rules leave open."""
     steps = [i for i, _ in _acting(flow)]
     paired = zip(steps, expected.outcomes, observed.outcomes, strict=False)
-    return list(takewhile(lambda one: one[1].verdict is not Verdict.UNKNOWN, paired))
+    return list(takewhile(lambda triple: triple[1].verdict is not Verdict.UNKNOWN, paired))
 
 
 def _port_agrees(expected: Port | None, observed: Port | None) -> bool:
@@ -251,13 +251,13 @@ def _port_agrees(expected: Port | None, observed: Port | None) -> bool:
 
 
 def _quoted_agrees(expected: Outcome, observed: Outcome) -> bool:
-    want, got = expected.quoted, observed.quoted
-    if want is None or got is None:
-        return want is got
+    want, have = expected.quoted, observed.quoted
+    if want is None or have is None:
+        return want is have
     return (
-        (want.src, want.dst) == (got.src, got.dst)
-        and _port_agrees(want.sport, got.sport)
-        and _port_agrees(want.dport, got.dport)
+        (want.src, want.dst) == (have.src, have.dst)
+        and _port_agrees(want.sport, have.sport)
+        and _port_agrees(want.dport, have.dport)
     )
 
 
@@ -266,7 +266,7 @@ def _ignored(flow: Flow, expected: OutcomeBranch, observed: OutcomeBranch) -> li
     ignored = []
     sent: Send | None = None
     coincided = False
-    for (_, step), want, got in zip(_acting(flow), expected.outcomes, observed.outcomes, strict=False):
+    for (_, step), want, have in zip(_acting(flow), expected.outcomes, observed.outcomes, strict=False):
         if isinstance(step, Send):
             sent = step
         if isinstance(step, Send | Again):
@@ -274,7 +274,7 @@ def _ignored(flow: Flow, expected: OutcomeBranch, observed: OutcomeBranch) -> li
             coincided = (
                 packet is not None
                 and isinstance(want.sport, PortClass)
-                and (got.src, got.sport) == (packet.src, packet.icmp_id if packet.is_icmp else packet.sport)
+                and (have.src, have.sport) == (packet.src, packet.icmp_id if packet.is_icmp else packet.sport)
             )
             ignored.append(frozenset({"snat"}) if coincided else frozenset[str]())
         else:
@@ -295,13 +295,13 @@ def _moved_ports(
         if isinstance(step, Pause):
             bound = None
             continue
-        want, got = next(outcomes)
+        want, have = next(outcomes)
         if isinstance(step, Again | Reply) and _restarts(step):
             bound = None
         elif isinstance(step, Send):
-            bound = got if isinstance(want.sport, PortClass) else None
+            bound = have if isinstance(want.sport, PortClass) else None
         elif isinstance(step, Again) and bound is not None and isinstance(want.sport, PortClass):
-            yield from _moved(i, bound, got, index)
+            yield from _moved(i, bound, have, index)
 
 
 def _moved(step: int, before: Outcome, now: Outcome, index: int) -> Iterator[Mismatch]:
@@ -327,16 +327,16 @@ def _differences(
 ) -> Iterator[Mismatch]:
     from deepdiff import DeepDiff
 
-    wanted, got = _plain(flow, expected, observed)
-    tree = DeepDiff(wanted, got, view="tree")
-    found: list[tuple[int, str, object, object]] = []
+    wanted, observed_fields = _plain(flow, expected, observed)
+    tree = DeepDiff(wanted, observed_fields, view="tree")
+    differences: list[tuple[int, str, object, object]] = []
     for items in tree.values():
         for item in items:
             step, field = item.path(output_format="list")
-            found.append((int(step), field, _present(item.t1), _present(item.t2)))
-    if not found:
+            differences.append((int(step), field, _present(item.t1), _present(item.t2)))
+    if not differences:
         raise AssertionError(f"{flow.id}: no branch agrees, but no field differs from branch {index}")
-    for step, field, want, have in sorted(found, key=lambda f: (f[0], _order(f[1]), f[1])):
+    for step, field, want, have in sorted(differences, key=lambda f: (f[0], _order(f[1]), f[1])):
         yield Mismatch(step=step, field=field, expected=want, observed=have, branch=index)
 
 
@@ -359,16 +359,16 @@ def _plain(
     the verdicts differ, only they are kept, because the other fields depend on them.
     """
     wanted: dict[str, dict[str, object]] = {}
-    got: dict[str, dict[str, object]] = {}
+    have_fields: dict[str, dict[str, object]] = {}
     family = flow.family
     ignored: Sequence[frozenset[str]] = _ignored(flow, expected, observed)
     for (step, want, have), unseen in zip(_paired(flow, expected, observed), ignored, strict=False):
-        one, other = _readable(want, family), _readable(_with_classes(want, have), family)
+        wanted_fields, other = _readable(want, family), _readable(_with_classes(want, have), family)
         moved = want.verdict is not have.verdict
-        keys = {"verdict"} if moved else (one.keys() | other.keys()) - unseen
-        wanted[str(step)] = {key: one.get(key) for key in keys}
-        got[str(step)] = {key: other.get(key) for key in keys}
-    return wanted, got
+        keys = {"verdict"} if moved else (wanted_fields.keys() | other.keys()) - unseen
+        wanted[str(step)] = {key: wanted_fields.get(key) for key in keys}
+        have_fields[str(step)] = {key: other.get(key) for key in keys}
+    return wanted, have_fields
 
 
 def _with_classes(expected: Outcome, observed: Outcome) -> Outcome:
@@ -386,7 +386,9 @@ def _readable(outcome: Outcome, family: Family) -> dict[str, object]:
     flat: dict[str, object] = {}
     for key, value in outcome_to_json(outcome, family).items():
         inner = value.items() if key == "quoted" and isinstance(value, dict) else ()
-        flat |= {f"quoted.{name}": _port_text(one) for name, one in inner} or {key: _port_text(value)}
+        flat |= {f"quoted.{name}": _port_text(inner_value) for name, inner_value in inner} or {
+            key: _port_text(value)
+        }
     return flat
 
 

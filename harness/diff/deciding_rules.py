@@ -22,18 +22,18 @@ def deciding_rules(job: Job, flow: Flow, mismatch: Mismatch) -> tuple[Rule | str
         return ()
     branch = find_branch(job, flow, mismatch.branch)
     first = max(i for i in range(mismatch.step + 1) if isinstance(flow.steps[i], Send))
-    found: dict[str, Rule | str] = {}
+    deciding: dict[str, Rule | str] = {}
     for index in (first, mismatch.step):
         for event in branch.steps[index].events:
             if isinstance(event, RuleVisited):
                 effect = event.matched and event.rule.actions
                 earlier = index != mismatch.step and event.table is not TableName.NAT
                 if effect and not earlier and not isinstance(event.rule.actions[0], Jump | Goto | Return):
-                    found[place(event.rule)] = event.rule
+                    deciding[place(event.rule)] = event.rule
             elif isinstance(event, PolicyApplied) and event.policy is Policy.DROP:
-                told = f"policy DROP of {event.hook} in table {event.table}"
-                found[told] = told
-    return tuple(found.values()) or ("no rule: every chain that it passed accepted it",)
+                policy = f"policy DROP of {event.hook} in table {event.table}"
+                deciding[policy] = policy
+    return tuple(deciding.values()) or ("no rule: every chain that it passed accepted it",)
 
 
 def find_branch(job: Job, flow: Flow, index: int) -> TracedBranch:

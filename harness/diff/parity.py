@@ -91,15 +91,15 @@ def choose_backends(
     for name in names:
         if name == REFERENCE:
             continue
-        one = make(name)
-        availability = one.probe()
+        backend = make(name)
+        availability = backend.probe()
         if availability.ok:
-            able.append(one)
+            able.append(backend)
             continue
         reasons.append(f"{name} cannot run here: {availability.reason}")
         if requested:
-            told = f"cannot run here: {availability.reason}"
-            others.append(BackendReport(name=name, untested=(told,)))
+            reason = f"cannot run here: {availability.reason}"
+            others.append(BackendReport(name=name, untested=(reason,)))
         else:
             others.append(BackendReport(name=name, skipped=availability.reason))
     if not able:
@@ -126,7 +126,7 @@ def run_parity(
     for batch in plan.batches:
         report = _shifted(progress, sum(len(b.flows) for b in benches), total)
         benches.append(_ask_reference(batch, plan, reference, report))
-    seen: dict[str, list[tuple[_Bench, Replayed]]] = {b.name: [] for b in backends}
+    runs_of: dict[str, list[tuple[_Bench, Replayed]]] = {b.name: [] for b in backends}
     notes: dict[Note, None] = {}
     done = 0
     for bench in benches:
@@ -141,17 +141,17 @@ def run_parity(
         ):
             if replayed.refusal is not None and requested:
                 raise replayed.refusal
-            seen[replayed.backend].append((bench, replayed))
+            runs_of[replayed.backend].append((bench, replayed))
             notes.update(dict.fromkeys(replayed.limits))
         done += len(bench.flows)
     differences: list[Difference] = []
     reports: list[BackendReport] = []
     tests = 0
-    for name, runs in seen.items():
-        found, tested = _judge(name, runs, plan, rules, explained=len(differences))
+    for name, runs in runs_of.items():
+        differing, tested = _judge(name, runs, plan, rules, explained=len(differences))
         tests += tested
-        reports.append(_reported(name, runs, found))
-        differences.extend(found)
+        reports.append(_reported(name, runs, differing))
+        differences.extend(differing)
     times = [plan.sampling.first(f, e) for b in benches for f, e in zip(b.flows, b.expected, strict=True)]
     return ParityReport(
         level=None if all(b.name == plan.against for b in backends) else plan.level,
@@ -172,12 +172,12 @@ def run_parity(
 
 def _open_rules(benches: Iterable[_Bench]) -> tuple[str, ...]:
     """Return the rules that leave the outcome of some flow open, each with the reason."""
-    found: dict[str, None] = {}
+    reasons: dict[str, None] = {}
     for bench in benches:
         if any(result.is_open for result in bench.expected):
             rules = ((rule, unknown) for rule, unknown in bench.job.ruleset.unknowns() if rule.is_undecided)
-            found |= {f"{rule.origin.place}: {unknown.reason}": None for rule, unknown in rules}
-    return tuple(found)
+            reasons |= {f"{rule.origin.place}: {unknown.reason}": None for rule, unknown in rules}
+    return tuple(reasons)
 
 
 def _reported(
@@ -185,11 +185,11 @@ def _reported(
 ) -> BackendReport:
     cases: list[CaseResult] = []
     untested: dict[str, None] = {}
-    for bench, one in runs:
-        if one.refusal is None:
-            cases += (CaseResult(result.flow_id, result.seconds) for result in one.results)
+    for bench, replayed in runs:
+        if replayed.refusal is None:
+            cases += (CaseResult(result.flow_id, result.seconds) for result in replayed.results)
             continue
-        reason = _refusal(one.refusal)
+        reason = _refusal(replayed.refusal)
         untested.setdefault(reason)
         cases += (CaseResult(flow.id, untested=reason) for flow in bench.flows)
     return BackendReport(
@@ -212,10 +212,10 @@ def _refusal(error: UnsupportedError) -> str:
 
 def _ask_reference(batch: Batch, plan: Plan, reference: Backend, progress: Progress) -> _Bench:
     job = Job(rules=batch.rules, node=batch.node, level=plan.level)
-    (one,) = replay([reference], job, batch.flows, progress=progress)
-    if one.refusal is not None:
-        raise one.refusal
-    return _Bench(batch, job, batch.flows, one.results)
+    (replayed,) = replay([reference], job, batch.flows, progress=progress)
+    if replayed.refusal is not None:
+        raise replayed.refusal
+    return _Bench(batch, job, batch.flows, replayed.results)
 
 
 def _judge(
@@ -226,23 +226,23 @@ def _judge(
     *,
     explained: int,
 ) -> tuple[list[Difference], int]:
-    found: list[Difference] = []
+    differences: list[Difference] = []
     tallies: list[tuple[_Bench, Tally]] = []
-    for bench, one in runs:
-        if one.refusal is not None:
+    for bench, replayed in runs:
+        if replayed.refusal is not None:
             continue
-        for flow, paths in zip(bench.flows, one.differing, strict=True):
+        for flow, paths in zip(bench.flows, replayed.differing, strict=True):
             for mismatch in mismatches(paths):
                 deciding: tuple[Rule | str, ...] = ()
-                if explained + len(found) < _EXPLAINED and mismatch.branch is not None:
+                if explained + len(differences) < _EXPLAINED and mismatch.branch is not None:
                     deciding = rules(bench.job, flow, mismatch)
-                found.append(_difference(name, bench, flow, mismatch, deciding, plan))
+                differences.append(_difference(name, bench, flow, mismatch, deciding, plan))
         if plan.repeat:
-            tallies.extend((bench, t) for t in share_tallies(bench.flows, bench.expected, one.results))
+            tallies.extend((bench, t) for t in share_tallies(bench.flows, bench.expected, replayed.results))
     for unfair in unfair_shares([t for _, t in tallies], false_alarm_rate=plan.false_alarm_rate):
         bench = next(b for b, t in tallies if t.flow_id == unfair.flow_id)
-        found.append(_share_difference(name, bench, unfair, plan))
-    return found, sum(len(t.probabilities) for _, t in tallies)
+        differences.append(_share_difference(name, bench, unfair, plan))
+    return differences, sum(len(t.probabilities) for _, t in tallies)
 
 
 def _command(name: str, batch: Batch, flow_id: str, plan: Plan, *, repeat: int = 0) -> str:

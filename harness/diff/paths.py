@@ -49,15 +49,15 @@ def normal_paths(
     for branch in branches:
         path = _Path.of(branch, known)
         groups.setdefault(path.shape, []).append(path)
-    told: dict[tuple[Outcome, ...], OutcomeBranch] = {}
+    normal: dict[tuple[Outcome, ...], OutcomeBranch] = {}
     for shape, paths in _without_coincidences(groups).items():
         columns = zip(*(path.picks for path in paths), strict=True)
         alone = sum(int(path.branch.probability * runs) for path in paths) == 1
-        ports = (_told(flow, paths, values, ranges, alone=alone) for values in columns)
+        ports = (_shown_as(flow, paths, values, ranges, alone=alone) for values in columns)
         shown: _Ports = {_mark(number): port for number, port in enumerate(ports)}
         outcomes = tuple(_with_ports(outcome, shown) for outcome in shape)
-        told.setdefault(outcomes, replace(paths[0].branch, outcomes=outcomes))
-    return tuple(sorted(told.values(), key=lambda branch: path_key(flow, branch.outcomes)))
+        normal.setdefault(outcomes, replace(paths[0].branch, outcomes=outcomes))
+    return tuple(sorted(normal.values(), key=lambda branch: path_key(flow, branch.outcomes)))
 
 
 def path_key(flow: Flow, outcomes: Sequence[Outcome]) -> str:
@@ -98,16 +98,16 @@ def _without_coincidences(groups: _Paths) -> _Paths:
 
     A pick that is equal to the sent port looks like an unchanged port.
     """
-    found: _Paths = {}
+    merged: _Paths = {}
     alike: dict[tuple[Outcome, ...], list[tuple[Outcome, ...]]] = {}
-    for shape in sorted(groups, key=lambda one: -len(groups[one][0].picks)):
+    for shape in sorted(groups, key=lambda shape: -len(groups[shape][0].picks)):
         others = alike.setdefault(tuple(map(_but_ports, shape)), [])
         for path in groups[shape]:
             fitting = ((other, _picks(other, path.branch.outcomes)) for other in others)
-            like, picks = next(((one, picks) for one, picks in fitting if picks), (shape, path.picks))
-            found.setdefault(like, []).append(replace(path, picks=picks))
+            like, picks = next(((other, picks) for other, picks in fitting if picks), (shape, path.picks))
+            merged.setdefault(like, []).append(replace(path, picks=picks))
         others.append(shape)
-    return found
+    return merged
 
 
 def _but_ports(outcome: Outcome) -> Outcome:
@@ -117,16 +117,16 @@ def _but_ports(outcome: Outcome) -> Outcome:
 def _picks(shape: Sequence[Outcome], outcomes: Sequence[Outcome]) -> tuple[int, ...]:
     """Return the ports at the placeholders of a shape; empty if the outcomes have another shape."""
     bound: _Ports = {}
-    for want, got in zip(shape, outcomes, strict=True):
-        for one, port in zip(_ports(want), _ports(got), strict=False):
-            if isinstance(one, PortClass) and one.low < 0 and isinstance(port, int):
-                bound.setdefault(one, port)
-        if with_fields(_with_ports(want, bound), snat=got.snat, dnat=got.dnat) != got:
+    for want, have in zip(shape, outcomes, strict=True):
+        for placeholder, port in zip(_ports(want), _ports(have), strict=False):
+            if isinstance(placeholder, PortClass) and placeholder.low < 0 and isinstance(port, int):
+                bound.setdefault(placeholder, port)
+        if with_fields(_with_ports(want, bound), snat=have.snat, dnat=have.dnat) != have:
             return ()
     return tuple(port for port in bound.values() if isinstance(port, int))
 
 
-def _told(
+def _shown_as(
     flow: Flow,
     paths: Sequence[_Path],
     values: Sequence[int],
@@ -143,7 +143,7 @@ def _told(
         return values[0]
     known = (*ranges, _ALL if own is None else own, _ALL)
     fitting = [range_ for range_ in known if all(value in range_ for value in values)]
-    return min(fitting, key=lambda one: (one.high - one.low, one))
+    return min(fitting, key=lambda range_: (range_.high - range_.low, range_))
 
 
 def _range_of(flow: Flow, branch: OutcomeBranch, port: int) -> PortClass | None:
@@ -181,8 +181,8 @@ def _sent_ports(flow: Flow) -> Iterator[int]:
 
 def _ranges(expected: FlowResult | None) -> tuple[PortClass, ...]:
     branches = () if expected is None else expected.branches
-    found = chain.from_iterable((o.sport, o.dport) for branch in branches for o in branch.outcomes)
-    return tuple(dict.fromkeys(port for port in found if isinstance(port, PortClass)))
+    ports = chain.from_iterable((o.sport, o.dport) for branch in branches for o in branch.outcomes)
+    return tuple(dict.fromkeys(port for port in ports if isinstance(port, PortClass)))
 
 
 def _ports(outcome: Outcome) -> tuple[Port | None, ...]:

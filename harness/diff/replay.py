@@ -70,8 +70,8 @@ def replay(
     pool = ThreadPoolExecutor(max_workers=_WORKERS, thread_name_prefix="replay")
     try:
         wanted = expected or (None,) * len(flows)
-        asked = _Asked(flows, wanted, sampling, once)
-        futures = [pool.submit(_run, b, job, asked, progress, stop) for b in backends]
+        runs = _Runs(flows, wanted, sampling, once)
+        futures = [pool.submit(_run, b, job, runs, progress, stop) for b in backends]
         try:
             _wait(futures)
         except BaseException:
@@ -97,7 +97,7 @@ def _wait(futures: Sequence[Future[Replayed]]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Runs:
     """The flows, their expected results, and the number of their runs."""
 
     flows: Sequence[Flow]
@@ -112,36 +112,36 @@ class _Asked:
             else:
                 yield flow if expected is None else self.sampling.repeated(flow, expected)
 
-    def differing(self, place: int, seen: FlowResult) -> tuple[DifferentPath, ...]:
+    def differing(self, place: int, observed: FlowResult) -> tuple[DifferentPath, ...]:
         """Return the differences of the flow at an index."""
         flow, expected = self.flows[place], self.expected[place]
         if expected is None or flow.id in self.once:
             return ()
-        return self.sampling.differing(flow, expected, seen)
+        return self.sampling.differing(flow, expected, observed)
 
-    def again(self, place: int, seen: FlowResult, *, differs: bool) -> Repeated | None:
+    def again(self, place: int, observed: FlowResult, *, differs: bool) -> Repeated | None:
         """Return the flow at an index with the number of further runs that it needs, or None."""
         flow, expected = self.flows[place], self.expected[place]
         if expected is None or flow.id in self.once:
             return None
-        times = self.sampling.more(flow, expected, seen, differs=differs)
-        return Repeated(flow, times, seen.lists or expected.lists) if times else None
+        times = self.sampling.more(flow, expected, observed, differs=differs)
+        return Repeated(flow, times, observed.lists or expected.lists) if times else None
 
 
-def _run(backend: Backend, job: Job, asked: _Asked, progress: Progress, stop: threading.Event) -> Replayed:
+def _run(backend: Backend, job: Job, runs: _Runs, progress: Progress, stop: threading.Event) -> Replayed:
     results: list[FlowResult] = []
     differing: list[tuple[DifferentPath, ...]] = []
     limits: tuple[Note, ...] = ()
-    total = len(asked.flows)
+    total = len(runs.flows)
     if stop.is_set():
         return Replayed(backend=backend.name)
     progress(backend.name, 0, total)
     try:
         with backend.open(job) as session:
             limits = session.limits
-            for result in _answers(backend, session, asked.flows, asked.first()):
+            for result in _answers(backend, session, runs.flows, runs.first()):
                 results.append(result)
-                differing.append(asked.differing(len(differing), result))
+                differing.append(runs.differing(len(differing), result))
                 progress(backend.name, len(results), total)
                 if stop.is_set():
                     return Replayed(backend=backend.name)
@@ -149,13 +149,13 @@ def _run(backend: Backend, job: Job, asked: _Asked, progress: Progress, stop: th
             while again := {
                 place: more
                 for place in places
-                if (more := asked.again(place, results[place], differs=bool(differing[place])))
+                if (more := runs.again(place, results[place], differs=bool(differing[place])))
             }:
                 flows = [repeated.flow for repeated in again.values()]
                 answers = _answers(backend, session, flows, again.values())
                 for place, result in zip(again, answers, strict=True):
                     results[place] = results[place].joined(result)
-                    differing[place] = asked.differing(place, results[place])
+                    differing[place] = runs.differing(place, results[place])
                     if stop.is_set():
                         return Replayed(backend=backend.name)
                 places = tuple(again)
@@ -165,13 +165,13 @@ def _run(backend: Backend, job: Job, asked: _Asked, progress: Progress, stop: th
 
 
 def _answers(
-    backend: Backend, session: Session, flows: Sequence[Flow], asked: Iterable[Flow | Repeated]
+    backend: Backend, session: Session, flows: Sequence[Flow], requests: Iterable[Flow | Repeated]
 ) -> Iterator[FlowResult]:
     """Yield the results for some flows, each checked to belong to its flow."""
-    answers = iter(session.replay(asked))
+    answers = iter(session.replay(requests))
     for flow in flows:
         result = next(answers, None)
         if result is None or result.flow_id != flow.id:
-            got = "nothing" if result is None else repr(result.flow_id)
-            raise MachineError(f"{backend.name}: expected the result of flow {flow.id!r}, got {got}")
+            received = "nothing" if result is None else repr(result.flow_id)
+            raise MachineError(f"{backend.name}: expected the result of flow {flow.id!r}, got {received}")
         yield result

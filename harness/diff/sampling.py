@@ -58,25 +58,25 @@ class Sampling:
         times = self.first(flow, expected)
         return flow if times == 1 else Repeated(flow, times, expected.lists)
 
-    def differing(self, flow: Flow, expected: FlowResult, seen: FlowResult) -> tuple[DifferentPath, ...]:
+    def differing(self, flow: Flow, expected: FlowResult, observed: FlowResult) -> tuple[DifferentPath, ...]:
         """Return the differences of a flow's observed outcomes from the expected ones."""
-        return tuple(differing_paths(flow, expected, seen, miss=self.miss if self.miss < 1 else 0.0))
+        return tuple(differing_paths(flow, expected, observed, miss=self.miss if self.miss < 1 else 0.0))
 
-    def more(self, flow: Flow, expected: FlowResult, seen: FlowResult, *, differs: bool) -> int:
+    def more(self, flow: Flow, expected: FlowResult, observed: FlowResult, *, differs: bool) -> int:
         """Return the number of further runs that the observed outcomes require; 0 if they are enough."""
         if self.miss >= 1 or _waits(flow):
             return 0
-        wanted = seen.runs
-        if seen.rarest < 1:
-            wanted = max(wanted, runs_needed(_alike(math.ceil(1 / seen.rarest)), self.miss))
+        wanted = observed.runs
+        if observed.rarest < 1:
+            wanted = max(wanted, runs_needed(_alike(math.ceil(1 / observed.rarest)), self.miss))
         if differs:
             # Twice as often, so that each path is seen more than once: what differs between its runs is
             # random.
-            paths = normal_paths(flow, seen.branches, runs=seen.runs, expected=expected)
+            paths = normal_paths(flow, observed.branches, runs=observed.runs, expected=expected)
             wanted = max(wanted, 2 * runs_needed(_alike(max(2, len(paths))), self.miss))
             odds = (branch.probability for branch in expected.branches)
             wanted = max(wanted, 2 * runs_needed(tuple(sorted(odds)), self.miss))
-        return max(0, self._bounded(flow, wanted) - seen.runs)
+        return max(0, self._bounded(flow, wanted) - observed.runs)
 
     def _bounded(self, flow: Flow, runs: int) -> int:
         return max(1, min(runs, MOST_PACKETS // len(flow.steps)))
@@ -119,4 +119,4 @@ def runs_needed(odds: tuple[Fraction, ...], miss: float) -> int:
 
 
 def _missed(left: Iterable[float], runs: int) -> float:
-    return math.fsum(one**runs for one in left)
+    return math.fsum(share**runs for share in left)

@@ -33,12 +33,12 @@ def share_tallies(
     odds = {f.id: tuple(b.probability for b in e.branches) for f, e in zip(flows, expected, strict=True)}
     branches: dict[str, list[int]] = {}
     kept: dict[tuple[str, PortClass], list[int]] = {}
-    for flow, want, got in zip(flows, expected, results, strict=True):
-        original = flow.id if repeats is None and got.runs > 1 else (repeats or {}).get(flow.id)
+    for flow, want, have in zip(flows, expected, results, strict=True):
+        original = flow.id if repeats is None and have.runs > 1 else (repeats or {}).get(flow.id)
         if original is None or want.guessed or want.is_open:
             continue
-        for branch in got.branches:
-            times = int(branch.probability * got.runs)
+        for branch in have.branches:
+            times = int(branch.probability * have.runs)
             matches = matching_branches(flow, want, branch)
             if len(matches) == 1 and odds[flow.id] == odds[original] and len(odds[original]) > 1:
                 branches.setdefault(original, [0] * len(odds[original]))[matches[0]] += times
@@ -47,15 +47,17 @@ def share_tallies(
                 if isinstance(drawn, PortClass):
                     same = branch.outcomes[0].sport == _sent_port(flow)
                     kept.setdefault((original, drawn), [0, 0])[not same] += times
-    found = [
+    tallies = [
         Tally(flow_id=original, what="branch", probabilities=odds[original], counts=tuple(counts))
         for original, counts in branches.items()
     ]
     for (original, drawn), counts in kept.items():
-        one = Fraction(1, drawn.high - drawn.low + 1)
+        share = Fraction(1, drawn.high - drawn.low + 1)
         what = f"port of {drawn} kept, drawn:"
-        found.append(Tally(flow_id=original, what=what, probabilities=(one, 1 - one), counts=tuple(counts)))
-    return tuple(found)
+        tallies.append(
+            Tally(flow_id=original, what=what, probabilities=(share, 1 - share), counts=tuple(counts))
+        )
+    return tuple(tallies)
 
 
 def _sent_port(flow: Flow) -> Port | None:

@@ -74,12 +74,12 @@ def unfair_shares(tallies: Sequence[Tally], *, false_alarm_rate: float) -> tuple
     if not tests:
         return ()
     threshold = false_alarm_rate / tests
-    found = []
+    unfair = []
     for tally in tested:
         for i, (probability, count) in enumerate(zip(tally.probabilities, tally.counts, strict=True)):
             p_value = binomial_tail(count, tally.runs, probability)
             if p_value < threshold:
-                found.append(
+                unfair.append(
                     Unfair(
                         flow_id=tally.flow_id,
                         what=tally.what,
@@ -91,4 +91,4 @@ def unfair_shares(tallies: Sequence[Tally], *, false_alarm_rate: float) -> tuple
                         threshold=threshold,
                     )
                 )
-    return tuple(found)
+    return tuple(unfair)

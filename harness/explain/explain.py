@@ -152,10 +152,10 @@ def _consequences(job: Job, flow: Flow, branch: TracedBranch) -> Iterator[str]:
     family = job.ruleset.family
     yield from _sent_elsewhere(visits, family)
     for visit in visits:
-        found = _marks_below(job.ruleset, visit.table, visit.rule)
-        if found is None or (visit.matched and not visit.rule.tests):
+        marking = _marks_below(job.ruleset, visit.table, visit.rule)
+        if marking is None or (visit.matched and not visit.rule.tests):
             continue  # a rule without a condition is reported with the rule that jumped to it
-        marker, mark = found
+        marker, mark = marking
         if visit.matched:
             yield from _marked(job, flow, branch, visit, marker, mark)
         else:
@@ -193,9 +193,9 @@ def _marked(
     visits = _visits(branch.steps[0])
     through = "" if marker is visit.rule else f" leads to {_line(marker)}, which"
     head = f"{_line(visit.rule)}{through} {action_text(mark, family)} {_because(visit, flow, family)}"
-    for one in _tested(visits[visits.index(visit) + 1 :], marker, mark):
-        verb = "matches" if one.matched else "does not match"
-        head += f"; {_line(one.rule)} ({_target(one.rule, family)}) {verb} because of it"
+    for later in _tested(visits[visits.index(visit) + 1 :], marker, mark):
+        verb = "matches" if later.matched else "does not match"
+        head += f"; {_line(later.rule)} ({_target(later.rule, family)}) {verb} because of it"
     natted = _source_rule(visits)
     if natted is not None and outcome.snat:
         head += f", and {_line(natted)} {action_text(natted.actions[0], family)}"
@@ -231,12 +231,12 @@ def _difference(job: Job, flow: Flow, rule: Rule, outcome: Outcome, other: Outco
     if other.src == outcome.src or not other.dnat:
         yield head
         return
-    asked = endpoint_text(family, flow.first.packet.dst, flow.first.packet.dport)
+    destination = endpoint_text(family, flow.first.packet.dst, flow.first.packet.dport)
     assert other.src is not None
     if other.src == other.dst:
         yield (
             f"{head}: the endpoint would see its own address as the sender, answer itself without passing"
-            f" this node, and not accept that answer ({target} > {source}), because it sent to {asked}"
+            f" this node, and not accept that answer ({target} > {source}), because it sent to {destination}"
         )
         return
     try:
@@ -246,7 +246,7 @@ def _difference(job: Job, flow: Flow, rule: Rule, outcome: Outcome, other: Outco
     if outcome.out is not None and back == outcome.out:
         yield (
             f"{head}: sender and endpoint are both behind {back}, so the answer need not pass this node"
-            f" again, and would reach the sender from {target}, although it sent to {asked}"
+            f" again, and would reach the sender from {target}, although it sent to {destination}"
         )
     else:
         yield f"{head}, and the endpoint would answer {format_address(family, other.src)} by its own routes"

@@ -48,12 +48,12 @@ def tree_lines(ruleset: Ruleset, *, start: str | None) -> Iterator[str]:
     by_caller: dict[tuple[str, str], list[Call]] = {}
     for call in calls(ruleset):
         by_caller.setdefault((call.table, call.caller), []).append(call)
-    found = False
+    any_chain = False
     for table in ruleset.tables:
         shown: set[str] = set()
         for chain in table.chains:
             if chain.name == start or (start is None and chain.hook is not None):
-                found = True
+                any_chain = True
                 policy = f" (policy {chain.policy})" if chain.policy is not None else ""
                 yield f"{table.name} {chain.name}: {_size(table, chain.name)}{policy}"
                 yield from _below(table, chain.name, by_caller, shown, 1)
@@ -62,7 +62,7 @@ def tree_lines(ruleset: Ruleset, *, start: str | None) -> Iterator[str]:
             for chain in table.chains:
                 if chain.hook is None and chain.name not in called:
                     yield f"{table.name} {chain.name}: {_size(table, chain.name)}, nothing calls it"
-    if not found:
+    if not any_chain:
         raise InputError(f"no chain is called {start!r}")
 
 

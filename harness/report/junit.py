@@ -64,21 +64,21 @@ def parity_junit(report: ParityReport, *, times: bool) -> str:
 
 
 def _cases(
-    one: BackendReport, every: Sequence[str], by_flow: dict[tuple[str, str], list[Difference]]
+    backend: BackendReport, every: Sequence[str], by_flow: dict[tuple[str, str], list[Difference]]
 ) -> list[TestCase]:
-    if not one.cases:
-        why = "; ".join(one.untested)
-        return [TestCase(name=name, error=why or None, skipped=one.skipped) for name in every]
+    if not backend.cases:
+        why = "; ".join(backend.untested)
+        return [TestCase(name=name, error=why or None, skipped=backend.skipped) for name in every]
     cases = []
-    for case in one.cases:
-        found = by_flow.get((one.name, case.flow_id), [])
-        fields = ", ".join(dict.fromkeys(d.field for d in found))
+    for case in backend.cases:
+        differences = by_flow.get((backend.name, case.flow_id), [])
+        fields = ", ".join(dict.fromkeys(d.field for d in differences))
         cases.append(
             TestCase(
                 name=case.flow_id,
                 seconds=case.seconds,
-                failure=f"differs in {fields}" if found else None,
-                detail="\n\n".join(_describe(d) for d in found),
+                failure=f"differs in {fields}" if differences else None,
+                detail="\n\n".join(_describe(d) for d in differences),
                 error=case.untested,
             )
         )

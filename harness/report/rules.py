@@ -52,16 +52,16 @@ def coverage_to_json(report: CoverageReport) -> dict[str, object]:
     }
 
 
-def _rule(one: CoveredRule) -> dict[str, object]:
+def _rule(covered: CoveredRule) -> dict[str, object]:
     return {
-        "file": one.rule.origin.file,
-        "line": one.rule.origin.line,
-        "table": one.table,
-        "chain": one.chain,
-        "number": one.number,
-        "rule": one.rule.origin.text,
-        "matched": one.matched,
-        "not_matched": one.passed,
-        "unreachable": one.unreachable,
-        "idle": one.idle,
+        "file": covered.rule.origin.file,
+        "line": covered.rule.origin.line,
+        "table": covered.table,
+        "chain": covered.chain,
+        "number": covered.number,
+        "rule": covered.rule.origin.text,
+        "matched": covered.matched,
+        "not_matched": covered.passed,
+        "unreachable": covered.unreachable,
+        "idle": covered.idle,
     }

@@ -46,7 +46,7 @@ def sarif_log(
 
 def sarif_locations(origins: Iterable[Origin], files: Iterable[str] = ()) -> list[dict[str, object]]:
     """Return the locations of a result: its lines, or whole ``files`` if it has no lines."""
-    found: list[dict[str, object]] = [
+    locations: list[dict[str, object]] = [
         {
             "physicalLocation": {
                 "artifactLocation": {"uri": _uri(origin.file)},
@@ -58,7 +58,7 @@ def sarif_locations(origins: Iterable[Origin], files: Iterable[str] = ()) -> lis
     whole: list[dict[str, object]] = [
         {"physicalLocation": {"artifactLocation": {"uri": _uri(file)}}} for file in dict.fromkeys(files)
     ]
-    return found or whole
+    return locations or whole
 
 
 def _uri(path: str) -> str:

@@ -33,8 +33,8 @@ def print_parity(report: ParityReport, stream: TextIO) -> None:
     if hidden > 0:
         print(f"and {hidden} more differences; --format json lists them all\n", file=stream)
     _print_table(report, stream)
-    for told in filter(None, (_left_open(report), _chance(report))):
-        print(told, file=stream)
+    for sentence in filter(None, (_left_open(report), _chance(report))):
+        print(sentence, file=stream)
     print(_verdict(report), file=stream)
 
 
@@ -62,9 +62,9 @@ def _print_table(report: ParityReport, stream: TextIO) -> None:
         from rich.table import Table
 
         table = Table("backend", "flows", "different", "")
-        for one, row in zip(report.backends, rows, strict=True):
-            waiting = one.skipped is not None or one.untested
-            style = "red" if one.differing else "yellow" if waiting else "green"
+        for backend, row in zip(report.backends, rows, strict=True):
+            waiting = backend.skipped is not None or backend.untested
+            style = "red" if backend.differing else "yellow" if waiting else "green"
             table.add_row(*map(plain, row), style=style)
         Console(file=unfiltered(stream), highlight=False, markup=False).print(table)
         return
@@ -74,14 +74,19 @@ def _print_table(report: ParityReport, stream: TextIO) -> None:
         print(f"{name:<{width}}  {flows:>7}  {differing:>9}  {note}".rstrip(), file=stream)
 
 
-def _row(one: BackendReport) -> tuple[str, str, str, str]:
-    if one.skipped is not None:
-        return one.name, "-", "-", f"skipped: {one.skipped}"
-    untested = "; ".join(one.untested)
-    if untested and not one.flows:
-        return one.name, "-", "-", f"not tested: {untested}"
-    left = sum(case.untested is not None for case in one.cases)
-    return one.name, str(one.flows), str(one.differing), f"{left} not tested: {untested}" if untested else ""
+def _row(backend: BackendReport) -> tuple[str, str, str, str]:
+    if backend.skipped is not None:
+        return backend.name, "-", "-", f"skipped: {backend.skipped}"
+    untested = "; ".join(backend.untested)
+    if untested and not backend.flows:
+        return backend.name, "-", "-", f"not tested: {untested}"
+    left = sum(case.untested is not None for case in backend.cases)
+    return (
+        backend.name,
+        str(backend.flows),
+        str(backend.differing),
+        f"{left} not tested: {untested}" if untested else "",
+    )
 
 
 def _verdict(report: ParityReport) -> str:

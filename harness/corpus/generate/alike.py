@@ -95,8 +95,8 @@ class Member:
 
 def members_of(ruleset: Ruleset) -> list[Member]:
     """Return the members of a ruleset in the order of their first rules."""
-    found = _Groups(ruleset)
-    return [_Reader(found, entries).member() for entries in found.groups()]
+    groups = _Groups(ruleset)
+    return [_Reader(groups, entries).member() for entries in groups.groups()]
 
 
 @dataclass(slots=True)
@@ -178,18 +178,18 @@ class _Groups:
             known = (place[0], chain.name) in self._parents
             self._join(place, (place[0], chain.name))
             if not known:
-                pending += [self.own(place[0], one) for one in chain.rules]
+                pending += [self.own(place[0], called) for called in chain.rules]
 
-    def _root(self, one: Hashable) -> Hashable:
-        root = one
+    def _root(self, node: Hashable) -> Hashable:
+        root = node
         while (above := self._parents.setdefault(root, root)) != root:
             root = above
-        while self._parents[one] != root:
-            self._parents[one], one = root, self._parents[one]
+        while self._parents[node] != root:
+            self._parents[node], node = root, self._parents[node]
         return root
 
-    def _join(self, one: Hashable, other: Hashable) -> None:
-        self._parents[self._root(other)] = self._root(one)
+    def _join(self, first: Hashable, other: Hashable) -> None:
+        self._parents[self._root(other)] = self._root(first)
 
 
 @dataclass(slots=True)
@@ -247,11 +247,11 @@ class _Reader:
                 own = self.groups.own(table, rule)
                 if own is None:
                     return action
-                one = table, own.name
-                if one not in self._chains:
-                    self._chains[one] = len(self._chains)
-                    self._pending.append(one)
-                return type(action), self._chains[one]
+                chain = table, own.name
+                if chain not in self._chains:
+                    self._chains[chain] = len(self._chains)
+                    self._pending.append(chain)
+                return type(action), self._chains[chain]
             case Dnat(addresses, ports) | Snat(addresses, ports):
                 address = None if addresses is None else self._value(Kind.ADDRESS, addresses)
                 if isinstance(action, Dnat) and addresses is not None:
@@ -281,11 +281,11 @@ def _has_constants(rule: Rule) -> bool:
 
 def _key(rule: Rule) -> tuple[Interval | None, int | None, Interval | None]:
     """The destination that the rule asks for; None where it asks for none, or for several."""
-    found: dict[Field, Interval] = {}
+    constants: dict[Field, Interval] = {}
     for test in rule.tests:
         if isinstance(test, FieldTest) and not test.negated and len(test.values) == 1:
             value = test.values[0]
             if isinstance(value, Interval):
-                found[test.field] = value
-    proto = found.get(Field.L4PROTO)
-    return found.get(Field.DADDR), None if proto is None else proto.low, found.get(Field.DPORT)
+                constants[test.field] = value
+    proto = constants.get(Field.L4PROTO)
+    return constants.get(Field.DADDR), None if proto is None else proto.low, constants.get(Field.DPORT)

@@ -122,8 +122,8 @@ class Candidates:
     def _firsts(self, wants: Wants, hook: Hook, around: Sequence[Sighting]) -> Iterator[Send]:
         direct = self._direct(wants, hook)
         changed = self._changed(wants, around)
-        for one, other in itertools.zip_longest(direct, changed):
-            yield from (s for s in (one, other) if s is not None)
+        for first, other in itertools.zip_longest(direct, changed):
+            yield from (s for s in (first, other) if s is not None)
 
     def _direct(self, wants: Wants, hook: Hook) -> Iterator[Send]:
         """Yield packets that should reach the hook unchanged."""
@@ -157,8 +157,8 @@ class Candidates:
 
     def _changed(self, wants: Wants, around: Sequence[Sighting]) -> Iterator[Send]:
         """Yield variants of packets that rules changed before they reached the hook."""
-        asked = wants.fields
-        fit = itertools.islice((s for s in around if self._fits(wants, asked, s)), 16)
+        fields = wants.fields
+        fit = itertools.islice((s for s in around if self._fits(wants, fields, s)), 16)
         for sighting in fit:
             sent = sighting.sent
             packet = self._fresh(sent.packet)
@@ -170,27 +170,27 @@ class Candidates:
             else:
                 yield Send(packet=packet, entry=sent.entry)
 
-    def _fits(self, wants: Wants, asked: frozenset[Field], seen: Sighting) -> bool:
-        before, after = seen.sent.packet, seen.packet
-        if Field.DADDR in asked and not wants.allows(Field.DADDR, after.dst):
+    def _fits(self, wants: Wants, fields: frozenset[Field], sighting: Sighting) -> bool:
+        before, after = sighting.sent.packet, sighting.packet
+        if Field.DADDR in fields and not wants.allows(Field.DADDR, after.dst):
             return False
-        if not wants.allows(Field.MARK, seen.mark):
+        if not wants.allows(Field.MARK, sighting.mark):
             return False
         checks: tuple[tuple[Field, object], ...] = (
             (Field.L4PROTO, after.proto),
             (Field.DPORT, after.dport),
-            (Field.CT_STATUS, int(ConnectionStatus.DNAT if _moved(seen) else 0)),
+            (Field.CT_STATUS, int(ConnectionStatus.DNAT if _moved(sighting) else 0)),
             (Field.CT_ORIGINAL_DADDR, before.dst),
             (Field.CT_ORIGINAL_DPORT, before.dport),
             (Field.CT_REPLY_SADDR, after.dst),
         )
         for field, value in checks:
-            if field in asked and not (isinstance(value, int) and wants.allows(field, value)):
+            if field in fields and not (isinstance(value, int) and wants.allows(field, value)):
                 return False
         kind = Field.FIB_DADDR_TYPE
-        if kind in asked and not wants.allows(kind, int(self.places.kind(after.dst))):
+        if kind in fields and not wants.allows(kind, int(self.places.kind(after.dst))):
             return False
-        return wants.allows_name(Field.OIF, seen.oif)
+        return wants.allows_name(Field.OIF, sighting.oif)
 
     def _fresh(self, packet: Packet) -> Packet:
         if packet.has_ports and isinstance(packet.sport, int) and packet.sport >= 1024:
@@ -252,13 +252,13 @@ def host_unreachable(family: Family) -> IcmpError:
     return IcmpError(type=1, code=3)
 
 
-def was_changed(seen: Sighting) -> bool:
+def was_changed(sighting: Sighting) -> bool:
     """Return whether rules changed the destination or the mark of a first packet before the sighting."""
-    return seen.first and (_moved(seen) or seen.sent.packet.mark != seen.mark)
+    return sighting.first and (_moved(sighting) or sighting.sent.packet.mark != sighting.mark)
 
 
-def _moved(seen: Sighting) -> bool:
-    before, after = seen.sent.packet, seen.packet
+def _moved(sighting: Sighting) -> bool:
+    before, after = sighting.sent.packet, sighting.packet
     return (before.dst, before.dport) != (after.dst, after.dport)
 
 

@@ -45,22 +45,22 @@ class Classes:
 
     def with_searched(self, more: Iterable[Member]) -> Classes:
         """Return the same classes with more members that are searched."""
-        searched = {member for one in self.classes for member in one.searched}.union(more)
-        every = [(*one.searched, *one.others) for one in self.classes]
+        searched = {member for group in self.classes for member in group.searched}.union(more)
+        every = [(*group.searched, *group.others) for group in self.classes]
         return Classes(self.ruleset, tuple(_split(every, searched)))
 
     @property
     def chosen(self) -> Selection | None:
         """The rules to search for; None: all."""
-        left_out = {place for one in self.classes for member in one.others for place in member.places}
+        left_out = {place for group in self.classes for member in group.others for place in member.places}
         return Selection.without(self.ruleset, left_out) if left_out else None
 
     def models(self) -> Iterator[tuple[Place, Rule]]:
         """Yield each rule of a member that is not searched, and the model's rule in its place."""
         chains = {(t.name, chain.name): chain for t in self.ruleset.tables for chain in t.chains}
-        for one in self.classes:
-            rules = [chains[table, chain].rules[index] for table, chain, index in one.searched[0].places]
-            for member in one.others:
+        for group in self.classes:
+            rules = [chains[table, chain].rules[index] for table, chain, index in group.searched[0].places]
+            for member in group.others:
                 yield from zip(member.places, rules, strict=True)
 
 
@@ -74,19 +74,19 @@ def _split(classes: Iterable[Iterable[Member]], searched: set[Member]) -> Iterat
 def _representatives(
     members: list[Member], classes: Iterable[list[Member]], places: Places
 ) -> Iterator[Member]:
-    found: dict[Member, None] = {}
-    for one in classes:
-        found |= {one[0]: None, one[-1]: None}
-    found |= dict.fromkeys(_ends(members))
-    found |= dict.fromkeys(_by_way(members, places))
+    chosen: dict[Member, None] = {}
+    for group in classes:
+        chosen |= {group[0]: None, group[-1]: None}
+    chosen |= dict.fromkeys(_ends(members))
+    chosen |= dict.fromkeys(_by_way(members, places))
     best: dict[str, tuple[int, tuple[Member, Member]]] = {}
     for kind, one_of, other in _neighbours(members):
-        known = (one_of in found) + (other in found)
+        known = (one_of in chosen) + (other in chosen)
         if kind not in best or known > best[kind][0]:
             best[kind] = known, (one_of, other)
     for _, pair in best.values():
-        found |= dict.fromkeys(pair)
-    yield from found
+        chosen |= dict.fromkeys(pair)
+    yield from chosen
 
 
 def _ends(members: Iterable[Member]) -> Iterator[Member]:
@@ -109,13 +109,13 @@ def _ends(members: Iterable[Member]) -> Iterator[Member]:
 
 def _by_way(members: Iterable[Member], places: Places) -> Iterator[Member]:
     """Yield a member for each choice of places to which packets are sent: node, its networks, beyond."""
-    seen: set[frozenset[str | None]] = set()
+    known: set[frozenset[str | None]] = set()
     for member in members:
         targets = [c.value for c in member.targets if isinstance(c.value, Interval)]
         links = {places.behind(value.low) for value in targets}
         ways = frozenset(link if link in (None, "", places.exit) else "inside" for link in links)
-        if ways not in seen:
-            seen.add(ways)
+        if ways not in known:
+            known.add(ways)
             yield member
 
 
@@ -158,14 +158,14 @@ def _ranges(ranges: dict[Interval, Member]) -> Iterator[tuple[str, Member, Membe
     """Yield the members with adjacent ranges, and with one in the other."""
     around: list[Interval] = []
     ends: dict[int, Interval] = {}
-    for one in sorted(ranges, key=lambda r: (r.low, -r.high)):
-        while around and around[-1].high < one.low:
+    for interval in sorted(ranges, key=lambda r: (r.low, -r.high)):
+        while around and around[-1].high < interval.low:
             around.pop()
         for kind, other in (
             ("range in a range", around[-1] if around else None),
-            ("adjacent ranges", ends.get(one.low - 1)),
+            ("adjacent ranges", ends.get(interval.low - 1)),
         ):
-            if other is not None and ranges[other] is not ranges[one]:
-                yield kind, ranges[other], ranges[one]
-        around.append(one)
-        ends[one.high] = one
+            if other is not None and ranges[other] is not ranges[interval]:
+                yield kind, ranges[other], ranges[interval]
+        around.append(interval)
+        ends[interval.high] = interval

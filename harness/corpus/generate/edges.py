@@ -14,7 +14,7 @@ from typing import Any, Final
 from backends.model.flow import Flow, Send
 from backends.model.packet import Packet
 from backends.model.withfields import with_fields
-from harness.corpus.generate.goals import HIT, Seen
+from harness.corpus.generate.goals import HIT, FlowGoals
 from harness.corpus.generate.places import Places
 from harness.corpus.headers import with_header
 from harness.corpus.reachability import WalkEnds
@@ -32,11 +32,11 @@ _NEAR: Final = 4
 
 def edge_flows(
     ruleset: Ruleset,
-    shown: Iterable[tuple[Send, Seen]],
+    shown: Iterable[tuple[Send, FlowGoals]],
     places: Places,
     taken: set[str],
     *,
-    strays: Iterable[tuple[Send, Seen]] = (),
+    strays: Iterable[tuple[Send, FlowGoals]] = (),
 ) -> Iterator[Flow]:
     """Yield a flow for each end of each range that a rule tests.
 
@@ -48,22 +48,22 @@ def edge_flows(
     for table in ruleset.tables:
         ends = WalkEnds(table)
         for chain in table.chains:
-            for index, one in enumerate(chain.rules):
+            for index, rule in enumerate(chain.rules):
                 place = (table.name.value, chain.name, index)
-                yield from _of_rule(one, usual.get(place, ()), places, taken)
-                if ends.at(one):
-                    yield from _of_rule(one, stray.get(place, ()), places, taken, of="-stray")
+                yield from _of_rule(rule, usual.get(place, ()), places, taken)
+                if ends.at(rule):
+                    yield from _of_rule(rule, stray.get(place, ()), places, taken, of="-stray")
 
 
-def _models(shown: Iterable[tuple[Send, Seen]]) -> Mapping[tuple[str, str, int], Iterable[Send]]:
+def _models(shown: Iterable[tuple[Send, FlowGoals]]) -> Mapping[tuple[str, str, int], Iterable[Send]]:
     """Return for each rule the first hitting packet from outside, and the first made on the node."""
-    found: dict[tuple[str, str, int], dict[bool, Send]] = {}
-    for sent, seen in shown:
-        for goal in seen.near:
+    models: dict[tuple[str, str, int], dict[bool, Send]] = {}
+    for sent, flow_goals in shown:
+        for goal in flow_goals.near:
             if goal.side == HIT:
                 place = (goal.table.value, goal.chain, goal.rule)
-                found.setdefault(place, {}).setdefault(sent.entry is None, sent)
-    return {place: [of[made_here] for made_here in sorted(of)] for place, of in found.items()}
+                models.setdefault(place, {}).setdefault(sent.entry is None, sent)
+    return {place: [of[made_here] for made_here in sorted(of)] for place, of in models.items()}
 
 
 def _of_rule(
@@ -77,8 +77,8 @@ def _of_rule(
         if test.field not in _FIELDS or test.mask is not None:
             continue
         ranges = [v for v in test.values if isinstance(v, Interval) and not v.is_point]
-        for number, one in enumerate(ranges):
-            for end, starts in _ends(one):
+        for number, interval in enumerate(ranges):
+            for end, starts in _ends(interval):
                 sends = (_sent(model, test.field, v, places) for model in models for v in starts)
                 send = next((s for s in sends if s), None)
                 name = f"line{rule.origin.line}-{end}-{test.field.text}" + (
@@ -95,7 +95,7 @@ def _of_header(
 ) -> Iterator[Flow]:
     """Yield flows at the ends of a header's range; for a TTL, before and after its decrement."""
     sides = _each_bit if test.field is Field.TOS else _both_sides
-    ends = [v for one in test.values if isinstance(one, Interval) for v in sides(one)]
+    ends = [v for interval in test.values if isinstance(interval, Interval) for v in sides(interval)]
     ways = (False, True) if test.field is Field.TTL else (False,)
     for value, model, forwarded in product(dict.fromkeys(ends), models, ways):
         packet = with_header(model.packet, test.field, value, model.entry, forwarded=forwarded)
@@ -107,21 +107,21 @@ def _of_header(
             yield Flow(id=name, steps=(Send(packet=packet, entry=model.entry),), why=why)
 
 
-def _each_bit(one: Interval) -> tuple[int, ...]:
+def _each_bit(interval: Interval) -> tuple[int, ...]:
     """Return the byte with each of its bits flipped in turn, including bits outside the mask."""
-    return tuple(one.low ^ 1 << bit for bit in range(_BYTE.bit_length()))
+    return tuple(interval.low ^ 1 << bit for bit in range(_BYTE.bit_length()))
 
 
-def _both_sides(one: Interval) -> tuple[int, ...]:
-    return one.low - 1, one.low, one.high, one.high + 1
+def _both_sides(interval: Interval) -> tuple[int, ...]:
+    return interval.low - 1, interval.low, interval.high, interval.high + 1
 
 
-def _ends(one: Interval) -> Iterator[tuple[str, range]]:
-    near = min(_NEAR, one.size)
-    yield "first", range(one.low, one.low + near)
-    yield "last", range(one.high, one.high - near, -1)
-    yield "before", range(one.low - 1, one.low - 1 - _NEAR, -1)
-    yield "behind", range(one.high + 1, one.high + 1 + _NEAR)
+def _ends(interval: Interval) -> Iterator[tuple[str, range]]:
+    near = min(_NEAR, interval.size)
+    yield "first", range(interval.low, interval.low + near)
+    yield "last", range(interval.high, interval.high - near, -1)
+    yield "before", range(interval.low - 1, interval.low - 1 - _NEAR, -1)
+    yield "behind", range(interval.high + 1, interval.high + 1 + _NEAR)
 
 
 def _sent(model: Send, field: Field, value: int, places: Places) -> Send | None:

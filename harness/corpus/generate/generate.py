@@ -13,12 +13,12 @@ from harness.corpus.generate.alike import Member
 from harness.corpus.generate.classes import Classes
 from harness.corpus.generate.edges import edge_flows
 from harness.corpus.generate.endings import ending_flows
-from harness.corpus.generate.goals import HIT, Goal, Seen
+from harness.corpus.generate.goals import HIT, FlowGoals, Goal
 from harness.corpus.generate.members import member_flows
 from harness.corpus.generate.minimal import cover
 from harness.corpus.generate.others import other_flows
 from harness.corpus.generate.places import Places
-from harness.corpus.generate.search import Found, Search
+from harness.corpus.generate.search import GoalFlow, Search
 from harness.corpus.generate.services import destination, destination_name, service_flows, services_of
 from harness.corpus.generate.strays import stray_flows
 from harness.corpus.reachability import RuleId
@@ -69,25 +69,25 @@ def _made(
     """Return the corpus; None, with the members, if some do not show what their class's model shows."""
     search = Search(job, seed, places, classes.chosen)
     search.run()
-    services = services_of(f.seen for f in search.found)
+    services = services_of(f.goals for f in search.flows)
     used = list(service_flows(services, places))
     uses = {flow.steps: who for who, flow in used}
     flows, shown = _observed((flow for _, flow in used), search)
-    given = {goal for seen in shown for goal in _worth(seen, search)}
-    chosen = cover([_worth(f.seen, search) for f in search.found], given)
+    met = {goal for goals in shown for goal in _worth(goals, search)}
+    chosen = cover([_worth(f.goals, search) for f in search.flows], met)
     taken: set[str] = set()
-    flows += _named([search.found[i] for i in chosen], job.ruleset.family, taken)
-    shown += (search.found[i].seen for i in chosen)
+    flows += _named([search.flows[i] for i in chosen], job.ruleset.family, taken)
+    shown += (search.flows[i].goals for i in chosen)
     endings, ended = _observed(ending_flows(services, places), search)
     flows += endings
     shown += ended
     taken |= {flow.id for flow in flows}
-    found = list(stray_flows(search, taken))
-    flows += (one.flow for one in found)
-    shown += (one.seen for one in found)
-    others: list[Found] = []
+    strays = list(stray_flows(search, taken))
+    flows += (stray.flow for stray in strays)
+    shown += (stray.goals for stray in strays)
+    others: list[GoalFlow] = []
     odd: list[Member] = []
-    corpus = [(flow.steps, seen) for flow, seen in zip(flows, shown, strict=True)]
+    corpus = [(flow.steps, goals) for flow, goals in zip(flows, shown, strict=True)]
     for member, of in other_flows(classes, search, corpus, uses):
         if of is None:
             odd.append(member)
@@ -96,20 +96,22 @@ def _made(
     if odd:
         return None, odd
     flows += _named(others, job.ruleset.family, taken)
-    shown += (one.seen for one in others)
-    models = [(flow.first, seen) for flow, seen in zip(flows, shown, strict=True)]
-    strays = [(one.flow.first, one.seen) for one in sorted(found, key=lambda one: not one.telling)]
+    shown += (other.goals for other in others)
+    models = [(flow.first, goals) for flow, goals in zip(flows, shown, strict=True)]
+    stray_models = [
+        (stray.flow.first, stray.goals) for stray in sorted(strays, key=lambda stray: not stray.telling)
+    ]
     more = itertools.chain(
-        edge_flows(job.ruleset, models, places, taken, strays=strays),
-        member_flows(job.ruleset, models, places, taken, strays=strays),
+        edge_flows(job.ruleset, models, places, taken, strays=stray_models),
+        member_flows(job.ruleset, models, places, taken, strays=stray_models),
     )
     flows += (flow for flow in more if search.can_try(flow.steps))
     sizes = announced_sizes(job.ruleset)
     flows = [announcing(flow, sizes, turn) for turn, flow in enumerate(flows)]
     report = coverage(job.ruleset, [_flows_per_rule(shown)], counted_by="simulator", flows=len(flows))
-    more_services = {destination(sent.packet) for one in others for sent in one.seen.services}
-    near = search.near.union(*(one.seen.near for one in others))
-    far = search.far.union(*(one.seen.far for one in others)) - near
+    more_services = {destination(sent.packet) for other in others for sent in other.goals.services}
+    near = search.near.union(*(other.goals.near for other in others))
+    far = search.far.union(*(other.goals.far for other in others)) - near
     made = GeneratedCorpus(
         flows=tuple(flows),
         coverage=report,
@@ -121,44 +123,47 @@ def _made(
     return made, []
 
 
-def _observed(flows: Iterable[Flow], search: Search) -> tuple[list[Flow], list[Seen]]:
+def _observed(flows: Iterable[Flow], search: Search) -> tuple[list[Flow], list[FlowGoals]]:
     """Return the flows that can be simulated, and what each of them shows."""
-    found = [(flow, seen) for flow in flows if (seen := search.observe(flow.steps)) is not None]
-    return [flow for flow, _ in found], [seen for _, seen in found]
+    simulated = [(flow, goals) for flow in flows if (goals := search.observe(flow.steps)) is not None]
+    return [flow for flow, _ in simulated], [goals for _, goals in simulated]
 
 
-def _flows_per_rule(shown: Iterable[Seen]) -> dict[RuleId, tuple[int, int | None]]:
+def _flows_per_rule(shown: Iterable[FlowGoals]) -> dict[RuleId, tuple[int, int | None]]:
     """Return for each rule the numbers of flows with a packet that hits it, and with one that misses it."""
     counts: dict[RuleId, list[int]] = {}
-    for one in shown:
-        sides = {((g.table.value, g.chain, g.rule), g.side != HIT) for g in (*one.near, *one.far)}
+    for goals in shown:
+        sides = {((g.table.value, g.chain, g.rule), g.side != HIT) for g in (*goals.near, *goals.far)}
         for rule, passed in sides:
             counts.setdefault(rule, [0, 0])[passed] += 1
     return {rule: (hits, passes) for rule, (hits, passes) in counts.items()}
 
 
-def _worth(seen: Seen, search: Search) -> set[Goal]:
+def _worth(goals: FlowGoals, search: Search) -> set[Goal]:
     """Return the goals that a flow meets, without far goals that other flows meet as near goals."""
-    return seen.near | (seen.far - search.near)
+    return goals.near | (goals.far - search.near)
 
 
-def _named(kept: Iterable[Found], family: Family, taken: set[str]) -> Iterator[Flow]:
-    for one in kept:
-        place = f"line{one.rule.origin.line}-{one.goal.hook.value.lower()}"
-        if one.use is not None:
-            first = one.steps[0]
+def _named(kept: Iterable[GoalFlow], family: Family, taken: set[str]) -> Iterator[Flow]:
+    for flow in kept:
+        place = f"line{flow.rule.origin.line}-{flow.goal.hook.value.lower()}"
+        if flow.use is not None:
+            first = flow.steps[0]
             assert isinstance(first, Send)
-            name, why = f"service-{destination_name(first.packet)}-{one.use}", f"uses {one.rule.origin.place}"
-        elif one.goal.side == HIT:
-            name, why = f"{place}-hit", f"hits {one.rule.origin.place}"
+            name, why = (
+                f"service-{destination_name(first.packet)}-{flow.use}",
+                f"uses {flow.rule.origin.place}",
+            )
+        elif flow.goal.side == HIT:
+            name, why = f"{place}-hit", f"hits {flow.rule.origin.place}"
         else:
-            test = one.rule.tests[one.goal.side]
+            test = flow.rule.tests[flow.goal.side]
             name = f"{place}-miss-{_word(test)}"
-            how = "just misses" if one.goal in one.seen.near else "misses"
-            why = f"{how} {one.rule.origin.place}: not {test_text(test, family)}"
+            how = "just misses" if flow.goal in flow.goals.near else "misses"
+            why = f"{how} {flow.rule.origin.place}: not {test_text(test, family)}"
         flow_id = _free(name, taken)
         taken.add(flow_id)
-        yield Flow(id=flow_id, steps=one.steps, why=why)
+        yield Flow(id=flow_id, steps=flow.steps, why=why)
 
 
 def _free(name: str, taken: set[str]) -> str:
@@ -184,27 +189,27 @@ def _doubts(job: Job, search: Search, report: CoverageReport, classes: Classes) 
     failed: dict[RuleId, dict[int, None]] = {}
     for goal in sorted(search.near | search.far):
         failed.setdefault((goal.table.value, goal.chain, goal.rule), {})[goal.side] = None
-    found: dict[RuleId, str] = {}
-    for one in report.missed:
-        key = (one.table, one.chain, one.number - 1)
+    doubts: dict[RuleId, str] = {}
+    for missed in report.missed:
+        key = (missed.table, missed.chain, missed.number - 1)
         model = models.get(key)
         if model is not None:
-            found[key] = f"it was not searched for: it differs from {model.origin.place} in constants alone"
+            doubts[key] = f"it was not searched for: it differs from {model.origin.place} in constants alone"
             continue
-        missing = _missing_interface(one.rule, names)
-        silent = _missing_interface(one.rule, routed, Field.OIF)
-        tests = [test_text(one.rule.tests[k], job.ruleset.family) for k in failed.get(key, ())]
+        missing = _missing_interface(missed.rule, names)
+        silent = _missing_interface(missed.rule, routed, Field.OIF)
+        tests = [test_text(missed.rule.tests[k], job.ruleset.family) for k in failed.get(key, ())]
         if missing is not None:
-            found[key] = f"the node has no interface {missing}"
+            doubts[key] = f"the node has no interface {missing}"
         elif silent is not None:
-            found[key] = f"no route of the node leads to {silent}"
+            doubts[key] = f"no route of the node leads to {silent}"
         elif tests:
-            found[key] = f"packets reached it, and failed one of: {', '.join(tests)}"
+            doubts[key] = f"packets reached it, and failed one of: {', '.join(tests)}"
         else:
-            found[key] = "no packet that was tried reached it"
+            doubts[key] = "no packet that was tried reached it"
         if key in search.unsimulated:
-            found[key] += f"; others were not tried: {search.unsimulated[key]}"
-    return found
+            doubts[key] += f"; others were not tried: {search.unsimulated[key]}"
+    return doubts
 
 
 def _missing_interface(rule: Rule, names: set[str], *fields: Field) -> str | None:

@@ -45,7 +45,7 @@ from translate.ir import (
     Test,
 )
 
-__all__ = ["HIT", "Goal", "Seen", "Sighting", "Wanted", "holds", "observe"]
+__all__ = ["HIT", "FlowGoals", "Goal", "Sighting", "Wanted", "holds", "observe"]
 
 HIT: Final = -1
 
@@ -85,7 +85,7 @@ class Sighting:
 
 
 @dataclass(slots=True)
-class Seen:
+class FlowGoals:
     """The goals and services that one flow shows.
 
     ``near`` are hits, and misses where all other tests of the rule hold. ``far`` are misses where more than
@@ -129,9 +129,9 @@ class Wanted:
         return goals[first : bisect_left(positions, skipped.last, first)]
 
 
-def observe(branches: Iterable[TracedBranch], places: Places, wanted: Wanted) -> Seen:
+def observe(branches: Iterable[TracedBranch], places: Places, wanted: Wanted) -> FlowGoals:
     """Return the goals and services that the trace of a flow shows."""
-    seen = Seen()
+    goals = FlowGoals()
     once: set[tuple[object, ...]] = set()
     for branch in branches:
         sent: Send | None = None
@@ -141,13 +141,13 @@ def observe(branches: Iterable[TracedBranch], places: Places, wanted: Wanted) ->
             if sent is not None:
                 first = isinstance(step.step, Send)
                 for s, visits in _sightings(step.events, sent, first=first):
-                    _note(seen, s, visits, places, wanted)
+                    _note(goals, s, visits, places, wanted)
                     key = (s.table, s.hook, s.packet.src, s.packet.dst, s.packet.dport, s.mark, s.state)
                     if key not in once:
                         once.add(key)
-                        seen.sightings.append(s)
-    seen.far -= seen.near
-    return seen
+                        goals.sightings.append(s)
+    goals.far -= goals.near
+    return goals
 
 
 def _sightings(
@@ -200,23 +200,23 @@ def _sightings(
 
 
 def _note(
-    seen: Seen,
+    goals: FlowGoals,
     sighting: Sighting,
     visits: Iterable[RuleVisited | RulesSkipped],
     places: Places,
     wanted: Wanted,
 ) -> None:
     values: dict[Field, object] = {}
-    near, far = seen.near, seen.far
+    near, far = goals.near, goals.far
     for event in visits:
         if isinstance(event, RulesSkipped):
             for rules, side in event.failed:
-                goals = wanted.of(event, rules, side)
-                if goals:
+                skipped = wanted.of(event, rules, side)
+                if skipped:
                     alone = side == rules.side and not any(
                         holds(test, sighting, places, values) is False for test in rules.behind
                     )
-                    (near if alone else far).update(goals)
+                    (near if alone else far).update(skipped)
             continue
         if not wanted.has(event):
             continue
@@ -224,7 +224,7 @@ def _note(
         if failed is None:
             near.add(Goal(event.table, event.hook, event.chain, event.index - 1, HIT))
             if rule.actions and isinstance(rule.actions[0], Dnat | Redirect):
-                seen.services.add(sighting.sent)
+                goals.services.add(sighting.sent)
             continue
         if isinstance(failed, Assumption):
             continue  # its modelled tests hold; the simulator cannot evaluate the others
@@ -241,8 +241,8 @@ def _note(
 
 
 def _position(rule: Rule, test: Test) -> int:
-    for index, one in enumerate(rule.tests):
-        if one is test:
+    for index, candidate in enumerate(rule.tests):
+        if candidate is test:
             return index
     return rule.tests.index(test)
 
@@ -274,8 +274,8 @@ def _set_holds(test: SetTest, sighting: Sighting, places: Places) -> bool | None
     if members.set.type is SetType.BITMAP_PORT and proto not in (Protocol.TCP, Protocol.UDP):
         return test.negated
     key: list[int] = []
-    for one in members.set.fields(test.directions):
-        value = _value(one, sighting, places)
+    for part in members.set.fields(test.directions):
+        value = _value(part, sighting, places)
         if not isinstance(value, int):
             return None  # a port that the kernel picks, or a field that is not a number
         key.append(value)
@@ -294,8 +294,8 @@ def _field_holds(
         return False
     if isinstance(value, int):
         masked = value if test.mask is None else value & test.mask
-        for one in test.values:
-            if isinstance(one, Interval) and one.low <= masked <= one.high:
+        for interval in test.values:
+            if isinstance(interval, Interval) and interval.low <= masked <= interval.high:
                 return not test.negated
         return test.negated
     if isinstance(value, str):

@@ -32,10 +32,10 @@ def with_headers(packet: Packet, wants: Wants, hook: Hook, entry: str | None) ->
             if wants.allows(field, value)
             and (made := with_header(packet, field, value, entry, forwarded=forwarded)) is not None
         )
-        found = next(fit, None)
-        if found is None:
+        fitting = next(fit, None)
+        if fitting is None:
             return None
-        packet = found
+        packet = fitting
     return packet
 
 

@@ -12,7 +12,7 @@ from typing import Final
 from backends.model.flow import Flow, Send
 from backends.model.packet import Packet
 from backends.model.withfields import with_fields
-from harness.corpus.generate.goals import HIT, Seen
+from harness.corpus.generate.goals import HIT, FlowGoals
 from harness.corpus.generate.places import Places
 from harness.corpus.reachability import WalkEnds
 from translate.ir import (
@@ -53,11 +53,13 @@ def without_sets(
     ``broken`` is a test of a set that must fail: exactly one field differs from an element.
     """
     plain = [t for t in tests if not isinstance(t, SetTest)]
-    asked = [t for t in tests if isinstance(t, SetTest) and t.name in sets and not t.negated]
-    choices = [[_of(e, t, sets[t.name]) for e in _elements(sets[t.name], family)] for t in asked]
+    set_tests = [t for t in tests if isinstance(t, SetTest) and t.name in sets and not t.negated]
+    choices = [[_of(e, t, sets[t.name]) for e in _elements(sets[t.name], family)] for t in set_tests]
     if isinstance(broken, SetTest) and broken.name in sets:
-        found = [_of(e, broken, sets[broken.name]) for e in _elements(sets[broken.name], family)]
-        choices.append(found if broken.negated else [miss for one in found for miss in _misses(one)])
+        elements = [_of(e, broken, sets[broken.name]) for e in _elements(sets[broken.name], family)]
+        choices.append(
+            elements if broken.negated else [miss for element in elements for miss in _misses(element)]
+        )
     for choice in itertools.islice(itertools.product(*choices), _MOST_CHOICES):
         yield (*plain, *itertools.chain.from_iterable(choice))
 
@@ -68,26 +70,26 @@ def _elements(of: IpSet, family: Family) -> list[SetElement]:
 
 def _of(element: SetElement, test: SetTest, of: IpSet) -> tuple[FieldTest, ...]:
     fields = zip(of.fields(test.directions), element.key, strict=True)
-    asked = tuple(FieldTest(field=field, values=(interval,)) for field, interval in fields)
+    tests = tuple(FieldTest(field=field, values=(interval,)) for field, interval in fields)
     if of.type is not SetType.BITMAP_PORT:
-        return asked
+        return tests
     both = tuple(Interval(int(p), int(p)) for p in (Protocol.TCP, Protocol.UDP))
-    return (*asked, FieldTest(field=Field.L4PROTO, values=both))
+    return (*tests, FieldTest(field=Field.L4PROTO, values=both))
 
 
-def _misses(asked: tuple[FieldTest, ...]) -> Iterator[tuple[FieldTest, ...]]:
-    for at, test in enumerate(asked):
+def _misses(tests: tuple[FieldTest, ...]) -> Iterator[tuple[FieldTest, ...]]:
+    for at, test in enumerate(tests):
         other = FieldTest(field=test.field, values=test.values, negated=True)
-        yield (*asked[:at], other, *asked[at + 1 :])
+        yield (*tests[:at], other, *tests[at + 1 :])
 
 
 def member_flows(
     ruleset: Ruleset,
-    shown: Iterable[tuple[Send, Seen]],
+    shown: Iterable[tuple[Send, FlowGoals]],
     places: Places,
     taken: set[str],
     *,
-    strays: Iterable[tuple[Send, Seen]] = (),
+    strays: Iterable[tuple[Send, FlowGoals]] = (),
 ) -> Iterator[Flow]:
     """Yield, for each rule that tests a set, flows that match each element, and flows that just miss it.
 
@@ -96,19 +98,21 @@ def member_flows(
     not. ``taken`` are the ids in use.
     """
     usual, stray = _models(shown), _models(strays)
-    sets = {one.name: one for one in ruleset.sets}
+    sets = {ipset.name: ipset for ipset in ruleset.sets}
     sent_before: set[Send] = set()
     for table in ruleset.tables:
         ends = WalkEnds(table)
         for chain in table.chains:
             for index, rule in enumerate(chain.rules):
-                asked = [t for t in rule.tests if isinstance(t, SetTest) and t.name in sets]
+                set_tests = [t for t in rule.tests if isinstance(t, SetTest) and t.name in sets]
                 place = (table.name.value, chain.name, index)
                 models = [(hook, model, "") for hook, model in usual.get(place, {}).items()]
                 if ends.at(rule):
                     models += [(hook, model, "-stray") for hook, model in stray.get(place, {}).items()]
                 for hook, model, of_what in models:
-                    for test, (what, send) in ((t, s) for t in asked for s in _sends(t, sets, model, places)):
+                    for test, (what, send) in (
+                        (t, s) for t in set_tests for s in _sends(t, sets, model, places)
+                    ):
                         name = f"line{rule.origin.line}-{hook.value.lower()}-{what}{of_what}"
                         if send not in sent_before and name not in taken:
                             sent_before.add(send)
@@ -117,15 +121,15 @@ def member_flows(
                             yield Flow(id=name, steps=(send,), why=why)
 
 
-def _models(shown: Iterable[tuple[Send, Seen]]) -> Mapping[tuple[str, str, int], Mapping[Hook, Send]]:
+def _models(shown: Iterable[tuple[Send, FlowGoals]]) -> Mapping[tuple[str, str, int], Mapping[Hook, Send]]:
     """Return for each rule and hook the first packet that hits the rule there."""
-    found: dict[tuple[str, str, int], dict[Hook, Send]] = {}
-    for sent, seen in shown:
-        for goal in seen.near:
+    models: dict[tuple[str, str, int], dict[Hook, Send]] = {}
+    for sent, goals in shown:
+        for goal in goals.near:
             if goal.side == HIT:
                 place = (goal.table.value, goal.chain, goal.rule)
-                found.setdefault(place, {}).setdefault(goal.hook, sent)
-    return found
+                models.setdefault(place, {}).setdefault(goal.hook, sent)
+    return models
 
 
 def _sends(test: SetTest, sets: _Sets, model: Send, places: Places) -> Iterator[tuple[str, Send]]:
@@ -137,28 +141,28 @@ def _sends(test: SetTest, sets: _Sets, model: Send, places: Places) -> Iterator[
         if number >= len(elements):
             continue
         key = elements[number].key
-        member = {field: one.low for field, one in zip(fields, key, strict=True)}
+        member = {field: interval.low for field, interval in zip(fields, key, strict=True)}
         if send := _sent(model, member, places):
             yield f"element-{number + 1}", send
         if of.type is SetType.BITMAP_PORT and model.packet.proto in _OTHER:
             other = {**member, Field.L4PROTO: int(_OTHER[Protocol(model.packet.proto)])}
             if send := _sent(model, other, places):
                 yield f"element-{number + 1}-other-protocol", send
-        for field, one in zip(fields, key, strict=True):
-            for end, values in _beside(field, one):
+        for field, interval in zip(fields, key, strict=True):
+            for end, values in _beside(field, interval):
                 near = (_sent(model, {**member, field: value}, places) for value in values)
                 if send := next((s for s in near if s), None):
                     yield f"{end}-element-{number + 1}-{field.text}", send
 
 
-def _beside(field: Field, one: Interval) -> Iterator[tuple[str, list[int]]]:
+def _beside(field: Field, interval: Interval) -> Iterator[tuple[str, list[int]]]:
     if field is Field.L4PROTO:
-        yield "beside", [int(_OTHER.get(Protocol(one.low), Protocol.UDP))]
+        yield "beside", [int(_OTHER.get(Protocol(interval.low), Protocol.UDP))]
         return
-    yield "before", list(range(one.low - 1, one.low - 1 - _NEAR, -1))
-    yield "behind", list(range(one.high + 1, one.high + 1 + _NEAR))
-    if not one.is_point:
-        yield "last", list(range(one.high, one.high - min(_NEAR, one.size), -1))
+    yield "before", list(range(interval.low - 1, interval.low - 1 - _NEAR, -1))
+    yield "behind", list(range(interval.high + 1, interval.high + 1 + _NEAR))
+    if not interval.is_point:
+        yield "last", list(range(interval.high, interval.high - min(_NEAR, interval.size), -1))
 
 
 def _sent(model: Send, values: _Values, places: Places) -> Send | None:

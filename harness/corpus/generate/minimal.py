@@ -8,13 +8,13 @@ from collections.abc import Collection, Hashable, Sequence
 __all__ = ["cover"]
 
 
-def cover(choices: Sequence[Collection[Hashable]], given: Collection[Hashable] = ()) -> list[int]:
+def cover(choices: Sequence[Collection[Hashable]], elsewhere: Collection[Hashable] = ()) -> list[int]:
     """Return the indices of choices to keep, in order, such that they still cover all elements.
 
-    The elements of ``given`` are already covered. Each step takes the choice that adds most, or the earlier
-    of two equals; the result is at most ln(n) times as long as the shortest.
+    The elements of ``elsewhere`` are already covered. Each step takes the choice that adds most, or the
+    earlier of two equals; the result is at most ln(n) times as long as the shortest.
     """
-    covered = set(given)
+    covered = set(elsewhere)
     heap = [(-len(set(c) - covered), i) for i, c in enumerate(choices)]
     heapq.heapify(heap)
     kept: list[int] = []

@@ -21,10 +21,10 @@ from harness.corpus.generate.alike import Kind, Member
 from harness.corpus.generate.candidates import Steps
 from harness.corpus.generate.classes import Class, Classes
 from harness.corpus.generate.exchange import Exchange
-from harness.corpus.generate.goals import HIT, Goal, Seen
+from harness.corpus.generate.goals import HIT, FlowGoals, Goal
 from harness.corpus.generate.minimal import cover
 from harness.corpus.generate.places import Places
-from harness.corpus.generate.search import Found, Search
+from harness.corpus.generate.search import GoalFlow, Search
 from harness.corpus.generate.selection import Place
 from translate.ir import Field, FieldTest, Protocol, TableName, Test
 
@@ -70,20 +70,20 @@ class _Model:
 
 
 def other_flows(
-    classes: Classes, search: Search, corpus: Sequence[tuple[Steps, Seen]], uses: Mapping[Steps, str]
-) -> Iterator[tuple[Member, list[Found] | None]]:
+    classes: Classes, search: Search, corpus: Sequence[tuple[Steps, FlowGoals]], uses: Mapping[Steps, str]
+) -> Iterator[tuple[Member, list[GoalFlow] | None]]:
     """Yield each member that is not searched with its flows, made of those that ``corpus`` has of its model.
 
     None instead of the flows of a member that does not show what its model shows. ``uses`` says of flows
     which client of a service they are.
     """
     sent = {steps for steps, _ in corpus}
-    for one, model in zip(classes.classes, _models(classes.classes, search, corpus, uses), strict=True):
-        for member in one.others:
+    for group, model in zip(classes.classes, _models(classes.classes, search, corpus, uses), strict=True):
+        for member in group.others:
             yield member, _of(member, model, search, sent)
 
 
-def _of(member: Member, model: _Model, search: Search, sent: set[Steps]) -> list[Found] | None:
+def _of(member: Member, model: _Model, search: Search, sent: set[Steps]) -> list[GoalFlow] | None:
     """Return the flows for a member; None where they do not show what those of the model show.
 
     ``sent`` has the flows of the corpus and of other members. Such a flow is repeated only where it is needed
@@ -92,33 +92,35 @@ def _of(member: Member, model: _Model, search: Search, sent: set[Steps]) -> list
     exchange = Exchange.of(model.member, member, search.places)
     rules = _rules(member)
     sides = {place: number for number, place in enumerate(member.places)}
-    flows: dict[Steps, Found] = {}
+    flows: dict[Steps, GoalFlow] = {}
     shown: set[_Side] = set()
 
     def show(steps: Steps, expected: frozenset[_Side], use: str | None) -> None:
         made = exchange.steps(steps)
         if made is None:
             return
-        found: dict[_Side, Goal] = {}
-        for seen in search.goals_of(made, rules):
-            found |= {_side(goal, sides): goal for goal in seen.near}
-            if expected <= found.keys():
+        by_side: dict[_Side, Goal] = {}
+        for goals in search.goals_of(made, rules):
+            by_side |= {_side(goal, sides): goal for goal in goals.near}
+            if expected <= by_side.keys():
                 break
-        new = expected & found.keys() - shown
+        new = expected & by_side.keys() - shown
         shown.update(new)
         if new and made in flows:
-            flows[made].seen.near.update(seen.near)
+            flows[made].goals.near.update(goals.near)
         elif new:
             sent.add(made)
-            goal = found[min(new)]
-            flows[made] = Found(goal, search.rule(goal.place), made, seen, use)
+            goal = by_side[min(new)]
+            flows[made] = GoalFlow(goal, search.rule(goal.place), made, goals, use)
 
     for choice in model.kept:
         show(choice.steps, choice.sides, choice.use)
     # The model's packet for a side may be one for another service, which is before this one in the rules.
-    for side in sorted({side for one in model.kept for side in one.sides} - shown):
-        for one in itertools.islice((one for one in model.every if side in one.sides), _MOST_TRIES):
-            show(one.steps, frozenset({side}), None)
+    for side in sorted({side for choice in model.kept for side in choice.sides} - shown):
+        for choice in itertools.islice(
+            (choice for choice in model.every if side in choice.sides), _MOST_TRIES
+        ):
+            show(choice.steps, frozenset({side}), None)
             if side in shown:
                 break
         else:
@@ -129,7 +131,7 @@ def _of(member: Member, model: _Model, search: Search, sent: set[Steps]) -> list
             sent.add(made)
             table, chain, index = member.places[model.member.places.index(goal.place)]
             own = goal._replace(table=table, chain=chain, rule=index)
-            flows[made] = Found(own, search.rule(own.place), made, Seen(), use)
+            flows[made] = GoalFlow(own, search.rule(own.place), made, FlowGoals(), use)
     return list(flows.values())
 
 
@@ -147,23 +149,23 @@ def _side(goal: Goal, sides: dict[Place, int]) -> _Side:
 def _models(
     classes: Iterable[Class],
     search: Search,
-    corpus: Iterable[tuple[Steps, Seen]],
+    corpus: Iterable[tuple[Steps, FlowGoals]],
     uses: Mapping[Steps, str],
 ) -> Iterator[_Model]:
-    members = [one.searched[0] for one in classes]
+    members = [group.searched[0] for group in classes]
     owners = {place: n for n, member in enumerate(members) for place in member.places}
     positions = [{place: at for at, place in enumerate(member.places)} for member in members]
     choices: list[list[_Choice]] = [[] for _ in members]
-    tried = ((one.steps, one.seen) for one in search.found)
-    for (steps, seen), in_corpus in (*((c, True) for c in corpus), *((t, False) for t in tried)):
+    tried = ((flow.steps, flow.goals) for flow in search.flows)
+    for (steps, flow_goals), in_corpus in (*((c, True) for c in corpus), *((t, False) for t in tried)):
         goals: dict[int, set[Goal]] = {}
-        for goal in seen.near:
+        for goal in flow_goals.near:
             owner = owners.get(goal.place)
             if owner is not None:
                 goals.setdefault(owner, set()).add(goal)
-        for number, found in goals.items():
-            sides = frozenset(_side(goal, positions[number]) for goal in found)
-            named = min((goal for goal in found if goal.side == HIT), default=None) if in_corpus else None
+        for number, owned in goals.items():
+            sides = frozenset(_side(goal, positions[number]) for goal in owned)
+            named = min((goal for goal in owned if goal.side == HIT), default=None) if in_corpus else None
             choices[number].append(_Choice(steps, sides, uses.get(steps), named))
     for member, of in zip(members, choices, strict=True):
         of.sort(key=lambda choice: _made_here(choice.steps))
@@ -183,15 +185,15 @@ def _elsewhere(member: Member, choices: list[_Choice], search: Search) -> Iterat
     rules = _rules(member)
     sides = {place: number for number, place in enumerate(member.places)}
     for entry in range(len(member.entries)):
-        steps = next((one.steps for one in choices if _hits(one.sides, entry)), None)
+        steps = next((choice.steps for choice in choices if _hits(choice.sides, entry)), None)
         if steps is None or not isinstance(steps[0], Send):
             continue
         first = steps[0]
         dst = next((a for a in search.places.outside if a != first.packet.src), None)
         if dst is not None:
             elsewhere = (Send(packet=with_fields(first.packet, dst=dst), entry=first.entry),)
-            for seen in itertools.islice(search.goals_of(elsewhere, rules), 1):
-                yield _Choice(elsewhere, frozenset(_side(goal, sides) for goal in seen.near))
+            for goals in itertools.islice(search.goals_of(elsewhere, rules), 1):
+                yield _Choice(elsewhere, frozenset(_side(goal, sides) for goal in goals.near))
 
 
 def _telling(member: Member, choices: list[_Choice], search: Search) -> Iterator[_Choice]:
@@ -246,11 +248,11 @@ def _kept(
     choices: list[_Choice], before: Iterable[_Choice], member: Member, search: Search
 ) -> Iterator[_Choice]:
     """Yield as few flows as show all sides, each with those that the ones before do not show."""
-    known = {side for one in before for side in one.sides}
-    for index in cover([one.sides for one in choices], known):
-        steps, found, *_ = choices[index]
-        new = found - known
-        known |= found
+    known = {side for choice in before for side in choice.sides}
+    for index in cover([choice.sides for choice in choices], known):
+        steps, sides, *_ = choices[index]
+        new = sides - known
+        known |= sides
         if len(steps) > 1 and new <= _shown(steps[:1], member, search):
             steps = steps[:1]
         if new:
@@ -260,10 +262,10 @@ def _kept(
 def _shown(steps: Steps, member: Member, search: Search) -> frozenset[_Side]:
     """Return the sides of a member's rules that a flow shows."""
     sides = {place: number for number, place in enumerate(member.places)}
-    found: set[_Side] = set()
-    for seen in search.goals_of(steps, _rules(member)):
-        found = {_side(goal, sides) for goal in seen.near}
-    return frozenset(found)
+    shown: set[_Side] = set()
+    for goals in search.goals_of(steps, _rules(member)):
+        shown = {_side(goal, sides) for goal in goals.near}
+    return frozenset(shown)
 
 
 def _hits(sides: Iterable[_Side], rule: int) -> bool:

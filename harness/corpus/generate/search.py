@@ -12,7 +12,7 @@ from backends.model.contract import Job
 from backends.model.flow import Again, Flow, Reply, Send
 from backends.simulator import Simulation, Watched
 from harness.corpus.generate.candidates import Candidates, Steps, host_unreachable, was_changed
-from harness.corpus.generate.goals import HIT, Goal, Seen, Sighting, Wanted, observe
+from harness.corpus.generate.goals import HIT, FlowGoals, Goal, Sighting, Wanted, observe
 from harness.corpus.generate.members import without_sets
 from harness.corpus.generate.places import Places
 from harness.corpus.generate.selection import Place, Selection
@@ -36,7 +36,7 @@ from translate.ir import (
     Test,
 )
 
-__all__ = ["Found", "Search"]
+__all__ = ["GoalFlow", "Search"]
 
 _TRIES_TO_HIT: Final = 48
 _TRIES_TO_MISS: Final = 12
@@ -48,7 +48,7 @@ _ORDER: Final = (TableName.RAW, TableName.MANGLE, TableName.NAT, TableName.FILTE
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class GoalFlow:
     """A flow that meets a new goal, and all that it shows.
 
     ``goal`` gives the flow its name, or ``use``, the kind of client of a service that it comes from.
@@ -57,7 +57,7 @@ class Found:
     goal: Goal
     rule: Rule
     steps: Steps
-    seen: Seen
+    goals: FlowGoals
     use: str | None = None
 
 
@@ -70,7 +70,7 @@ class Search:
     places: Places
     chosen: Selection | None = None
     """The rules to search for; None: all."""
-    found: list[Found] = field(default_factory=list)
+    flows: list[GoalFlow] = field(default_factory=list)
     near: set[Goal] = field(default_factory=set)
     far: set[Goal] = field(default_factory=set)
     barred: set[Goal] = field(default_factory=set)
@@ -107,26 +107,26 @@ class Search:
                     for side in range(HIT, len(rule.tests)):
                         self._look(Goal(table.name, hook, chain, index, side), rule, into)
 
-    def observe(self, steps: Steps) -> Seen | None:
+    def observe(self, steps: Steps) -> FlowGoals | None:
         """Simulate a flow and record its goals and sightings; None if it cannot be simulated."""
         try:
             return self._observe(steps)[0]
         except UnsupportedError:
             return None
 
-    def goals_of(self, steps: Steps, rules: Watched) -> Iterator[Seen]:
+    def goals_of(self, steps: Steps, rules: Watched) -> Iterator[FlowGoals]:
         """Yield the goals of some rules that a flow meets, added up over its branches.
 
         Yields nothing for a flow that the simulator does not support.
         """
-        seen = Seen()
+        total = FlowGoals()
         try:
             for branch in self._simulation.watch(Flow(id="a packet that was tried", steps=steps), rules):
-                found = observe((branch,), self.places, _ALL)
-                seen.near |= found.near
-                seen.far = (seen.far | found.far) - seen.near
-                seen.services |= found.services
-                yield seen
+                goals = observe((branch,), self.places, _ALL)
+                total.near |= goals.near
+                total.far = (total.far | goals.far) - total.near
+                total.services |= goals.services
+                yield total
         except UnsupportedError:
             return
 
@@ -141,21 +141,21 @@ class Search:
             return False
         return True
 
-    def _observe(self, steps: Steps) -> tuple[Seen, Goal | None]:
+    def _observe(self, steps: Steps) -> tuple[FlowGoals, Goal | None]:
         """Return what a flow shows, and the first goal that no earlier flow met (near goals first)."""
         flow = Flow(id="a packet that was tried", steps=steps)
-        seen = observe(self._simulation.trace(flow, every_rule=False), self.places, self._wanted)
-        near, far = seen.near - self.near, seen.far - self.near - self.far
+        goals = observe(self._simulation.trace(flow, every_rule=False), self.places, self._wanted)
+        near, far = goals.near - self.near, goals.far - self.near - self.far
         self.near |= near
         self.far |= far
-        for sighting in seen.sightings:
+        for sighting in goals.sightings:
             kept = self._around.setdefault(sighting.hook, [])
             changed = self._changed.setdefault(sighting.hook, [])
             if len(kept) < _MOST_SIGHTINGS:
                 kept.append(sighting)
                 if was_changed(sighting):
                     changed.append(sighting)
-        return seen, min(near or far, default=None)
+        return goals, min(near or far, default=None)
 
     def candidates(self, tests: Iterable[Test], hook: Hook) -> Iterator[Steps]:
         """Yield flows that may bring a packet that passes the tests to the hook."""
@@ -175,15 +175,15 @@ class Search:
                 continue
             self._tried.add(steps)
             try:
-                seen, new = self._observe(steps)
+                goals, new = self._observe(steps)
             except UnsupportedError as e:
                 place = (goal.table.value, goal.chain, goal.rule)
                 self.unsimulated.setdefault(place, e.refusals[0].reason)
                 continue
-            shown = goal if goal in seen.near else new
+            shown = goal if goal in goals.near else new
             if shown is not None:
-                self.found.append(Found(shown, self.rule(shown.place), steps, seen))
-            if goal in seen.near:
+                self.flows.append(GoalFlow(shown, self.rule(shown.place), steps, goals))
+            if goal in goals.near:
                 return
         if not possible:
             self.barred.add(goal)
@@ -198,7 +198,7 @@ class Search:
 
     def _steps(self, goal: Goal, rule: Rule, into: list[Way]) -> Iterator[Steps | None]:
         """Yield candidates for a goal, from all ways in turn; None means that a way has no contradiction."""
-        tests = _asked(rule, goal.side)
+        tests = _tests_for(rule, goal.side)
         if tests is None:
             return
         broken = None if goal.side == HIT else rule.tests[goal.side]
@@ -225,7 +225,7 @@ class Search:
 
     def _wants(self, tests: Iterable[Test], broken: Test | None) -> Iterator[Wants]:
         family = self.places.family
-        sets = {one.name: one for one in self.job.ruleset.sets}
+        sets = {ipset.name: ipset for ipset in self.job.ruleset.sets}
         for chosen in without_sets(tests, sets, family, broken=broken):
             yield from wants_of(chosen, family)
 
@@ -247,7 +247,7 @@ def _some(sends: Iterable[Send]) -> list[Send]:
     return every[:: max(1, len(every) // 6)]
 
 
-def _asked(rule: Rule, side: int) -> tuple[Test, ...] | None:
+def _tests_for(rule: Rule, side: int) -> tuple[Test, ...] | None:
     """Return the tests that must hold for this side of the rule."""
     if side == HIT:
         return rule.tests
@@ -270,12 +270,12 @@ def _may_change(test: Test) -> bool:
 
 def _constants(ruleset: Ruleset) -> dict[Field, tuple[int, ...]]:
     """Return the ports and marks in the rules."""
-    found: dict[Field, set[int]] = {}
+    constants: dict[Field, set[int]] = {}
     for table in ruleset.tables:
         for chain in table.chains:
             for rule in chain.rules:
                 for test in rule.tests:
                     if isinstance(test, FieldTest) and test.field in (Field.DPORT, Field.SPORT, Field.MARK):
                         lows = {v.low for v in test.values if isinstance(v, Interval)}
-                        found.setdefault(test.field, set()).update(lows)
-    return {f: tuple(sorted(values)) for f, values in found.items()}
+                        constants.setdefault(test.field, set()).update(lows)
+    return {f: tuple(sorted(values)) for f, values in constants.items()}

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from backends.model.flow import Again, Flow, Reply, Send
 from backends.model.packet import Packet
 from backends.model.withfields import with_fields
-from harness.corpus.generate.goals import Seen
+from harness.corpus.generate.goals import FlowGoals
 from harness.corpus.generate.places import Places
 from harness.corpus.packets import protocol_name
 from translate.ir import AddressType, Family, format_address
@@ -36,14 +36,14 @@ class Service:
         return destination_name(self.packet)
 
 
-def services_of(seen: Iterable[Seen]) -> tuple[Service, ...]:
+def services_of(shown: Iterable[FlowGoals]) -> tuple[Service, ...]:
     """Return the services that flows used, by destination."""
     packets: dict[tuple[int, int, object], Packet] = {}
     endpoints: dict[tuple[int, int, object], set[int]] = {}
-    for one in seen:
-        for sent in one.services:
+    for goals in shown:
+        for sent in goals.services:
             packets.setdefault(destination(sent.packet), sent.packet)
-        for sighting in one.sightings:
+        for sighting in goals.sightings:
             if sighting.first:
                 before, after = sighting.sent.packet, sighting.packet
                 if (before.dst, before.dport) != (after.dst, after.dport):

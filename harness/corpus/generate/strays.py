@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from backends.model.flow import Flow, Send
 from harness.corpus.generate.candidates import Steps
-from harness.corpus.generate.goals import Seen, holds
+from harness.corpus.generate.goals import FlowGoals, holds
 from harness.corpus.generate.wants import opposite
 from harness.corpus.generate.ways import Way, ways_into
 from translate.ir import (
@@ -45,7 +45,7 @@ class Stray:
     """A flow and what it shows; ``telling``: the action of the rule is not just ACCEPT or RETURN."""
 
     flow: Flow
-    seen: Seen
+    goals: FlowGoals
     telling: bool
 
 
@@ -62,28 +62,28 @@ def stray_flows(search: Search, taken: set[str]) -> Iterator[Stray]:
             rule = chain.rules[index]
             if not rule.tests or not rule.actions or _leads_on(table, rule):
                 continue
-            for what, asked in _asked(rule, into):
+            for what, tests in _variants(rule, into):
                 flow_id = f"line{rule.origin.line}-{hook.value.lower()}-stray-{what}"
                 if flow_id in taken:
                     continue
-                found = _found(search, table.name, hook, asked)
-                if found is not None and found[0] not in tried:
+                stray = _first_stray(search, table.name, hook, tests)
+                if stray is not None and stray[0] not in tried:
                     taken.add(flow_id)
-                    tried.add(found[0])
+                    tried.add(stray[0])
                     why = f"fits {rule.origin.place}, and differs on the way in {what}"
-                    flow = Flow(id=flow_id, steps=found[0], why=why)
+                    flow = Flow(id=flow_id, steps=stray[0], why=why)
                     telling = not isinstance(rule.actions[-1], Accept | Return)
-                    yield Stray(flow=flow, seen=found[1], telling=telling)
+                    yield Stray(flow=flow, goals=stray[1], telling=telling)
 
 
 def _leads_on(table: Table, rule: Rule) -> bool:
     """Return whether the rule jumps to rules with tests, which have flows of their own."""
     last = rule.actions[-1]
     callee = table.chain(last.chain) if isinstance(last, Jump | Goto) else None
-    return callee is not None and any(one.tests for one in callee.rules)
+    return callee is not None and any(rule.tests for rule in callee.rules)
 
 
-def _asked(rule: Rule, into: list[Way]) -> Iterator[tuple[str, tuple[Test, ...]]]:
+def _variants(rule: Rule, into: list[Way]) -> Iterator[tuple[str, tuple[Test, ...]]]:
     """Yield the name of each test on the way (its field or set), and all tests with this one negated."""
     for way in into:
         for at, test in enumerate(way.tests):
@@ -96,19 +96,19 @@ def _asked(rule: Rule, into: list[Way]) -> Iterator[tuple[str, tuple[Test, ...]]
             yield test.field.text, (*way.tests[:at], opposite(test), *way.tests[at + 1 :], *rule.tests)
 
 
-def _found(
-    search: Search, table: TableName, hook: Hook, asked: tuple[Test, ...]
-) -> tuple[Steps, Seen] | None:
+def _first_stray(
+    search: Search, table: TableName, hook: Hook, tests: tuple[Test, ...]
+) -> tuple[Steps, FlowGoals] | None:
     usable = search.places.usable
-    for steps in itertools.islice(search.candidates(asked, hook), _TRIES):
+    for steps in itertools.islice(search.candidates(tests, hook), _TRIES):
         if not all(usable(s.packet.dst) and usable(s.packet.src) for s in steps if isinstance(s, Send)):
             continue
-        seen = search.observe(steps)
-        if seen is None:
+        goals = search.observe(steps)
+        if goals is None:
             continue
-        for one in seen.sightings:
-            if one.table is table and one.hook is hook:
+        for sighting in goals.sightings:
+            if sighting.table is table and sighting.hook is hook:
                 values: dict[Field, object] = {}
-                if all(holds(test, one, search.places, values) is not False for test in asked):
-                    return steps, seen
+                if all(holds(test, sighting, search.places, values) is not False for test in tests):
+                    return steps, goals
     return None

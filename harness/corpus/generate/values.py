@@ -54,12 +54,12 @@ class Values:
     def ports(self, wants: Wants, field: Field) -> list[int]:
         """Return ports that the wants allow."""
         values = wants.values(field)
-        found = list(ends(values))
+        ports = list(ends(values))
         if values[0].low <= 1 and values[-1].high == 65535:
             # The wants exclude values: the values next to the excluded ones come first, then usual ones.
             inner = {v for i in values for v in (i.low, i.high)} - {0, 1, 65535}
-            found = [*sorted(inner), *USUAL_PORTS, *self.constants.get(field, ())[:8]]
-        return [p for p in dict.fromkeys(found) if 0 < p < 65536 and wants.allows(field, p)]
+            ports = [*sorted(inner), *USUAL_PORTS, *self.constants.get(field, ())[:8]]
+        return [p for p in dict.fromkeys(ports) if 0 < p < 65536 and wants.allows(field, p)]
 
     def destinations(self, wants: Wants, hook: Hook) -> list[int]:
         """Return destinations whose packets pass the hook."""
@@ -73,10 +73,10 @@ class Values:
                 usual = (*far, *(own if hook is Hook.POSTROUTING else ()))
             case _:
                 usual = (*far, *own)
-        found = self._addresses(wants, Field.DADDR, usual)
+        addresses = self._addresses(wants, Field.DADDR, usual)
         if wants.asks(Field.FIB_DADDR_TYPE):
-            found += self._of_kinds(wants)
-        names = [d for d in found if self._reached(wants, hook, d)]
+            addresses += self._of_kinds(wants)
+        names = [d for d in addresses if self._reached(wants, hook, d)]
         return list(dict.fromkeys(names))
 
     def _reached(self, wants: Wants, hook: Hook, dst: int) -> bool:
@@ -101,14 +101,14 @@ class Values:
 
     def sources(self, wants: Wants, hook: Hook) -> list[tuple[int, str | None]]:
         """Return sources, each with its entry interface (None: made on the node)."""
-        found: list[tuple[int, str | None]] = []
+        sources: list[tuple[int, str | None]] = []
         if hook in (Hook.PREROUTING, Hook.INPUT, Hook.FORWARD, Hook.POSTROUTING):
-            found += self._from_outside(wants, hook)
+            sources += self._from_outside(wants, hook)
         if hook in (Hook.OUTPUT, Hook.POSTROUTING):
-            found += self._from_here(wants)
+            sources += self._from_here(wants)
         if hook is Hook.INPUT and wants.allows_name(Field.IIF, "lo"):
-            found += self._from_here(wants)
-        return found
+            sources += self._from_here(wants)
+        return sources
 
     def _from_here(self, wants: Wants) -> list[tuple[int, str | None]]:
         # Foreign addresses come last: a program needs IP_TRANSPARENT or IP_FREEBIND to send from them.
@@ -120,7 +120,7 @@ class Values:
     def _from_outside(self, wants: Wants, hook: Hook) -> list[tuple[int, str | None]]:
         places = self.places
         usual = (*places.outside[:3], *places.inside[:3], *places.endpoints[:6], *places.neighbours[:4])
-        found: list[tuple[int, str | None]] = []
+        sources: list[tuple[int, str | None]] = []
         names = [i.name for i in places.node.interfaces]
         if hook is not Hook.POSTROUTING:
             names = [n for n in names if wants.allows_name(Field.IIF, n)]
@@ -129,10 +129,10 @@ class Values:
                 continue
             link = places.behind(address)
             if link in names:
-                found.append((address, link))
+                sources.append((address, link))
             elif names and link is not None:
-                found.append((address, names[0]))
-        return found or [
+                sources.append((address, names[0]))
+        return sources or [
             (a, n)
             for a in self._addresses(wants, Field.SADDR, places.own)
             for n in names[:1]

@@ -125,9 +125,9 @@ def wants_of(tests: Iterable[Test], family: Family) -> Iterator[Wants]:
             case _:
                 pass
     for choice in itertools.islice(itertools.product(*choices), _MOST_ALTERNATIVES):
-        found = _solved([*fixed, *choice], family)
-        if found is not None:
-            yield found
+        wants = _solved([*fixed, *choice], family)
+        if wants is not None:
+            yield wants
 
 
 def _solved(tests: list[FieldTest], family: Family) -> Wants | None:

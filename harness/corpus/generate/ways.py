@@ -54,7 +54,7 @@ def ways_into(
 
     With ``chosen``, all other rules count as if they were not there.
     """
-    found: dict[tuple[Hook, str, int], list[Way]] = {}
+    ways: dict[tuple[Hook, str, int], list[Way]] = {}
     start: tuple[Test, ...] = ()
     if table.name is TableName.NAT:
         # nf_nat_inet_fn: only packets that begin a connection walk the chains
@@ -65,8 +65,8 @@ def ways_into(
     for hook in TABLE_HOOKS[table.name]:
         base = table.chain(hook.value)
         if base is not None:
-            _walk(table, ends, base, Way(table.name, hook, start), family, found, chosen, depth=0)
-    return found
+            _walk(table, ends, base, Way(table.name, hook, start), family, ways, chosen, depth=0)
+    return ways
 
 
 def _walk(
@@ -75,7 +75,7 @@ def _walk(
     chain: Chain,
     way: Way,
     family: Family,
-    found: dict[tuple[Hook, str, int], list[Way]],
+    ways: dict[tuple[Hook, str, int], list[Way]],
     chosen: Selection | None,
     *,
     depth: int,
@@ -83,7 +83,7 @@ def _walk(
     indexes = range(len(chain.rules)) if chosen is None else chosen.of(table.name, chain.name)
     for number, index in enumerate(indexes):
         rule = chain.rules[index]
-        known = found.setdefault((way.hook, chain.name, index), [])
+        known = ways.setdefault((way.hook, chain.name, index), [])
         if number == 0 and (len(known) >= _MOST_WAYS or way in known):
             return
         if len(known) < _MOST_WAYS:
@@ -93,7 +93,7 @@ def _walk(
             callee = table.chain(action.chain)
             taken = replace(way, tests=_joined(way.tests, rule.tests))
             if callee is not None and _possible(taken.tests, family):
-                _walk(table, ends, callee, taken, family, found, chosen, depth=depth + 1)
+                _walk(table, ends, callee, taken, family, ways, chosen, depth=depth + 1)
         if ends.at(rule):
             past = _past(way, rule, family)
             if past is None:

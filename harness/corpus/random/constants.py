@@ -130,15 +130,15 @@ def constants_of(ruleset: Ruleset, node: Node) -> Constants:
 
 def _target(tests: Sequence[Test]) -> Target | None:
     """Return a rule's ``==`` requirements for addresses and ports, or None if there are fewer than two."""
-    asked: dict[Field, int] = {}
+    wanted: dict[Field, int] = {}
     for test in tests:
         if isinstance(test, FieldTest) and not test.negated and test.mask is None:
             value = test.values[0]
             if isinstance(value, Interval):
-                asked[test.field] = value.low + (1 if value.size > 2 else 0)
+                wanted[test.field] = value.low + (1 if value.size > 2 else 0)
     ends = (Field.SADDR, Field.DADDR, Field.L4PROTO, Field.SPORT, Field.DPORT)
-    found = Target(*(asked.get(f) for f in ends))
-    return found if sum(f in asked for f in ends) > 1 else None
+    target = Target(*(wanted.get(f) for f in ends))
+    return target if sum(f in wanted for f in ends) > 1 else None
 
 
 def _field_tests(tests: Sequence[Test]) -> Iterator[FieldTest]:

@@ -218,11 +218,11 @@ class _Artist:
     def _entry(self, src: int) -> str | None:
         if self.draw.random() < 0.7:
             try:
-                found = entry_of(self.node, self.family, src)
+                entry = entry_of(self.node, self.family, src)
             except ValueError:
-                found = None
-            if found is not None:
-                return found
+                entry = None
+            if entry is not None:
+                return entry
         return self.draw.choice(self.constants.interfaces)
 
     def _address(self) -> int:

@@ -12,7 +12,7 @@ __all__ = ["with_sets"]
 
 
 def with_sets(ruleset: Ruleset, ipsets: IpSets) -> Ruleset:
-    """Return the ruleset with those of the ``given`` sets that its rules test.
+    """Return the ruleset with those of the given sets that its rules test.
 
     Raises ParseError, at the place of the rule, for a set that is missing or unsupported, for a set of the
     other family, and for a number of directions that differs from the set's dimensions. The kernel accepts

@@ -201,7 +201,7 @@ class _ListingReader:
     def _table(self, notes: list[str], chosen: TableName | None) -> TableName:
         """Return the table in which everything shown is valid; report a fault if there is none.
 
-        A ``given`` table is checked only on a page, where prose may have named it.
+        A ``chosen`` table is checked only on a page, where prose may have named it.
         """
         if chosen is not None and not self._excerpt:
             return chosen
