@@ -18,7 +18,8 @@ _MEMBARRIER: Final = {"x86_64": 324, "aarch64": 283}
 _MEMBARRIER_CMD_GLOBAL: Final = 1
 _HASHES: Final = frozenset({1, 9})
 _PER_CPU: Final = frozenset({5, 6, 10})
-_AT_ONCE: Final = 8192
+_FIRST_BATCH: Final = 256
+_LARGEST_BATCH: Final = 8192
 
 
 class BpfMap:
@@ -96,7 +97,7 @@ class BpfMap:
                 yield key, value
 
     def _by_batch(self) -> Iterator[tuple[bytes, bytes]]:
-        size, width, token, count, last = *self._sizes, None, _AT_ONCE, False
+        size, width, token, count, last = *self._sizes, None, _FIRST_BATCH, False
         while not last:
             try:
                 token, keys, values, last = bpfcall.lookup_batch(self.descriptor, token, count, size, width)
@@ -107,6 +108,7 @@ class BpfMap:
                 raise MachineError(f"cannot read the map {self.name}: {e.strerror}") from e
             for at in range(len(keys) // size):
                 yield keys[at * size : (at + 1) * size], values[at * width : (at + 1) * width]
+            count = max(count, min(count * 2, _LARGEST_BATCH))  # most maps of a test are nearly empty
 
 
 _ENOSPC: Final = 28
