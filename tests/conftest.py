@@ -16,24 +16,6 @@ settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.register_profile("random", deadline=None)
 settings.load_profile("fixed")
 
-_ALONE = {
-    "test_selfcheck.py",
-    "test_timed.py",
-    "test_mutation.py",
-    "test_simulator_agrees.py",
-    "test_shares.py",
-}
-"""Kernel tests that share nothing with others of their file, and take long."""
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep the kernel tests of a file in one process, where they share nodes and loaded rules."""
-    for item in items:
-        if "kernel" in item.path.parts and item.path.name not in _ALONE:
-            item.add_marker(pytest.mark.xdist_group(item.path.name))
-
-
 _GOLDEN = Path(__file__).parent / "golden"
 
 
