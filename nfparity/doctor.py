@@ -144,9 +144,9 @@ def _machine() -> Iterator[Check]:
 def _programs(kind: Kind, programs: Mapping[str, tuple[str, str, str]]) -> Iterator[Check]:
     path = os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin", "/sbin"))
     for name, (package, option, purpose) in programs.items():
-        found = shutil.which(name, path=path)
-        detail = f"missing; for {purpose}" if found is None else _version(found, option)
-        yield Check(kind=kind, name=name, ok=found is not None, detail=detail, package=package)
+        program = shutil.which(name, path=path)
+        detail = f"missing; for {purpose}" if program is None else _version(program, option)
+        yield Check(kind=kind, name=name, ok=program is not None, detail=detail, package=package)
 
 
 def _version(path: str, option: str) -> str:
@@ -171,10 +171,10 @@ def _python() -> Iterator[Check]:
     yield Check(kind="library", name="python", ok=ok, detail=platform.python_version())
     for name, purpose in _LIBRARIES.items():
         try:
-            detail, found = importlib.metadata.version(name), True
+            detail, installed = importlib.metadata.version(name), True
         except importlib.metadata.PackageNotFoundError:
-            detail, found = f"missing; for {purpose}: pip install {name}", False
-        yield Check(kind="library", name=name, ok=found, detail=detail)
+            detail, installed = f"missing; for {purpose}: pip install {name}", False
+        yield Check(kind="library", name=name, ok=installed, detail=detail)
     for name, (package, purpose) in _BINDINGS.items():
         places = [p for place in _PLACES for p in Path("/").glob(f"{place}/{name}/__init__.py")]
         detail = str(places[0].parent) if places else f"missing; for {purpose}"

@@ -50,9 +50,9 @@ class Renaming:
     ports: Mapping[object, object]
 
     @classmethod
-    def between(cls, one: _Constants, other: _Constants) -> Renaming:
-        """Return the renaming from ``one`` to ``other``; equal constants in both have the same positions."""
-        addresses, ports = (dict(zip(a, b, strict=True)) for a, b in zip(one, other, strict=True))
+    def between(cls, own: _Constants, other: _Constants) -> Renaming:
+        """Return the renaming from ``own`` to ``other``; equal constants in both have the same positions."""
+        addresses, ports = (dict(zip(a, b, strict=True)) for a, b in zip(own, other, strict=True))
         return cls(addresses, ports)  # type: ignore[arg-type]
 
     def outcome(self, outcome: Outcome) -> Outcome:
@@ -66,16 +66,16 @@ class Renaming:
             dport=ports.get(outcome.dport, outcome.dport),  # type: ignore[arg-type]
         )
 
-    def makes(self, one: FlowResult, other: FlowResult) -> bool:
-        """Return whether ``other`` has the renamed branches of ``one``, with equal probabilities."""
+    def makes(self, first: FlowResult, other: FlowResult) -> bool:
+        """Return whether ``other`` has the renamed branches of ``first``, with equal probabilities."""
         odds = {branch.outcomes: branch.probability for branch in other.branches}
-        renamed = {tuple(map(self.outcome, b.outcomes)): b.probability for b in one.branches}
+        renamed = {tuple(map(self.outcome, b.outcomes)): b.probability for b in first.branches}
         return odds.keys() == renamed.keys() and all(abs(odds[o] - renamed[o]) < _ODDS for o in odds)
 
-    def result(self, one: FlowResult, flow: Flow) -> FlowResult:
+    def result(self, result: FlowResult, flow: Flow) -> FlowResult:
         """Return the renamed results, as results of ``flow``."""
-        ways = tuple(replace(way, outcomes=tuple(map(self.outcome, way.outcomes))) for way in one.branches)
-        return replace(one, flow_id=flow.id, branches=ways)
+        ways = tuple(replace(way, outcomes=tuple(map(self.outcome, way.outcomes))) for way in result.branches)
+        return replace(result, flow_id=flow.id, branches=ways)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +100,9 @@ def flow_classes(
     groups: dict[Hashable, list[tuple[Flow, _Constants]]] = {}
     for flow in flows:
         result = expected[flow.id]
-        found = None if result.is_open or result.dependent else kinds.of(flow)
-        if found is not None:
-            key, constants = found
+        class_of_flow = None if result.is_open or result.dependent else kinds.of(flow)
+        if class_of_flow is not None:
+            key, constants = class_of_flow
             groups.setdefault(key, []).append((flow, constants))
     return tuple(
         made
@@ -139,8 +139,10 @@ class Kinds:
             (a.network, (i.name, True)) for i in node.interfaces for a in i.addresses if a.family is family
         ]
         routes = [(r.dst, (r.dev, r.via is None)) for r in node.routes if r.family is family]
-        self._routes = sorted((*links, *routes), key=lambda one: one[0].size)
-        ranges = [one for one in (facts.service_range, facts.state.pods) if isinstance(one, Interval)]
+        self._routes = sorted((*links, *routes), key=lambda row: row[0].size)
+        ranges = [
+            network for network in (facts.service_range, facts.state.pods) if isinstance(network, Interval)
+        ]
         self._networks = tuple(dict.fromkeys((*ranges, *_values(tests, _ADDRESSES))))
         self._ports = tuple(dict.fromkeys(_values(tests, _PORTS)))
         self._clients = tuple(client.address for client in facts.clients())
@@ -168,7 +170,7 @@ class Kinds:
             addresses += [*service.external_addresses, *(e.address for e in endpoints)]
             ports += [service.port, service.node_port, service.health_check_port]
             ports += [e.port for e in endpoints]
-        ranges = tuple(packet.src in one for s in services for one in s.source_ranges or ())
+        ranges = tuple(packet.src in source_range for s in services for source_range in s.source_ranges or ())
         key = (
             flow.id.partition("/")[0],
             place,
@@ -188,17 +190,19 @@ class Kinds:
     def _services(self, packet: Packet) -> tuple[tuple[Service, ...], str]:
         """Return the services at a packet's destination, and the kind of that destination."""
         facts = self._facts
-        found = facts.by_cluster_ip(packet)
-        if found is not None:
-            return facts.at_cluster_ip(packet.dst), f"cluster {facts.at_cluster_ip(packet.dst).index(found)}"
+        service = facts.by_cluster_ip(packet)
+        if service is not None:
+            return facts.at_cluster_ip(
+                packet.dst
+            ), f"cluster {facts.at_cluster_ip(packet.dst).index(service)}"
         if packet.dst in facts.cluster_ips:
             return facts.at_cluster_ip(packet.dst), "elsewhere"
-        found = facts.by_external(packet)
-        if found is not None:
-            return (found,), f"external {found.external_addresses.index(packet.dst)}"
-        found = facts.by_node_port(packet)
-        if found is not None and (facts.is_own(packet.dst) or facts.is_loopback(packet.dst)):
-            return (found,), f"node port at {packet.dst}"
+        service = facts.by_external(packet)
+        if service is not None:
+            return (service,), f"external {service.external_addresses.index(packet.dst)}"
+        service = facts.by_node_port(packet)
+        if service is not None and (facts.is_own(packet.dst) or facts.is_loopback(packet.dst)):
+            return (service,), f"node port at {packet.dst}"
         return (), ""
 
     def _service(self, service: Service) -> Hashable:
@@ -208,7 +212,7 @@ class Kinds:
 
     def _properties(self, service: Service) -> Hashable:
         endpoints = tuple(sorted(map(self._endpoint, service.endpoints)))
-        seen = (*self._clients, *(e.address for e in service.endpoints))
+        clients = (*self._clients, *(e.address for e in service.endpoints))
         ranges = service.source_ranges
         addresses = (service.cluster_ip, *service.external_addresses)
         ports = (service.port, service.node_port, service.health_check_port)
@@ -223,7 +227,7 @@ class Kinds:
             tuple(None if a is None else self._address(a) for a in addresses),
             tuple(None if p is None else self._port(p) for p in ports),
             endpoints,
-            None if ranges is None else tuple((r.size, tuple(a in r for a in seen)) for r in ranges),
+            None if ranges is None else tuple((r.size, tuple(a in r for a in clients)) for r in ranges),
             tuple(line.part for line in service.lines),
         )
 
@@ -234,12 +238,12 @@ class Kinds:
         )
 
     def _address(self, address: int) -> Hashable:
-        found = self._of_address.get(address)
-        if found is None:
+        facts = self._of_address.get(address)
+        if facts is None:
             inside = tuple([address in network for network in self._networks])
             own = self._facts.is_own(address), address in self._facts.cluster_ips
-            found = self._of_address[address] = (self._way(address), own, inside)
-        return found
+            facts = self._of_address[address] = (self._way(address), own, inside)
+        return facts
 
     def _way(self, address: int) -> Hashable:
         """Return the most specific route to an address, without its gateway."""
@@ -247,7 +251,7 @@ class Kinds:
         return behind, next((onward for dst, onward in self._routes if address in dst), None)
 
     def _port(self, port: object) -> Hashable:
-        return tuple([port in one for one in self._ports]) if isinstance(port, int) else port
+        return tuple([port in interval for interval in self._ports]) if isinstance(port, int) else port
 
 
 def _shared_places(facts: Facts) -> frozenset[Service]:

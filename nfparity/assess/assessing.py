@@ -29,15 +29,15 @@ _UNEXPLAINED: Final = "a difference that no known one explains"
 class Finding:
     """One difference for one subject (usually a service), with the packets that show it.
 
-    ``entry`` is None if no entry of the catalogue explains it. A static finding has no ``examples``; ``told``
-    describes it. ``counted`` is False if no rule of the dump counts such packets.
+    ``entry`` is None if no entry of the catalogue explains it. A static finding has a ``description`` instead
+    of ``examples``. ``counted`` is False if no rule of the dump counts such packets.
     """
 
     entry: Entry | None
     subject: str
     lines: tuple[Evidence, ...] = ()
     examples: tuple[ChangedPacket, ...] = ()
-    told: str = ""
+    description: str = ""
     counted: bool = True
 
     @property
@@ -130,38 +130,38 @@ def assess(
     trials: tuple[Trial, ...] = (trial,)
     if late is not None and (again := [flow for flow in chosen if flow.id in afterwards]):
         trials += (try_them(again, after=late, measures={}),)
-    found: dict[tuple[str, str], Finding] = {}
+    findings: dict[tuple[str, str], Finding] = {}
     unexplained: dict[tuple[int, str], Finding] = {}
-    for number, changed in ((n, changed) for n, one in enumerate(trials) for changed in one.changed):
+    for number, changed in ((n, changed) for n, trial in enumerate(trials) for changed in trial.changed):
         claimed = _claim(facts, changed)
         changed = changed.without_tracing()
         if claimed is None:
-            told = Finding(entry=None, subject=_UNEXPLAINED, examples=(changed,))
-            unexplained.setdefault((number, changed.flow.id), told)
+            finding = Finding(entry=None, subject=_UNEXPLAINED, examples=(changed,))
+            unexplained.setdefault((number, changed.flow.id), finding)
             continue
-        one, claim = claimed
-        key = (one.id, claim.subject)
-        found[key] = _added(found.get(key), one, claim, changed)
+        entry_, claim = claimed
+        key = (entry_.id, claim.subject)
+        findings[key] = _added(findings.get(key), entry_, claim, changed)
     for fact in static_findings(facts):
-        one = entry(fact.k)
-        if one.holds_at(facts.version) and not wanted:
-            found[fact.k, fact.subject] = Finding(
-                entry=one, subject=fact.subject, lines=fact.lines, told=fact.told
+        entry_ = entry(fact.k)
+        if entry_.holds_at(facts.version) and not wanted:
+            findings[fact.k, fact.subject] = Finding(
+                entry=entry_, subject=fact.subject, lines=fact.lines, description=fact.description
             )
-    shown = {k for k, _ in found}
+    shown = {k for k, _ in findings}
     checked = tuple(
-        Checked(entry=one, flows=counts[one.id])
-        for one in catalogue()
-        if one.id in counts and one.id not in shown and not wanted
+        Checked(entry=known_entry, flows=counts[known_entry.id])
+        for known_entry in catalogue()
+        if known_entry.id in counts and known_entry.id not in shown and not wanted
     )
     return Assessment(
         facts=facts,
-        findings=tuple(found[key] for key in sorted(found)),
+        findings=tuple(findings[key] for key in sorted(findings)),
         unexplained=tuple(unexplained.values()),
         leaks=tuple(leaks(facts, trial.routed)),
         checked=checked,
         flows=len(chosen),
-        disputed=tuple(dict.fromkeys(one for each in trials for one in each.disputed)),
+        disputed=tuple(dict.fromkeys(flow for each in trials for flow in each.disputed)),
         sides=tuple(side for each in trials for side in each.sides),
     )
 
@@ -174,20 +174,20 @@ def _late_flows(facts: Facts) -> frozenset[str]:
 
 def _claim(facts: Facts, changed: ChangedPacket) -> tuple[Entry, Claim] | None:
     for detector in DETECTORS:
-        one = entry(detector.k)
-        if not one.holds_at(facts.version) or not one.allows(changed.fate_before, changed.fate_after):
+        entry_ = entry(detector.k)
+        if not entry_.holds_at(facts.version) or not entry_.allows(changed.fate_before, changed.fate_after):
             continue
         claim = detector.claims(facts, changed)
         if claim is not None:
-            return one, claim
+            return entry_, claim
     return None
 
 
-def _added(earlier: Finding | None, one: Entry, claim: Claim, changed: ChangedPacket) -> Finding:
+def _added(earlier: Finding | None, entry: Entry, claim: Claim, changed: ChangedPacket) -> Finding:
     lines = {line.origin: line for line in (() if earlier is None else earlier.lines)}
     lines.update((line.origin, line) for line in claim.lines)
     return Finding(
-        entry=one,
+        entry=entry,
         subject=claim.subject,
         lines=tuple(sorted(lines.values(), key=lambda line: line.origin.line)),
         examples=_one_of_each_flow((*(() if earlier is None else earlier.examples), changed)),
@@ -198,6 +198,6 @@ def _added(earlier: Finding | None, one: Entry, claim: Claim, changed: ChangedPa
 def _one_of_each_flow(changed: Iterable[ChangedPacket]) -> tuple[ChangedPacket, ...]:
     """Keep the first changed packet of each flow."""
     first: dict[str, ChangedPacket] = {}
-    for one in changed:
-        first.setdefault(one.flow.id, one)
+    for packet in changed:
+        first.setdefault(packet.flow.id, packet)
     return tuple(first.values())

@@ -43,8 +43,8 @@ class NftablesModeBackend:
 
     def probe(self) -> Availability:
         """Return whether this kernel runs nftables, and x_tables if there are other rules."""
-        found = GivenNftBackend("probe", "table ip nfparity_probe {\n}\n").probe()
-        return IptablesBackend(LEGACY).probe() if found.ok and self.rest.tables else found
+        availability = GivenNftBackend("probe", "table ip nfparity_probe {\n}\n").probe()
+        return IptablesBackend(LEGACY).probe() if availability.ok and self.rest.tables else availability
 
     def open(self, job: Job) -> AbstractContextManager[KernelSession]:
         """Load the other rules, then kube-proxy's, as on a running node; with ``late`` in reverse order."""

@@ -71,9 +71,9 @@ def catalogue() -> tuple[Entry, ...]:
 
 def entry(k: str) -> Entry:
     """Return the entry with that id; KeyError when there is none."""
-    for one in catalogue():
-        if one.id == k:
-            return one
+    for candidate in catalogue():
+        if candidate.id == k:
+            return candidate
     raise KeyError(k)
 
 

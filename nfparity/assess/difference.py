@@ -38,9 +38,9 @@ class ChangedPacket:
 
     ``packet`` and ``entry`` are those of the connection's first packet; ``step`` is the index of the
     step that differs, and ``fields`` names the fields of the outcome that differ. If a whole flow was
-    measured, ``fields`` is ``("measure",)`` and ``told`` is the result in words. ``instead`` describes the
-    result after the change if no outcome was observed. ``tracing`` finds the iptables rules on demand,
-    because the walk through every rule is slow and most detectors do not need it.
+    measured, ``fields`` is ``("measure",)`` and ``description`` is the result in words. ``instead`` is the
+    result after the change in words, if no outcome was observed. ``tracing`` finds the iptables rules on
+    demand, because the walk through every rule is slow and most detectors do not need it.
     """
 
     flow: Flow
@@ -50,7 +50,7 @@ class ChangedPacket:
     before: Outcome
     after: Outcome
     fields: tuple[str, ...] = ()
-    told: str = ""
+    description: str = ""
     instead: str = ""
     tracing: Callable[[], Traced] | None = field(default=None, compare=False, repr=False)
 
@@ -109,7 +109,7 @@ class Measured:
     step: int
     before: Outcome
     after: Outcome
-    told: str = ""
+    description: str = ""
 
 
 Measure = Callable[[Facts, Flow, FlowResult, FlowResult], Measured | None]
@@ -134,11 +134,11 @@ class Detector:
 
 def evidence(lines: Iterable[Line | Rule]) -> tuple[Evidence, ...]:
     """Return the lines of the dump for kube-proxy's records or for rules."""
-    found: dict[Origin, Evidence] = {}
-    for one in lines:
-        if isinstance(one, Line):
-            found[one.origin] = Evidence(one.origin, one.packets)
+    by_origin: dict[Origin, Evidence] = {}
+    for line in lines:
+        if isinstance(line, Line):
+            by_origin[line.origin] = Evidence(line.origin, line.packets)
         else:
-            counted = None if one.counters is None else one.counters.packets
-            found[one.origin] = Evidence(one.origin, counted)
-    return tuple(found.values())
+            counted = None if line.counters is None else line.counters.packets
+            by_origin[line.origin] = Evidence(line.origin, counted)
+    return tuple(by_origin.values())

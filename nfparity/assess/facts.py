@@ -83,15 +83,15 @@ class Facts:
 
     def clients(self) -> tuple[Client, ...]:
         """Return a client in the cluster, one outside, and the node itself, if they exist."""
-        found = []
+        clients = []
         for who, addresses in (("inside", self.places.inside), ("outside", self.places.outside)):
             for address in addresses[:1]:
                 entry = self.places.behind(address)
                 if entry:
-                    found.append(Client(who, address, entry))
+                    clients.append(Client(who, address, entry))
         if self.places.own:
-            found.append(Client("node", self.places.own[0], None))
-        return tuple(found)
+            clients.append(Client("node", self.places.own[0], None))
+        return tuple(clients)
 
     def client(self, who: str) -> Client | None:
         """Return one of :meth:`clients`, or None."""
@@ -173,7 +173,7 @@ def gather(
 
 
 def _not_understood(state: KubeProxyState) -> tuple[str, ...]:
-    lines = [str(one.origin.line) for one in state.remainder]
+    lines = [str(line.origin.line) for line in state.remainder]
     if not lines:
         return ()
     shown = ", ".join(lines[:_SHOWN]) + (", …" if len(lines) > _SHOWN else "")

@@ -27,19 +27,19 @@ class Leak:
     @property
     def remains(self) -> bool:
         """True if any of them leaves by routing in nftables mode, too."""
-        return any(one.fate_after is Fate.ROUTED for one in self.examples)
+        return any(packet.fate_after is Fate.ROUTED for packet in self.examples)
 
 
 def leaks(facts: Facts, routed: Iterable[ChangedPacket]) -> Iterator[Leak]:
     """Yield the leaks among packets that iptables mode routes untranslated."""
     devices = _default_devices(facts)
-    found: dict[tuple[str, str], list[ChangedPacket]] = {}
-    for one in routed:
-        kind, device = _kind(facts, one), one.before.out
+    groups: dict[tuple[str, str], list[ChangedPacket]] = {}
+    for packet in routed:
+        kind, device = _kind(facts, packet), packet.before.out
         # A packet that arrived on the same device does not come from the cluster.
-        if kind is not None and device in devices and device is not None and device != one.entry:
-            found.setdefault((kind, device), []).append(one)
-    for (kind, device), changed in sorted(found.items()):
+        if kind is not None and device in devices and device is not None and device != packet.entry:
+            groups.setdefault((kind, device), []).append(packet)
+    for (kind, device), changed in sorted(groups.items()):
         yield Leak(kind=kind, device=device, examples=tuple(changed))
 
 

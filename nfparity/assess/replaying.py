@@ -38,10 +38,10 @@ class Disputed:
     """A flow on which simulator and kernel disagree in iptables mode, with a description."""
 
     flow_id: str
-    told: str
+    description: str
 
     def __str__(self) -> str:
-        return f"{self.flow_id}: {self.told}"
+        return f"{self.flow_id}: {self.description}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,8 +92,8 @@ class _Judge:
         wanted = self.expected[flow.id]
         if wrong:
             first_wrong = wrong[0].mismatches[0]
-            told = f"{first_wrong.expected} simulated, {first_wrong.observed} observed"
-            return _Judged(disputed=Disputed(flow.id, f"{first_wrong.field}: {told}"))
+            reason = f"{first_wrong.expected} simulated, {first_wrong.observed} observed"
+            return _Judged(disputed=Disputed(flow.id, f"{first_wrong.field}: {reason}"))
         if wanted.is_open:
             # The simulator cannot decide: the outcome of iptables on the kernel is expected.
             ways = normal_paths(flow, now.branches, runs=now.runs, expected=wanted)
@@ -107,7 +107,7 @@ class _Judge:
 
     def by_another(self, flow: Flow, renaming: Renaming, shown: _Results) -> _Judged:
         """Judge a flow by the results of another flow of its class."""
-        now, later = (renaming.result(one, flow) for one in shown)
+        now, later = (renaming.result(result, flow) for result in shown)
         measured = flow.id in self.measures
         other = () if measured else self.sampling.differing(flow, self.expected[flow.id], later)
         return self.of(flow, (now, ()), (later, other))
@@ -140,7 +140,7 @@ def try_flows(
         raise reference.refusal
     expected = dict(zip((f.id for f in simulated), reference.results, strict=True))
     classes = flow_classes(facts, flows, expected) if by_class else ()
-    others = {flow_id for one in classes for flow_id, _ in one.others}
+    others = {flow_id for group in classes for flow_id, _ in group.others}
     sent = [flow for flow in flows if flow.id not in others or flow.id not in measures]
     sides = replay(
         [before, after],
@@ -164,11 +164,11 @@ def try_flows(
         if flow.id not in others:
             judged[flow.id] = judge.of(flow, now, later)
     by_id = {flow.id: flow for flow in flows}
-    doubtful = [flow for one in classes for flow in _infer(one, by_id, judge, results, judged)]
+    doubtful = [flow for group in classes for flow in _infer(group, by_id, judge, results, judged)]
     trial = Trial(
         sides=tuple((side.backend, {r.flow_id: r.seconds for r in side.results}) for side in sides),
         changed=tuple(changed for flow in flows for changed in judged[flow.id].changed),
-        routed=tuple(one for flow in flows if (one := judged[flow.id].routed) is not None),
+        routed=tuple(packet for flow in flows if (packet := judged[flow.id].routed) is not None),
         disputed=tuple(d for flow in flows if (d := judged[flow.id].disputed) is not None),
     )
     if not doubtful:
@@ -185,28 +185,29 @@ def try_flows(
     order = {flow.id: number for number, flow in enumerate(flows)}
     return Trial(
         sides=trial.sides,
-        changed=tuple(sorted((*trial.changed, *again.changed), key=lambda one: order[one.flow.id])),
-        routed=tuple(sorted((*trial.routed, *again.routed), key=lambda one: order[one.flow.id])),
-        disputed=tuple(sorted((*trial.disputed, *again.disputed), key=lambda one: order[one.flow_id])),
+        changed=tuple(sorted((*trial.changed, *again.changed), key=lambda packet: order[packet.flow.id])),
+        routed=tuple(sorted((*trial.routed, *again.routed), key=lambda packet: order[packet.flow.id])),
+        disputed=tuple(sorted((*trial.disputed, *again.disputed), key=lambda flow: order[flow.flow_id])),
     )
 
 
 def _infer(
-    one: FlowClass,
+    group: FlowClass,
     flows: Mapping[str, Flow],
     judge: _Judge,
     results: Mapping[str, _Results],
     judged: dict[str, _Judged],
 ) -> list[Flow]:
     """Judge the other flows of a class by its first flow, and return those that must be tested in full."""
-    shown, doubtful = results[one.first], []
-    sure = judge.by_another(flows[one.last], one.last_renaming, shown) == judged[one.last]
-    sure = sure and judged[one.first].disputed is None
-    told = normal_paths(flows[one.first], shown[1].branches, runs=shown[1].runs)
-    for flow_id, renaming in one.others:
+    shown, doubtful = results[group.first], []
+    sure = judge.by_another(flows[group.last], group.last_renaming, shown) == judged[group.last]
+    sure = sure and judged[group.first].disputed is None
+    branches = normal_paths(flows[group.first], shown[1].branches, runs=shown[1].runs)
+    for flow_id, renaming in group.others:
         flow = flows[flow_id]
         if sure and (
-            flow_id not in results or _agrees(flow, results[flow_id], judge.expected[flow_id], told, renaming)
+            flow_id not in results
+            or _agrees(flow, results[flow_id], judge.expected[flow_id], branches, renaming)
         ):
             judged[flow_id] = judge.by_another(flow, renaming, shown)
         else:
@@ -216,48 +217,48 @@ def _infer(
 
 
 def _agrees(
-    flow: Flow, own: _Results, expected: FlowResult, told: tuple[OutcomeBranch, ...], renaming: Renaming
+    flow: Flow, own: _Results, expected: FlowResult, branches: tuple[OutcomeBranch, ...], renaming: Renaming
 ) -> bool:
     """Return whether the single run of a flow agrees with the results of the first flow of its class."""
     now, later = own
     if any(differing_paths(flow, expected, now)):
         return False
-    return not any(differing_paths(flow, renaming.result(replace(later, branches=told), flow), later))
+    return not any(differing_paths(flow, renaming.result(replace(later, branches=branches), flow), later))
 
 
 def _routed(flow: Flow, now: FlowResult, later: FlowResult) -> ChangedPacket:
     """Return the first packet of a flow in both modes, with a routed outcome if there are several."""
     before, after = (
-        [branch.outcomes[0] for branch in normal_paths(flow, one.branches, runs=one.runs)]
-        for one in (now, later)
+        [branch.outcomes[0] for branch in normal_paths(flow, result.branches, runs=result.runs)]
+        for result in (now, later)
     )
     return ChangedPacket(
         flow=flow,
         step=0,
         packet=flow.first.packet,
         entry=flow.first.entry,
-        before=next((one for one in before if fate_of(one) is Fate.ROUTED), before[0]),
-        after=next((one for one in after if fate_of(one) is Fate.ROUTED), after[0]),
+        before=next((outcome for outcome in before if fate_of(outcome) is Fate.ROUTED), before[0]),
+        after=next((outcome for outcome in after if fate_of(outcome) is Fate.ROUTED), after[0]),
     )
 
 
 def _measured(
     facts: Facts, flow: Flow, measure: Measure, now: FlowResult, later: FlowResult
 ) -> Iterable[ChangedPacket]:
-    found = measure(facts, flow, now, later)
-    if found is None:
+    measured = measure(facts, flow, now, later)
+    if measured is None:
         return
-    send = flow.steps[found.step]
+    send = flow.steps[measured.step]
     assert isinstance(send, Send)
     yield ChangedPacket(
         flow=flow,
-        step=found.step,
+        step=measured.step,
         packet=send.packet,
         entry=send.entry,
-        before=found.before,
-        after=found.after,
+        before=measured.before,
+        after=measured.after,
         fields=("measure",),
-        told=found.told,
+        description=measured.description,
     )
 
 
@@ -295,7 +296,7 @@ def _instead(mismatch: Mismatch) -> str:
 
 
 def _outcome_index(flow: Flow, step: int) -> int:
-    return sum(not isinstance(one, Pause) for one in flow.steps[:step])
+    return sum(not isinstance(earlier, Pause) for earlier in flow.steps[:step])
 
 
 def _traced(

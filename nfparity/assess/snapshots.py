@@ -36,19 +36,17 @@ _LOCALNET: Final = "net.ipv4.conf.all.route_localnet"
 class AssessOptions:
     """Options of an assessment, shared by all snapshots of a fleet.
 
-    ``given`` is the text of the nftables ruleset to compare with and ``against`` its name; without it, the
+    ``listing`` is the text of the nftables ruleset to compare with and ``against`` its name; without it, the
     ruleset of kube-proxy ``version`` (default: the newest known) is generated. ``objects`` is the text of the
-    file
-    ``objects_name``. ``node``, ``objects`` and ``service_ranges`` override the snapshot's own. Without
+    file ``objects_name``. ``node``, ``objects`` and ``service_ranges`` override the snapshot's own. Without
     ``corpus``, only the differences of the catalogue are looked for. ``only`` restricts the flows by id.
-    ``words`` are
-    the command-line words needed to reproduce an example. ``miss`` is the accepted chance, per flow, of not
-    seeing one of its outcomes (:mod:`harness.diff.sampling`).
+    ``words`` are the command-line words needed to reproduce an example. ``miss`` is the accepted chance, per
+    flow, of not seeing one of its outcomes (:mod:`harness.diff.sampling`).
     """
 
     version: Version | None = None
     against: str | None = None
-    given: str | None = None
+    listing: str | None = None
     node: Node | None = None
     family: Family | None = None
     variant: Variant | None = None
@@ -78,7 +76,7 @@ def assess_snapshot(
     Raises InputError for a snapshot without rules of kube-proxy's iptables mode, and for unknown ids in
     ``only``; MachineError when a backend cannot run here or rejects its rules.
     """
-    if options.given is None and options.version is None:
+    if options.listing is None and options.version is None:
         options = replace(options, version=_NEWEST)
     known = set() if able is None else able
     assessments: list[Assessment] = []
@@ -106,7 +104,7 @@ def assess_snapshot(
                 corpus=corpus,
                 only=options.only,
                 sampling=Sampling(options.miss),
-                by_class=options.given is None,
+                by_class=options.listing is None,
                 progress=progress,
             )
         )
@@ -129,10 +127,10 @@ def _probe(*sides: Backend, known: set[str]) -> None:
     for side in sides:
         if side.name in known:
             continue
-        found = side.probe()
-        if not found.ok:
+        availability = side.probe()
+        if not availability.ok:
             raise MachineError(
-                f"{side.name} cannot run here: {found.reason}\nnfparity doctor lists what to install"
+                f"{side.name} cannot run here: {availability.reason}\nnfparity doctor lists what to install"
             )
         known.add(side.name)
 
@@ -143,24 +141,24 @@ def _served(snapshot: Snapshot, options: AssessOptions) -> list[tuple[Family, Ru
         text, name = options.objects, options.objects_name
     objects = None if text is None else _objects(text, name)
     wanted = snapshot.families if options.family is None else (options.family,)
-    found = []
+    served = []
     modes: dict[Mode, None] = {}
     for family in wanted:
         ruleset = snapshot.ruleset(family, options.variant)
         state = recover(ruleset, objects)
         modes[state.mode] = None
         if state.mode is Mode.IPTABLES:
-            found.append((family, ruleset, state))
-    if not found:
+            served.append((family, ruleset, state))
+    if not served:
         other = "rules of kube-proxy's ipvs mode, and none" if Mode.IPVS in modes else "no rules"
         raise InputError(f"{snapshot.name}: {other} of its iptables mode, which this command assesses")
-    return found
+    return served
 
 
 def check_shared(options: AssessOptions) -> None:
     """Read the inputs that all nodes share, before any node is assessed. Raises ParseError."""
-    if options.against is not None and options.given is not None:
-        _given(options.against, options.given)
+    if options.against is not None and options.listing is not None:
+        _listing(options.against, options.listing)
     if options.objects is not None:
         _objects(options.objects, options.objects_name)
 
@@ -193,25 +191,25 @@ def _native_tables(snapshot: Snapshot) -> tuple[str, ...]:
     """Return a note about nftables tables that iptables did not write, if the node has any."""
     if snapshot.nft is None:
         return ()
-    found: dict[str, None] = {}
+    tables: dict[str, None] = {}
     problems = Problems()
     listing = read_object(snapshot.nft, name=f"{snapshot.name}/nft.json", problems=problems)
-    for one in listing.objects("nftables"):
-        table = one.object("table")
+    for entry in listing.objects("nftables"):
+        table = entry.object("table")
         if table is not None and table.text("name", None) not in set(TableName):
-            found[f"{table.text('family', '')} {table.text('name', '')}"] = None
+            tables[f"{table.text('family', '')} {table.text('name', '')}"] = None
     problems.raise_if_any()
-    if not found:
+    if not tables:
         return ()
-    return (f"other nftables tables are ignored and not loaded: {', '.join(found)}",)
+    return (f"other nftables tables are ignored and not loaded: {', '.join(tables)}",)
 
 
 def _nftables_mode(
     options: AssessOptions, facts: Facts
 ) -> tuple[NftablesModeBackend, tuple[str, ...]] | None:
     """Return the nftables backend and its assumptions; None if a given ruleset lacks the family."""
-    if options.given is not None and options.against is not None:
-        listing, notes = _given(options.against, options.given)
+    if options.listing is not None and options.against is not None:
+        listing, notes = _listing(options.against, options.listing)
         if not listing.reaches(facts.family):
             return None
         return NftablesModeBackend(listing, facts.other_rules.ruleset), notes
@@ -226,7 +224,7 @@ def _nftables_mode(
 
 
 @lru_cache(maxsize=1)
-def _given(name: str, text: str) -> tuple[Listing, tuple[str, ...]]:
+def _listing(name: str, text: str) -> tuple[Listing, tuple[str, ...]]:
     """Return a given ruleset without iptables-nft's tables, which nft does not list in a loadable form."""
     try:
         return read_listing(text, name=name), ()
@@ -244,6 +242,6 @@ def _only_detector_flows(only: tuple[str, ...], facts: Facts) -> bool:
 
 
 def _check_only(options: AssessOptions, assessments: list[Assessment]) -> None:
-    sent = sum(one.flows for one in assessments)
+    sent = sum(assessment.flows for assessment in assessments)
     if options.only and not sent:
         raise InputError(f"no flow is called {', '.join(map(repr, options.only))}")

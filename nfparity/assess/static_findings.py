@@ -25,7 +25,7 @@ class StaticFinding:
 
     k: str
     subject: str
-    told: str
+    description: str
     lines: tuple[Evidence, ...] = ()
 
 
@@ -37,18 +37,18 @@ def static_findings(facts: Facts) -> Iterator[StaticFinding]:
 
 def _too_old(facts: Facts) -> Iterator[StaticFinding]:
     for subject, place, least in (("Linux", ("kernel", "release"), _KERNEL), ("nft", ("tools", "nft"), _NFT)):
-        found = _version(facts.meta, place)
-        if found is not None and found < least:
-            told = f"{subject} is {'.'.join(map(str, found))}, below {'.'.join(map(str, least))}"
-            yield StaticFinding(k="K08", subject=subject, told=told)
+        version = _version(facts.meta, place)
+        if version is not None and version < least:
+            reason = f"{subject} is {'.'.join(map(str, version))}, below {'.'.join(map(str, least))}"
+            yield StaticFinding(k="K08", subject=subject, description=reason)
 
 
 def _version(meta: Mapping[str, object], place: tuple[str, str]) -> tuple[int, ...] | None:
     """Return the version that capture recorded, if any."""
     inner = meta.get(place[0])
     value = inner.get(place[1]) if isinstance(inner, Mapping) else None
-    found = _NUMBERS.search(value) if isinstance(value, str) else None
-    return None if found is None else tuple(int(n) for n in found[0].split("."))
+    match = _NUMBERS.search(value) if isinstance(value, str) else None
+    return None if match is None else tuple(int(n) for n in match[0].split("."))
 
 
 def _collisions(facts: Facts) -> Iterator[StaticFinding]:
@@ -63,4 +63,4 @@ def _collisions(facts: Facts) -> Iterator[StaticFinding]:
         names = " and ".join(facts.label(s) for s in services)
         where = f"{format_address(facts.family, address)}:{port}/{protocol}"
         lines = evidence(line for s in services for line in s.lines if line.address == address)
-        yield StaticFinding(k="K29", subject=names, told=f"both have {where}", lines=lines)
+        yield StaticFinding(k="K29", subject=names, description=f"both have {where}", lines=lines)

@@ -24,9 +24,10 @@ class Group:
     @property
     def example(self) -> ChangedPacket | None:
         """The packet that shows it best: from a detector's flow, otherwise from the corpus."""
-        changed = [one for finding in self.findings for one in finding.examples]
+        changed = [packet for finding in self.findings for packet in finding.examples]
         return next(
-            (one for one in changed if one.flow.id.startswith(self.entry.id)), changed[0] if changed else None
+            (packet for packet in changed if packet.flow.id.startswith(self.entry.id)),
+            changed[0] if changed else None,
         )
 
 
@@ -58,7 +59,7 @@ class Summary:
     @property
     def changes(self) -> bool:
         """True if there is any finding."""
-        return any(one.changes for one in self.assessments)
+        return any(assessment.changes for assessment in self.assessments)
 
     @property
     def kubernetes(self) -> str:
@@ -67,14 +68,14 @@ class Summary:
 
     def groups(self, assessment: Assessment) -> Iterator[Group]:
         """Yield the findings of each difference, in the order of the catalogue."""
-        found: dict[str, list[Finding]] = {}
+        by_id: dict[str, list[Finding]] = {}
         for finding in assessment.findings:
             if finding.entry is not None:
-                found.setdefault(finding.entry.id, []).append(finding)
-        for k in sorted(found):
-            one = found[k][0].entry
-            assert one is not None
-            yield Group(entry=one, findings=tuple(found[k]))
+                by_id.setdefault(finding.entry.id, []).append(finding)
+        for k in sorted(by_id):
+            entry = by_id[k][0].entry
+            assert entry is not None
+            yield Group(entry=entry, findings=tuple(by_id[k]))
 
     def command(self, changed: ChangedPacket | None) -> str:
         """Return the command that reproduces one example; for None, the command without the final id."""

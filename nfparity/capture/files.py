@@ -61,10 +61,10 @@ def is_snapshot(path: str) -> bool:
 
 def read_files(path: str) -> dict[str, bytes]:
     """Return the files of a snapshot by name. CaptureError if it contains none, or cannot be read."""
-    found = _of_folder(Path(path)) if Path(path).is_dir() else _of_archive(path)
-    if not found:
+    files = _of_folder(Path(path)) if Path(path).is_dir() else _of_archive(path)
+    if not files:
         raise CaptureError(f"{path}: not a snapshot: contains none of {', '.join(sorted(FILES))}")
-    return found
+    return files
 
 
 def write_files(path: str, files: Mapping[str, bytes], *, now: float) -> None:
@@ -107,7 +107,7 @@ def _packed(files: Mapping[str, bytes], now: float) -> bytes:
 
 
 def _of_folder(folder: Path) -> dict[str, bytes]:
-    found = {}
+    files = {}
     for name in sorted(FILES):
         path = str(folder / name)
         try:
@@ -124,23 +124,23 @@ def _of_folder(folder: Path) -> dict[str, bytes]:
             if not stat.S_ISREG(status.st_mode):
                 raise CaptureError(f"{path}: not a regular file")
             try:
-                found[name] = file.read(MOST_BYTES + 1)
+                files[name] = file.read(MOST_BYTES + 1)
             except OSError as e:
                 raise CaptureError(f"{path}: cannot be read: {reason(e)}") from e
-        if sum(map(len, found.values())) > MOST_BYTES:
+        if sum(map(len, files.values())) > MOST_BYTES:
             raise CaptureError(f"{folder}: contains more than {MOST_BYTES >> 20} MiB: not a snapshot")
-    return found
+    return files
 
 
 def _of_archive(path: str) -> dict[str, bytes]:
     try:
         with gzip.open(path) as unpacked:
             bounded = _Bounded(unpacked)
-            found = _members(bounded)
+            files = _members(bounded)
             # Read to the checksum at the very end, so that a truncated archive is detected.
             while bounded.read(1 << 20):
                 pass
-            return found
+            return files
     except (OSError, EOFError, zlib.error) as e:
         raise CaptureError(f"{path}: not a .tar.gz that can be read: {reason(e)}") from e
     except CaptureError as e:
@@ -148,17 +148,17 @@ def _of_archive(path: str) -> dict[str, bytes]:
 
 
 def _members(unpacked: _Bounded) -> dict[str, bytes]:
-    found: dict[str, bytes] = {}
+    files: dict[str, bytes] = {}
     folders: set[str] = set()
     for name, content in read_members(unpacked, _is_wanted, most_members=_MOST_MEMBERS):
         place = PurePosixPath(name)
         folders.add(str(place.parent))
         if len(folders) > 1:
             raise CaptureError(f"snapshots in {' and '.join(sorted(folders))}; an archive must contain one")
-        if place.name in found:
+        if place.name in files:
             raise CaptureError(f"it contains {place.name} twice")
-        found[place.name] = content
-    return found
+        files[place.name] = content
+    return files
 
 
 def _is_wanted(name: str) -> bool:

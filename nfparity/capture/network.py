@@ -20,7 +20,7 @@ _ASKED = {
 
 def read_network(tools: Tools, notes: Notes, sys: Path) -> dict[str, bytes]:
     """Return the files; add a note for each part that cannot be read."""
-    found: dict[str, bytes] = {}
+    files: dict[str, bytes] = {}
     ip = tools.find("ip")
     if ip is None:
         notes.add("ip is missing: no addresses, routes and routing rules")
@@ -28,14 +28,14 @@ def read_network(tools: Tools, notes: Notes, sys: Path) -> dict[str, bytes]:
         for name, words in _ASKED.items():
             data = _json(tools, notes, ip, words)
             if data is not None:
-                found[name] = data
+                files[name] = data
     nft = tools.find("nft")
     if nft is None:
         notes.add("nft is missing: no nftables rules")
     else:
         data = _json(tools, notes, nft, ("-j", "list", "ruleset"))
         if data is not None:
-            found["nft.json"] = data
+            files["nft.json"] = data
     # Listing sets would load the module ip_set. If it is present, built in or loaded, this directory exists.
     if (sys / "module" / "ip_set").is_dir():
         ipset = tools.find("ipset")
@@ -44,8 +44,8 @@ def read_network(tools: Tools, notes: Notes, sys: Path) -> dict[str, bytes]:
         else:
             text = tools.read(ipset, "save")
             if text:
-                found["ipset-save"] = text
-    return found
+                files["ipset-save"] = text
+    return files
 
 
 def _json(tools: Tools, notes: Notes, tool: Tool, words: tuple[str, ...]) -> bytes | None:

@@ -52,13 +52,13 @@ class Rules:
                     self.unread += 1
                 elif text.strip():
                     texts[stack] = text
-            held = [stack for stack in texts if holds_rules(texts[stack])]
-            if len(held) > 1:
+            filled = [stack for stack in texts if holds_rules(texts[stack])]
+            if len(filled) > 1:
                 self.stacks[family] = "both"
                 self._notes.add(f"both {command}-legacy and {command}-nft have rules, and packets pass both")
-                self.files.update({f"{command}-{stack}-save": texts[stack] for stack in held})
+                self.files.update({f"{command}-{stack}-save": texts[stack] for stack in filled})
             elif texts:
-                stack = held[0] if held else list(texts)[-1]
+                stack = filled[0] if filled else list(texts)[-1]
                 self.stacks[family] = stack
                 self.files[f"{command}-save"] = texts[stack]
 

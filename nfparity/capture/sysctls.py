@@ -34,7 +34,7 @@ _READ = (
 def read_switches(proc: Path) -> dict[str, str]:
     """Return values by name, spelled as by ``sysctl -a``: with a slash for each dot in a device's name."""
     base = proc / "sys"
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for pattern in _READ:
         for file in sorted(base.glob(pattern)):
             try:
@@ -42,5 +42,5 @@ def read_switches(proc: Path) -> dict[str, str]:
             except (OSError, ValueError):
                 continue  # a folder, or a write-only file
             parts = file.relative_to(base).parts
-            found[".".join(part.replace(".", "/") for part in parts)] = value
-    return found
+            values[".".join(part.replace(".", "/") for part in parts)] = value
+    return values

@@ -188,11 +188,11 @@ def _run_fleet(arguments: argparse.Namespace) -> int:
     paths = snapshot_paths(arguments.snapshots)
     options = _options(arguments)
     check_shared(options)
-    with progress(sys.stderr) as told:
+    with progress(sys.stderr) as report:
 
         def tell(answer: Answer, done: int, again: bool) -> None:
             print(answer_line(answer, again=again), file=sys.stderr)
-            told("nodes", done, len(paths))
+            report("nodes", done, len(paths))
 
         with dask_pool(options, workers=arguments.workers, scheduler=arguments.scheduler) as pool:
             answers = gather_answers(pool, paths, tell)
@@ -215,8 +215,8 @@ def _summary(arguments: argparse.Namespace, path: str) -> Summary:
     if arguments.node is not None:
         ruleset = snapshot.ruleset(options.family or snapshot.families[0], options.variant)
         options = replace(options, node=load_node(arguments.node, ruleset))
-    with progress(sys.stderr) as told:
-        return assess_snapshot(snapshot, options, progress=told)
+    with progress(sys.stderr) as report:
+        return assess_snapshot(snapshot, options, progress=report)
 
 
 def _options(arguments: argparse.Namespace) -> AssessOptions:
@@ -229,7 +229,7 @@ def _options(arguments: argparse.Namespace) -> AssessOptions:
     return AssessOptions(
         version=arguments.kubernetes,
         against=arguments.against,
-        given=None if arguments.against is None else _ruleset_in(arguments.against),
+        listing=None if arguments.against is None else _ruleset_in(arguments.against),
         family=arguments.family,
         variant=arguments.variant,
         objects=None if arguments.objects is None else read_text(arguments.objects),

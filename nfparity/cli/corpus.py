@@ -151,8 +151,8 @@ def _check(arguments: argparse.Namespace) -> int:
     from harness.report.terminal import plain
 
     cases = read_cases(Path(arguments.folder))
-    found = [(case, check_case(case)) for case in cases]
-    failures = [(case.name, failure) for case, failures in found for failure in failures]
+    checked = [(case, check_case(case)) for case in cases]
+    failures = [(case.name, failure) for case, failures in checked for failure in failures]
     if arguments.format == "json":
         data = [{"case": name, "flow": f.flow_id, "message": f.message} for name, f in failures]
         print(json.dumps({"flows": sum(len(c.flows) for c in cases), "failures": data}, indent=2))

@@ -125,14 +125,14 @@ def run(arguments: argparse.Namespace) -> int:
         raise InputError("--shrink cannot reduce the ruleset of --against")
     if arguments.shrink is not None and Path(arguments.shrink).exists():
         raise InputError(f"{arguments.shrink} exists; --shrink makes a new folder")
-    given = None if arguments.against is None else _given(arguments)
+    against = None if arguments.against is None else _against(arguments)
     batches = _batches(arguments)
     for batch in batches:
         print_unknown(batch.rules.sample)
-    if given is not None:
-        names = (given.name, *(names if requested else ()))
+    if against is not None:
+        names = (against.name, *(names if requested else ()))
         requested = True
-    make = {} if given is None else {given.name: given}
+    make = {} if against is None else {against.name: against}
     able, others = choose_backends(
         names,
         requested=requested,
@@ -150,16 +150,16 @@ def run(arguments: argparse.Namespace) -> int:
         miss=arguments.miss,
         false_alarm_rate=arguments.false_alarms,
         options=tuple(options),
-        against=None if given is None else given.name,
+        against=None if against is None else against.name,
         with_iptables=arguments.with_iptables,
     )
-    with progress(sys.stderr, [b.name for b in able]) as told:
+    with progress(sys.stderr, [b.name for b in able]) as report_progress:
         report = run_parity(
             plan,
             able,
             reference=backend(REFERENCE),
             rules=deciding_rules,
-            progress=told,
+            progress=report_progress,
         )
     report = dataclasses.replace(report, backends=report.backends + others)
     match arguments.format:
@@ -192,7 +192,7 @@ def _shrink(
     from harness.shrink.proposals import Shown
     from harness.shrink.shrink import Shrinker, write_shrunk
 
-    differences = [one for one in report.differences if one.field != "share"]
+    differences = [difference for difference in report.differences if difference.field != "share"]
     if not differences:
         print("nfparity: --shrink: no difference to reduce", file=sys.stderr)
         return
@@ -202,7 +202,7 @@ def _shrink(
     )
     shrinker = Shrinker(
         difference=first,
-        backend=next(one for one in able if one.name == first.backend),
+        backend=next(candidate for candidate in able if candidate.name == first.backend),
         reference=backend(REFERENCE),
         node=batch.node,
         level=level,
@@ -215,7 +215,7 @@ def _shrink(
     print(f"nfparity: {folder}: the difference of {first.backend} in {first.field}, reduced", file=sys.stderr)
 
 
-def _given(arguments: argparse.Namespace) -> Backend:
+def _against(arguments: argparse.Namespace) -> Backend:
     from nfparity.inputs.against import given_backend
 
     inputs = [arguments.rules, arguments.corpus, arguments.node, arguments.ipsets, arguments.against]

@@ -200,10 +200,10 @@ def _plan(arguments: argparse.Namespace) -> int:
     from nfparity.migrate.livenode import live_node
     from nfparity.migrate.planning import choose_variant, make_plan
 
-    asked = Variant(arguments.variant) if arguments.variant else None
+    variant = Variant(arguments.variant) if arguments.variant else None
     families = (arguments.family,) if arguments.family else tuple(Family)
     left = tuple(dict.fromkeys(arguments.keep_table))
-    chosen = {family: choose_variant(family, asked, left) for family in families}
+    chosen = {family: choose_variant(family, variant, left) for family in families}
     variants = {family: variant for family, variant in chosen.items() if variant is not None}
     if not variants:
         but = f" but those in {', '.join(left)}" if left else ""
@@ -215,21 +215,21 @@ def _plan(arguments: argparse.Namespace) -> int:
     )
     print_assumptions(node)
     try:
-        with progress(sys.stderr) as told:
+        with progress(sys.stderr) as report_progress:
             planned = make_plan(
                 variants,
                 node,
                 level=arguments.level,
                 seed=arguments.seed,
-                told=lambda text: print(f"nfparity: {text}", file=sys.stderr),
-                progress=told,
+                say=lambda text: print(f"nfparity: {text}", file=sys.stderr),
+                progress=report_progress,
                 left=left,
             )
     except (ParseError, UnsupportedError):
         print("nfparity: --keep-table TABLE leaves the table of such rules in iptables", file=sys.stderr)
         raise
-    for one in planned.families:
-        print_notes(one.notes)
+    for family in planned.families:
+        print_notes(family.notes)
     _show_plan(arguments, planned)
     if not planned.parity:
         return 1
@@ -265,13 +265,13 @@ def _verify(arguments: argparse.Namespace) -> int:
     from nfparity.report.migration import live_data, live_lines
 
     migration = _migration(arguments)
-    found = look(migration)
-    data = live_data(found)
-    lines = live_lines(found)
-    good = found.state is State.SAME
+    verification = look(migration)
+    data = live_data(verification)
+    lines = live_lines(verification)
+    good = verification.state is State.SAME
     if good and not arguments.live:
-        with progress(sys.stderr) as told:
-            reports = send_packets(found, told)
+        with progress(sys.stderr) as report_progress:
+            reports = send_packets(verification, report_progress)
         for family, report in reports.items():
             differing = sum(backend.differing for backend in report.backends)
             data["families"][family.value]["packets"] = {"flows": report.flows, "different": differing}
@@ -284,9 +284,9 @@ def _verify(arguments: argparse.Namespace) -> int:
         lines.append("confirmed: the timer is stopped")
     elif arguments.confirm:
         lines.append("not confirmed")
-    data["confirmed"] = bool(arguments.confirm and good) or found.record.phase is Phase.CONFIRMED
+    data["confirmed"] = bool(arguments.confirm and good) or verification.record.phase is Phase.CONFIRMED
     _show(arguments, data, lines)
-    return _status_of(found.state) or (0 if good else 1)
+    return _status_of(verification.state) or (0 if good else 1)
 
 
 def _rollback(arguments: argparse.Namespace) -> int:

@@ -37,14 +37,14 @@ class Parser(argparse.ArgumentParser):
     ) -> tuple[argparse.Namespace, list[str]]:
         """Parse; unknown words are reported by the parser of their command."""
         try:
-            found, rest = super().parse_known_args(args, namespace)
+            parsed, rest = super().parse_known_args(args, namespace)
         except UsageError:
             # A misspelt option makes a required one missing: report the misspelt one instead.
             self._check_spelling(sys.argv[1:] if args is None else args)
             raise
         if rest:
             self.error(f"{self._unknown(rest)}")
-        return found, rest
+        return parsed, rest
 
     def _check_spelling(self, words: Sequence[str]) -> None:
         """Raise UsageError for a misspelt option; the parser of a command checks the options after it."""

@@ -139,38 +139,38 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _load(arguments: argparse.Namespace) -> int:
-    given = load_large_rules(arguments.rules, input_options(arguments))
-    print_unknown(given.sample)
+    ruleset = load_large_rules(arguments.rules, input_options(arguments))
+    print_unknown(ruleset.sample)
     from nfparity import tc
     from translate import bpf
     from translate.condense import lower, whole_program
 
-    output = bpf.emit(whole_program(lower(given, level=arguments.level)))
+    output = bpf.emit(whole_program(lower(ruleset, level=arguments.level)))
     print_notes(output.notes)
     if arguments.connections is not None:
         output = replace(output, connections=arguments.connections)
     rules = tc.DataplaneRules(
         output=output,
         name=arguments.rules,
-        digest=_digest(arguments.rules, given),
+        digest=_digest(arguments.rules, ruleset),
         level=arguments.level,
         direct=not arguments.no_fast_path,
         sized=arguments.connections is not None,
         cached=not arguments.no_cache,
     )
-    outcome = tc.Installed(given.family).load(rules, flush=arguments.flush)
-    data = {"family": given.family.value, "outcome": outcome.value, "sha256": rules.digest}
-    _print(arguments, data, [f"{given.family.value}: {outcome.value}"])
-    _warn_of_others(given.family)
+    outcome = tc.Installed(ruleset.family).load(rules, flush=arguments.flush)
+    data = {"family": ruleset.family.value, "outcome": outcome.value, "sha256": rules.digest}
+    _print(arguments, data, [f"{ruleset.family.value}: {outcome.value}"])
+    _warn_of_others(ruleset.family)
     return 0
 
 
 def _status(arguments: argparse.Namespace) -> int:
     from nfparity.tc.status import status_of
 
-    found = {place.family: status_of(place, record) for place, record in _loaded(arguments)}
-    data = {family.value: status.data() for family, status in found.items()}
-    lines = [line for family, status in found.items() for line in _status_lines(family, status)]
+    statuses = {place.family: status_of(place, record) for place, record in _loaded(arguments)}
+    data = {family.value: status.data() for family, status in statuses.items()}
+    lines = [line for family, status in statuses.items() for line in _status_lines(family, status)]
     _print(arguments, data, lines)
     return 0
 
@@ -211,9 +211,10 @@ def _unload(arguments: argparse.Namespace) -> int:
         except MachineError as e:
             troubles.append(f"{family.value}: {e}")
     lines = [
-        f"{family.value}: {'unloaded' if gone else 'nothing was loaded'}" for family, gone in removed.items()
+        f"{family.value}: {'unloaded' if unloaded else 'nothing was loaded'}"
+        for family, unloaded in removed.items()
     ]
-    _print(arguments, {family.value: gone for family, gone in removed.items()}, lines)
+    _print(arguments, {family.value: unloaded for family, unloaded in removed.items()}, lines)
     if troubles:
         raise MachineError("\n".join(troubles))
     return 0
@@ -225,14 +226,14 @@ def _loaded(arguments: argparse.Namespace) -> Iterator[tuple[DataplanePlace, Rec
     from nfparity.tc.recovery import known
 
     families = (arguments.family,) if arguments.family is not None else tuple(Family)
-    found = 0
+    count = 0
     for family in families:
         place = here(family)
         record = known(place)
         if record is not None and record.cookie == place.cookie:
-            found += 1
+            count += 1
             yield place, record
-    if not found:
+    if not count:
         raise MachineError("no rules are loaded in this network namespace (nfparity tc load)")
 
 

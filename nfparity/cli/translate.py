@@ -105,8 +105,8 @@ def _check_options(arguments: argparse.Namespace) -> None:
     to: str = arguments.to
     if arguments.after is not None:
         _check_pass(arguments.after, to, arguments.level)
-    for option, given in (("against", arguments.against is not None), ("keep-going", arguments.keep_going)):
-        if given and to not in ("nft", "bpf"):
+    for option, present in (("against", arguments.against is not None), ("keep-going", arguments.keep_going)):
+        if present and to not in ("nft", "bpf"):
             raise InputError(f"--{option} needs --to nft or --to bpf, not --to {to}")
     if arguments.rules == arguments.against == "-":
         raise InputError("RULES and --against cannot both be standard input")

@@ -90,6 +90,6 @@ def _loader(rules: list[tuple[Variant, Rules]]) -> Loader | None:
 
     loader: Loader | None = None
     for variant, ruleset in rules:
-        one = loader_of(_COMMANDS[variant], ruleset.whole())
-        loader = one if loader is None else BesideLoader(loader, one)
+        added = loader_of(_COMMANDS[variant], ruleset.whole())
+        loader = added if loader is None else BesideLoader(loader, added)
     return loader

@@ -74,14 +74,14 @@ def load_batches(
         read = load_large_rules(rules, options)
         where = load_node(node, read, rules=rules)
         flows = load_flows(corpus, where)
-        one = Batch(rules_path=rules, rules=read, node=where, flows=flows, corpus=corpus, node_path=node)
-        return (one,)
-    given = None if rules is None else load_large_rules(rules, options)
+        batch = Batch(rules_path=rules, rules=read, node=where, flows=flows, corpus=corpus, node_path=node)
+        return (batch,)
+    common = None if rules is None else load_large_rules(rules, options)
     cases = read_cases(Path(corpus))
     many = len(cases) > 1
     groups: dict[tuple[str, str], Batch] = {}
     for case in cases:
-        ruleset: Rules = case.ruleset if given is None else given
+        ruleset: Rules = case.ruleset if common is None else common
         where = case.node if node is None else load_node(node, ruleset)
         flows = tuple(replace(f, id=f"{case.name}/{f.id}") for f in case.flows) if many else case.flows
         rules_path = ruleset.sample.source if rules is None else rules

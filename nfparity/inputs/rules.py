@@ -19,7 +19,7 @@ def load_rules(path: str, options: InputOptions = AS_FOUND) -> Ruleset:
     """Return one ruleset (``-``: standard input). Raises ParseError or InputError."""
     pieces = load_pieces(path, options)
     if len(pieces) > 1:
-        places = ", ".join(f"{n}: from line {_line(one)}" for n, one in enumerate(pieces, 1))
+        places = ", ".join(f"{n}: from line {_line(piece)}" for n, piece in enumerate(pieces, 1))
         raise InputError(f"{path}: {len(pieces)} rulesets on this page ({places}); choose one with --ruleset")
     return pieces[0]
 
@@ -60,7 +60,7 @@ def load_pieces(path: str, options: InputOptions = AS_FOUND) -> tuple[Ruleset, .
     if options.form is not None:
         raise InputError("--extract recognises the form of each ruleset; --input cannot be given with it")
     pieces = read_pieces(data, name=name, family=family, table=table)
-    pieces = tuple(give_ipsets(one, path, options) for one in pieces)
+    pieces = tuple(give_ipsets(piece, path, options) for piece in pieces)
     if options.ruleset_number is None:
         return pieces
     if not 1 <= options.ruleset_number <= len(pieces):

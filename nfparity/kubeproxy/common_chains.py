@@ -7,7 +7,7 @@ from typing import Final
 
 from nfparity.kubeproxy.chains import split_chain
 from nfparity.kubeproxy.reading import Reading
-from nfparity.kubeproxy.rule_matches import Key, Test, asked
+from nfparity.kubeproxy.rule_matches import Key, Test, tests_by_subject
 from nfparity.kubeproxy.service import Purpose
 from translate.ir import (
     Accept,
@@ -54,7 +54,7 @@ def read_shared(reading: Reading) -> None:
                 continue
             read = _READERS.get((table.name, chain.name))
             for rule in chain.rules:
-                tests = asked(rule)
+                tests = tests_by_subject(rule)
                 part = None if read is None or tests is None else read(reading, rule, tests)
                 if part is None:
                     reading.leave(rule, chain.name)

@@ -22,8 +22,8 @@ def name_in(comment: str | None) -> str | None:
     """Return the service name in a comment of kube-proxy."""
     if comment is None or "/" not in comment:
         return None
-    found = _NAME.search(comment)
-    return found[0] if found else None
+    match = _NAME.search(comment)
+    return match[0] if match else None
 
 
 def line_of(rule: Rule, part: Purpose, table: TableName, chain: str, address: int | None = None) -> Line:
@@ -116,16 +116,16 @@ class ServiceDraft:
 
     def _endpoints(self, endpoint: Callable[[str], Endpoint | None]) -> tuple[Endpoint, ...]:
         near = None if self.near is None else set(self.near)
-        found = []
+        endpoints = []
         for chain in self.spread:
-            one = endpoint(chain)
-            if one is not None:
-                found.append(Endpoint(one.address, one.port, None if near is None else chain in near))
+            place = endpoint(chain)
+            if place is not None:
+                endpoints.append(Endpoint(place.address, place.port, None if near is None else chain in near))
         spread = set(self.spread)
         for chain in self.near or ():
-            one = endpoint(chain)
-            if chain not in spread and one is not None:
+            place = endpoint(chain)
+            if chain not in spread and place is not None:
                 # If there are ready endpoints elsewhere, an endpoint only in the local chain is terminating.
                 draining = bool(spread)
-                found.append(Endpoint(one.address, one.port, local=True, draining=draining))
-        return tuple(found)
+                endpoints.append(Endpoint(place.address, place.port, local=True, draining=draining))
+        return tuple(endpoints)

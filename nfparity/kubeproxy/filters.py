@@ -6,7 +6,15 @@ from typing import Final
 
 from nfparity.kubeproxy.draft import ServiceDraft
 from nfparity.kubeproxy.reading import Reading
-from nfparity.kubeproxy.rule_matches import DESTINATION, Key, Test, asked, is_local, point, protocol
+from nfparity.kubeproxy.rule_matches import (
+    DESTINATION,
+    Key,
+    Test,
+    is_local,
+    point,
+    protocol,
+    tests_by_subject,
+)
 from nfparity.kubeproxy.service import Purpose
 from translate.ir import Accept, Chain, Drop, Field, Reject, Rule, TableName
 
@@ -30,8 +38,8 @@ def read_filters(reading: Reading) -> None:
     # Rules that identify a service better come first: by cluster IP, then by other addresses, then by ports.
     for name, read in readers.items():
         chain = chains.get(name, Chain(name=name, rules=()))
-        asking = [(rule, asked(rule)) for rule in chain.rules]
-        asking.sort(key=lambda one: one[1] is not None and Field.FIB_DADDR_TYPE in one[1])
+        asking = [(rule, tests_by_subject(rule)) for rule in chain.rules]
+        asking.sort(key=lambda pair: pair[1] is not None and Field.FIB_DADDR_TYPE in pair[1])
         for rule, tests in asking:
             if tests is None or not read(reading, rule, tests, name):
                 reading.leave(rule, name)
@@ -68,7 +76,7 @@ def _refusal(reading: Reading, rule: Rule, tests: Tests, chain: str) -> bool:
             draft.external_local = True
     part = Purpose.NO_LOCAL_ENDPOINTS if local else Purpose.NO_ENDPOINTS
     reading.keep(draft, rule, part, _FILTER, chain, address)
-    reading.found(draft)
+    reading.enter(draft)
     return True
 
 

@@ -26,22 +26,22 @@ def is_ipvs(ruleset: Ruleset) -> bool:
 def ipvs_services(ruleset: Ruleset) -> tuple[Service, ...]:
     """Return a service for every address and port in kube-proxy's ipsets, without other facts."""
     sets = {_plain(s.name): s for s in ruleset.sets}
-    found = []
+    services = []
     for address, protocol, port in _places(sets.get("CLUSTER-IP")):
-        found.append(_service(protocol, cluster_ip=address, port=port))
+        services.append(_service(protocol, cluster_ip=address, port=port))
     local = set(_places(sets.get("EXTERNAL-IP-LOCAL")))
     for address, protocol, port in _places(sets.get("EXTERNAL-IP")):
         at = (address, protocol, port)
-        found.append(_service(protocol, external_ips=(address,), port=port, local=at in local))
+        services.append(_service(protocol, external_ips=(address,), port=port, local=at in local))
     local = set(_places(sets.get("LOAD-BALANCER-LOCAL")))
     for address, protocol, port in _places(sets.get("LOAD-BALANCER")):
         at = (address, protocol, port)
-        found.append(_service(protocol, load_balancer_ips=(address,), port=port, local=at in local))
+        services.append(_service(protocol, load_balancer_ips=(address,), port=port, local=at in local))
     for protocol in Protocol:
         near = set(_ports(sets.get(f"NODE-PORT-LOCAL-{_word(protocol)}")))
         for number in _ports(sets.get(f"NODE-PORT-{_word(protocol)}")):
-            found.append(_service(protocol, node_port=number, local=number in near))
-    return tuple(found)
+            services.append(_service(protocol, node_port=number, local=number in near))
+    return tuple(services)
 
 
 def _service(
@@ -81,13 +81,13 @@ def _plain(name: str) -> str:
 def _places(ipset: IpSet | None) -> list[tuple[int, Protocol, int]]:
     if ipset is None or ipset.type is not SetType.HASH_IP_PORT:
         return []
-    found = []
+    places = []
     for element in ipset.elements:
         address, number, port = (cell.low for cell in element.key)
         protocol = _PROTOCOLS.get(Number(number))
         if protocol is not None:
-            found.append((address, protocol, port))
-    return sorted(found)
+            places.append((address, protocol, port))
+    return sorted(places)
 
 
 def _ports(ipset: IpSet | None) -> list[int]:

@@ -27,9 +27,9 @@ def completed(services: Iterable[Service], objects: ApiObjects, family: Family) 
     the objects, or the Node of an endpoint that is known to be local.
     """
     services = list(services)
-    told = objects.of(family, _node(services, objects, family))
-    by_name = {(s.name, s.protocol): s for s in told if s.name is not None}
-    by_place = {place: s for s in told for place in _places(s)}
+    described = objects.of(family, _node(services, objects, family))
+    by_name = {(s.name, s.protocol): s for s in described if s.name is not None}
+    by_place = {place: s for s in described for place in _places(s)}
     grouped: dict[tuple[str, Protocol], Service] = {}
     rest = []
     for service in services:
@@ -74,29 +74,29 @@ def _joined(a: Service, b: Service) -> Service:
     )
 
 
-def _filled(seen: Service, told: Service) -> Service:
+def _filled(read: Service, described: Service) -> Service:
     """Return the service with the values from rules, and values from the objects for the rest."""
-    external, balancers = set(told.external_ips), set(told.load_balancer_ips)
-    places = {(e.address, e.port): e.local for e in told.endpoints}
+    external, balancers = set(described.external_ips), set(described.load_balancer_ips)
+    places = {(e.address, e.port): e.local for e in described.endpoints}
     return replace(
-        seen,
-        name=told.name,
-        cluster_ip=told.cluster_ip if seen.cluster_ip is None else seen.cluster_ip,
-        port=told.port if seen.port is None else seen.port,
-        external_ips=tuple(sorted({*seen.external_ips, *(a for a in seen.outside_ips if a in external)})),
+        read,
+        name=described.name,
+        cluster_ip=described.cluster_ip if read.cluster_ip is None else read.cluster_ip,
+        port=described.port if read.port is None else read.port,
+        external_ips=tuple(sorted({*read.external_ips, *(a for a in read.outside_ips if a in external)})),
         load_balancer_ips=tuple(
-            sorted({*seen.load_balancer_ips, *(a for a in seen.outside_ips if a in balancers - external)})
+            sorted({*read.load_balancer_ips, *(a for a in read.outside_ips if a in balancers - external)})
         ),
-        outside_ips=tuple(a for a in seen.outside_ips if a not in external | balancers),
-        source_ranges=told.source_ranges if seen.source_ranges is None else seen.source_ranges,
-        allows_node=told.allows_node if seen.source_ranges is None else seen.allows_node,
-        affinity=told.affinity if seen.affinity is None else seen.affinity,
-        external_local=told.external_local if seen.external_local is None else seen.external_local,
-        internal_local=told.internal_local if seen.internal_local is None else seen.internal_local,
-        health_check_port=seen.health_check_port or told.health_check_port,
+        outside_ips=tuple(a for a in read.outside_ips if a not in external | balancers),
+        source_ranges=described.source_ranges if read.source_ranges is None else read.source_ranges,
+        allows_node=described.allows_node if read.source_ranges is None else read.allows_node,
+        affinity=described.affinity if read.affinity is None else read.affinity,
+        external_local=described.external_local if read.external_local is None else read.external_local,
+        internal_local=described.internal_local if read.internal_local is None else read.internal_local,
+        health_check_port=read.health_check_port or described.health_check_port,
         endpoints=tuple(
             Endpoint(e.address, e.port, places.get((e.address, e.port)), e.draining) if e.local is None else e
-            for e in seen.endpoints
+            for e in read.endpoints
         ),
     )
 
@@ -104,5 +104,5 @@ def _filled(seen: Service, told: Service) -> Service:
 def _node(services: Iterable[Service], objects: ApiObjects, family: Family) -> str | None:
     """Return the node of the endpoints that are known to be local, if it is unique."""
     local = {e.address for s in services for e in s.endpoints if e.local}
-    found = {name for address, name in objects.places(family) if address in local}
-    return next(iter(found)) if len(found) == 1 else None
+    names = {name for address, name in objects.places(family) if address in local}
+    return next(iter(names)) if len(names) == 1 else None

@@ -40,8 +40,8 @@ class ApiObjects:
         """
         names = [n["metadata"]["name"] for n in self.nodes]
         node = names[0] if node is None and len(names) == 1 else node
-        found = [s for service in self.services for s in self._ports(service, family, node)]
-        return tuple(sorted(found, key=lambda s: (s.name or "", s.protocol)))
+        services = [s for service in self.services for s in self._ports(service, family, node)]
+        return tuple(sorted(services, key=lambda s: (s.name or "", s.protocol)))
 
     def names(self) -> Iterator[tuple[str, Protocol]]:
         """Yield the name and the protocol of every port of every Service."""
@@ -57,15 +57,15 @@ class ApiObjects:
                     for address in _addresses(endpoint.get("addresses") or (), family):
                         yield address, endpoint["nodeName"]
 
-    def _ports(self, one: Json, family: Family, node: str | None) -> Iterator[Service]:
-        spec, meta = one["spec"], one["metadata"]
+    def _ports(self, service: Json, family: Family, node: str | None) -> Iterator[Service]:
+        spec, meta = service["spec"], service["metadata"]
         addresses = _addresses(spec.get("clusterIPs") or [spec.get("clusterIP")], family)
         labels = meta.get("labels") or {}
         if not addresses or spec.get("type") == "ExternalName":
             return
         if "service.kubernetes.io/service-proxy-name" in labels:
             return
-        ingress = ((one.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
+        ingress = ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
         balancers = _addresses([i.get("ip") for i in ingress if i.get("ipMode", "VIP") == "VIP"], family)
         ranges = tuple(_ranges(spec.get("loadBalancerSourceRanges") or (), family)) if balancers else ()
         external = tuple(sorted(_addresses(spec.get("externalIPs") or (), family)))
@@ -78,11 +78,11 @@ class ApiObjects:
             outside = bool(port.get("nodePort") or balancers or external)
             local = spec.get("externalTrafficPolicy") == "Local" and outside
             yield Service(
-                name=_port_name(one, port),
+                name=_port_name(service, port),
                 protocol=_protocol(port),
                 cluster_ip=addresses[0],
                 port=port["port"],
-                endpoints=self._endpoints(one, port, family, node),
+                endpoints=self._endpoints(service, port, family, node),
                 node_port=port.get("nodePort"),
                 external_ips=external,
                 load_balancer_ips=tuple(sorted(balancers)),
@@ -95,17 +95,17 @@ class ApiObjects:
             )
 
     def _node_addresses(self, node: str | None, family: Family) -> list[int]:
-        for one in self.nodes:
-            if one["metadata"]["name"] == node:
-                listed = (one.get("status") or {}).get("addresses") or ()
+        for item in self.nodes:
+            if item["metadata"]["name"] == node:
+                listed = (item.get("status") or {}).get("addresses") or ()
                 inside = [a["address"] for a in listed if a.get("type") == "InternalIP"]
                 return _addresses(inside, family)
         return []
 
-    def _endpoints(self, one: Json, port: Json, family: Family, node: str | None) -> tuple[Endpoint, ...]:
-        meta = one["metadata"]
+    def _endpoints(self, service: Json, port: Json, family: Family, node: str | None) -> tuple[Endpoint, ...]:
+        meta = service["metadata"]
         kind = "IPv4" if family is Family.IP else "IPv6"
-        found = set()
+        endpoints = set()
         for piece in self.slices:
             owner = (piece["metadata"].get("labels") or {}).get("kubernetes.io/service-name")
             same = piece["metadata"].get("namespace", "default") == meta.get("namespace", "default")
@@ -121,8 +121,8 @@ class ApiObjects:
                         continue
                     for address in _addresses(endpoint.get("addresses") or (), family):
                         here = None if node is None else endpoint.get("nodeName") == node
-                        found.add((address, target["port"], here))
-        ordered = sorted(found, key=lambda e: (e[0], e[1]))
+                        endpoints.add((address, target["port"], here))
+        ordered = sorted(endpoints, key=lambda e: (e[0], e[1]))
         return tuple(Endpoint(address, number, here) for address, number, here in ordered)
 
 
@@ -141,15 +141,15 @@ def read_objects(text: str | bytes, *, name: str) -> ApiObjects:
         listed = whole.get(key, [])
         if not isinstance(listed, list):
             raise document.error((key,), f"{key}: expected a list of API objects, found {json_kind(listed)}")
-        for index, one in enumerate(listed):
-            if not isinstance(one, dict):
-                raise document.error((key, index), f"expected an API object, found {json_kind(one)}")
-            kind = _LISTS.get(key, str(one.get("kind")))
-            if kind not in kinds or one.get("addressType") == "FQDN":
+        for index, item in enumerate(listed):
+            if not isinstance(item, dict):
+                raise document.error((key, index), f"expected an API object, found {json_kind(item)}")
+            kind = _LISTS.get(key, str(item.get("kind")))
+            if kind not in kinds or item.get("addressType") == "FQDN":
                 continue  # kube-proxy ignores endpoints with host names
-            for path, fault in SHAPES[kind].faults(one, (key, index)):
+            for path, fault in SHAPES[kind].faults(item, (key, index)):
                 raise document.error(path, f"not a valid {kind}: {fault}")
-            kinds[kind].append(one)
+            kinds[kind].append(item)
     return ApiObjects(tuple(kinds["Service"]), tuple(kinds["EndpointSlice"]), tuple(kinds["Node"]))
 
 
@@ -167,15 +167,15 @@ def _protocol(port: Json) -> Protocol:
 
 
 def _addresses(texts: Sequence[str | None], family: Family) -> list[int]:
-    found = []
+    addresses = []
     for text in texts:
         if text and text != "None" and (":" in text) is (family is Family.IP6):
-            found.append(parse_address(family, text))
-    return found
+            addresses.append(parse_address(family, text))
+    return addresses
 
 
 def _ranges(texts: Sequence[str], family: Family) -> Iterator[Interval]:
     for text in texts:
         if (":" in text) is (family is Family.IP6):
-            one = ip_network(text.strip(), strict=False)
-            yield Interval(int(one.network_address), int(one.broadcast_address))
+            network = ip_network(text.strip(), strict=False)
+            yield Interval(int(network.network_address), int(network.broadcast_address))

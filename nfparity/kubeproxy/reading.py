@@ -57,16 +57,16 @@ class Reading:
 
     def chains(self, table: TableName) -> Iterable[Chain]:
         """Return the chains of a table; empty if the table does not exist."""
-        found = self.ruleset.table(table)
-        return () if found is None else found.chains
+        known = self.ruleset.table(table)
+        return () if known is None else known.chains
 
     def draft(self, suffix: str) -> ServiceDraft:
         """Return the draft of the service whose chains have this hash."""
-        found = self.drafts.get(suffix)
-        if found is None:
+        draft = self.drafts.get(suffix)
+        if draft is None:
             name, protocol = self.known_names.get(suffix, (None, None))
-            found = self.drafts[suffix] = ServiceDraft(hash=suffix, name=name, protocol=protocol)
-        return found
+            draft = self.drafts[suffix] = ServiceDraft(hash=suffix, name=name, protocol=protocol)
+        return draft
 
     def keep(
         self,
@@ -97,7 +97,7 @@ class Reading:
     def index(self) -> None:
         """Index services by name, and by address and port, for rules without a per-service chain."""
         for draft in self.drafts.values():
-            self._enter(draft)
+            self.enter(draft)
 
     def find(
         self, rule: Rule, protocol: Protocol, address: int | None, port: int, *, own_port: bool = True
@@ -107,18 +107,15 @@ class Reading:
         ``own_port``: ``port`` is the service's port, not a node port.
         """
         name = name_in(rule.comment)
-        found = None if name is None else self.by_name.get((name, protocol))
-        found = found or self.by_place.get((protocol, address, port))
-        if found is None:
-            found = ServiceDraft(name=name, protocol=protocol, port=port if own_port else None)
-            self.chainless.append(found)
-        return found
+        draft = None if name is None else self.by_name.get((name, protocol))
+        draft = draft or self.by_place.get((protocol, address, port))
+        if draft is None:
+            draft = ServiceDraft(name=name, protocol=protocol, port=port if own_port else None)
+            self.chainless.append(draft)
+        return draft
 
-    def found(self, draft: ServiceDraft) -> None:
+    def enter(self, draft: ServiceDraft) -> None:
         """Update the index with new facts of a draft."""
-        self._enter(draft)
-
-    def _enter(self, draft: ServiceDraft) -> None:
         if draft.protocol is None:
             return
         if draft.name is not None:
@@ -136,7 +133,7 @@ class Reading:
         if name is None:
             return None
         for protocol in Protocol:
-            found = self.by_name.get((name, protocol))
-            if found is not None:
-                return found
+            draft = self.by_name.get((name, protocol))
+            if draft is not None:
+                return draft
         return None

@@ -26,13 +26,13 @@ from translate.ir import Protocol as Number
 __all__ = [
     "DESTINATION",
     "Key",
-    "asked",
     "is_local",
     "is_network",
     "network",
     "only",
     "point",
     "protocol",
+    "tests_by_subject",
 ]
 
 Key = (
@@ -56,15 +56,15 @@ DESTINATION: Final = frozenset({Field.DADDR, Field.L4PROTO, Field.DPORT})
 _PROTOCOLS: Final = {Number.TCP: Protocol.TCP, Number.UDP: Protocol.UDP, Number.SCTP: Protocol.SCTP}
 
 
-def asked(rule: Rule) -> dict[Key, Test] | None:
+def tests_by_subject(rule: Rule) -> dict[Key, Test] | None:
     """Return the rule's tests by subject; None if a subject occurs twice or a part is hidden."""
-    found: dict[Key, Test] = {}
+    tests: dict[Key, Test] = {}
     for test in rule.tests:
         key: Key = test.field if isinstance(test, FieldTest) else type(test)
-        if key in found:
+        if key in tests:
             return None
-        found[key] = test
-    return None if rule.unknown else found
+        tests[key] = test
+    return None if rule.unknown else tests
 
 
 def only(tests: dict[Key, Test], key: Key) -> Interval | Name | None:

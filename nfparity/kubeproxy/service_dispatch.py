@@ -11,10 +11,10 @@ from nfparity.kubeproxy.rule_matches import (
     DESTINATION,
     Key,
     Test,
-    asked,
     is_local,
     point,
     protocol,
+    tests_by_subject,
 )
 from nfparity.kubeproxy.service import Purpose
 from nfparity.kubeproxy.serving import MARK_CHAIN, Strangers
@@ -42,7 +42,7 @@ def read_entrances(reading: Reading) -> None:
         if chain.name == SERVICE_CHAIN:
             late = []
             for rule in chain.rules:
-                tests = asked(rule)
+                tests = tests_by_subject(rule)
                 if tests is not None and _to_service(reading, rule, tests):
                     continue
                 if tests is not None and _to_node_ports(reading, rule, tests):
@@ -56,7 +56,7 @@ def read_entrances(reading: Reading) -> None:
         elif chain.name == NODE_PORT_CHAIN:
             late = []
             for rule in chain.rules:
-                tests = asked(rule)
+                tests = tests_by_subject(rule)
                 if tests is None or not _to_node_port(reading, rule, tests):
                     late.append((rule, tests))
             reading.index()

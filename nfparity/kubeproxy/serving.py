@@ -17,12 +17,12 @@ from nfparity.kubeproxy.rule_matches import (
     DESTINATION,
     Key,
     Test,
-    asked,
     is_local,
     is_network,
     network,
     point,
     protocol,
+    tests_by_subject,
 )
 from nfparity.kubeproxy.service import Endpoint, Purpose
 from translate.ir import (
@@ -70,7 +70,7 @@ def _endpoint(reading: Reading, chain: Chain) -> SepChain:
     sep = SepChain()
     draft = ServiceDraft()
     for rule in chain.rules:
-        tests = asked(rule)
+        tests = tests_by_subject(rule)
         action = rule.actions[0] if rule.actions else None
         target = rule.callee
         if tests is None:
@@ -116,7 +116,7 @@ def _local_balancer(reading: Reading, draft: ServiceDraft, chain: Chain) -> None
 
 def _choices(reading: Reading, draft: ServiceDraft, chain: Chain, endpoints: list[str]) -> None:
     for rule in chain.rules:
-        tests = asked(rule)
+        tests = tests_by_subject(rule)
         if tests is not None and _balance(reading, draft, chain.name, rule, tests, endpoints):
             continue
         if tests is not None and rule.callee == MARK_CHAIN:
@@ -161,7 +161,7 @@ def _balance(
 def read_strangers(reading: Reading) -> None:
     """Read the marking rules in KUBE-SVC chains, when KUBE-SERVICES has shown the cluster IPs."""
     for draft, rule, chain in reading.strangers:
-        tests = asked(rule)
+        tests = tests_by_subject(rule)
         if tests is None or not _stranger(reading, draft, chain, rule, tests):
             reading.leave(rule, chain)
 
@@ -227,7 +227,7 @@ def _external(reading: Reading, draft: ServiceDraft, chain: Chain) -> None:
         draft.external_local = True
         draft.near = [] if draft.near is None else draft.near
     for rule in chain.rules:
-        tests = asked(rule)
+        tests = tests_by_subject(rule)
         target = rule.callee
         if tests is None:
             reading.leave(rule, chain.name)
@@ -264,7 +264,7 @@ def _firewall(reading: Reading, draft: ServiceDraft, chain: Chain) -> None:
     ranges: list[Interval] = []
     everything = False
     for rule in chain.rules:
-        tests = asked(rule)
+        tests = tests_by_subject(rule)
         target = rule.callee
         kind = None if target is None else split_chain(target)
         inward = kind is not None and kind[1] == draft.hash

@@ -93,14 +93,14 @@ def read_steps(log: ReservedLog) -> Steps:
         lines = log.lines()
     except MachineError:
         return Steps((), whole=False)
-    found: list[str] = []
+    steps: list[str] = []
     whole = bool(lines)
     for line in lines:
         try:
-            one = json.loads(line)
-            if not isinstance(one, dict):
+            entry = json.loads(line)
+            if not isinstance(entry, dict):
                 raise ValueError("it is not an object")
-            found += [f"{what} {one[what]}" for what in ("begin", "done") if what in one]
+            steps += [f"{what} {entry[what]}" for what in ("begin", "done") if what in entry]
         except (ValueError, RecursionError):
             whole = False
-    return Steps(tuple(found), whole)
+    return Steps(tuple(steps), whole)

@@ -38,7 +38,7 @@ def live_node() -> Node:
 
 
 def _sysctls() -> dict[str, str]:
-    root, found = Path("/proc/sys"), {}
+    root, values = Path("/proc/sys"), {}
     for start in _SYSCTLS:
         place = root / start
         for file in (place,) if place.is_file() else place.rglob("*"):
@@ -46,7 +46,7 @@ def _sysctls() -> dict[str, str]:
                 if file.is_file():
                     # Dots of a device's name are slashes, as sysctl -a prints them.
                     parts = (part.replace(".", "/") for part in file.relative_to(root).parts)
-                    found[".".join(parts)] = file.read_text().strip()
+                    values[".".join(parts)] = file.read_text().strip()
             except OSError:
                 continue  # write-only, or the device has just been removed
-    return found
+    return values

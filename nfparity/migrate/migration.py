@@ -164,12 +164,13 @@ class Migration:
     def _begin(self, plan: MigrationPlan, within: float) -> _Begun:
         """Save everything needed for a rollback, and reserve the space of later writes."""
         place = self.place
-        texts = {one.family: translation_of(one) for one in plan.families}
+        texts = {family.family: translation_of(family) for family in plan.families}
         saved = tuple(
-            replace(one.saved, text=save(one.variant, one.family, counters=True)) for one in plan.families
+            replace(family.saved, text=save(family.variant, family.family, counters=True))
+            for family in plan.families
         )
-        for one, live in zip(plan.families, saved, strict=True):
-            _insist_as_planned(one, live.tables)
+        for family, live in zip(plan.families, saved, strict=True):
+            _insist_as_planned(family, live.tables)
         since = datetime.now(UTC).isoformat(timespec="milliseconds")
         digest = plan.digest
         record = Record(
@@ -181,7 +182,7 @@ class Migration:
             plan=digest,
             since=since,
             deadline=now() + within,
-            saved={one.family: Saved(one.variant, one.digest) for one in saved},
+            saved={live.family: Saved(live.variant, live.digest) for live in saved},
         )
         try:
             self._forget_earlier()
@@ -203,22 +204,22 @@ class Migration:
         place = self.place
         paths = [place.plan, place.journal, place.timer_log]
         for family in Family:
-            paths += [place.rules(family), *(place.found(family, table) for table in TableName)]
+            paths += [place.rules(family), *(place.others_rules(family, table) for table in TableName)]
         for path in paths:
             remove(path)
 
     def _switch(self, plan: MigrationPlan, begun: _Begun) -> None:
         step = self._journal.step
-        for one, saved in zip(plan.families, begun.saved, strict=True):
-            mark, text = Mark.of(saved, self.place.folder), begun.texts[one.family]
-            step(f"load {one.family.value}", partial(owned.load_marked, one.family, text, mark))
-            step(f"check {one.family.value}", partial(check_loaded, one))
+        for family, saved in zip(plan.families, begun.saved, strict=True):
+            mark, text = Mark.of(saved, self.place.folder), begun.texts[family.family]
+            step(f"load {family.family.value}", partial(owned.load_marked, family.family, text, mark))
+            step(f"check {family.family.value}", partial(check_loaded, family))
         with tables_locked():
-            for one in plan.families:
-                for table in one.removed:
-                    step(f"empty {one.family.value} {table.name}", partial(empty_table, one, table))
-            for one in plan.families:
-                step(f"look {one.family.value}", partial(_insist_replaced, one))
+            for family in plan.families:
+                for table in family.removed:
+                    step(f"empty {family.family.value} {table.name}", partial(empty_table, family, table))
+            for family in plan.families:
+                step(f"look {family.family.value}", partial(_insist_replaced, family))
 
     def _settle(self) -> Settled:
         record = self._record()
@@ -281,12 +282,12 @@ class Migration:
     def _is_over(self, record: Record) -> bool:
         """Return whether the record says that the migration was confirmed or rolled back."""
         try:
-            found = Record.read(self.place.record)
+            current = Record.read(self.place.record)
         except Exception:
             return False
-        if found is None:
+        if current is None:
             return False
-        return found.identity != record.identity or found.phase in (Phase.CONFIRMED, Phase.ROLLED_BACK)
+        return current.identity != record.identity or current.phase in (Phase.CONFIRMED, Phase.ROLLED_BACK)
 
     def _fire(self, begun: _Begun, why: str) -> bool:
         """Roll back for the timer; return whether the rollback is finished. Raises nothing."""
@@ -318,7 +319,7 @@ def _recovered(place: MigrationPlace, families: tuple[SavedFamily, ...]) -> Reco
         plan="",
         since=since,
         deadline=0.0,
-        saved={one.family: Saved(one.variant, one.digest) for one in families},
+        saved={family.family: Saved(family.variant, family.digest) for family in families},
     )
 
 

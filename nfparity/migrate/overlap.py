@@ -35,11 +35,11 @@ class OverlapBackend:
 
     def probe(self) -> Availability:
         """Return whether both can run here."""
-        for one in (IptablesBackend(self._variant), NftablesBackend()):
-            found = one.probe()
-            if not found.ok:
-                return found
-        return found
+        for backend in (IptablesBackend(self._variant), NftablesBackend()):
+            availability = backend.probe()
+            if not availability.ok:
+                return availability
+        return availability
 
     def open(self, job: Job) -> AbstractContextManager[KernelSession]:
         """Load both into a new node. Raises the exceptions of either."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from nfparity.persistent_state.locking import held
+from nfparity.persistent_state.locking import file_lock
 from nfparity.persistent_state.namespace import current_namespace
 from translate.errors import MachineError
 from translate.ir import Family
@@ -63,7 +63,7 @@ class MigrationPlace:
         """The output of iptables-save before the first change, with counters."""
         return self.folder / f"{family.value}.iptables-save"
 
-    def found(self, family: Family, table: str) -> Path:
+    def others_rules(self, family: Family, table: str) -> Path:
         """Return the file for rules of others that were in an emptied table when it was restored."""
         return self.folder / f"{family.value}-{table}.found"
 
@@ -73,7 +73,7 @@ class MigrationPlace:
 
         Raises MachineError, also for an OSError in the block.
         """
-        with held(self.folder / "lock", inherit=True, needed=needed, patience=patience):
+        with file_lock(self.folder / "lock", inherit=True, needed=needed, patience=patience):
             try:
                 yield
             except OSError as e:
@@ -86,7 +86,7 @@ def tables_locked(*, needed: bool = True, patience: float = math.inf) -> Iterato
 
     The tools of nfparity use another lock in the meantime. iptables-nft has no lock. Raises MachineError.
     """
-    with held(_TABLES_LOCK.resolve(), inherit=False, needed=needed, patience=patience):
+    with file_lock(_TABLES_LOCK.resolve(), inherit=False, needed=needed, patience=patience):
         yield
 
 

@@ -114,7 +114,7 @@ class MigrationPlan:
     @property
     def seconds(self) -> float:
         """The time that sending all packets took, in seconds."""
-        return float(sum(one["seconds"] for one in self.trial.values() if one))
+        return float(sum(trial["seconds"] for trial in self.trial.values() if trial))
 
     @property
     def digest(self) -> str:
@@ -123,10 +123,12 @@ class MigrationPlan:
         It does not depend on the time of reading, the counters of policies and the duration of the trial. The
         rules of each family enter by their own digest.
         """
-        families = [{k: value for k, value in one.data().items() if k != "rules"} for one in self.families]
+        families = [
+            {k: value for k, value in family.data().items() if k != "rules"} for family in self.families
+        ]
         trial = {
-            family: {name: value for name, value in (one or {}).items() if name != "seconds"}
-            for family, one in self.trial.items()
+            family: {name: value for name, value in (result or {}).items() if name != "seconds"}
+            for family, result in self.trial.items()
         }
         return _digest_of({**self._data(), "families": families, "trial": trial})
 
@@ -138,7 +140,7 @@ class MigrationPlan:
     def _data(self) -> dict[str, Any]:
         return {
             "nfparity-migration": FORM,
-            "families": [one.data() for one in self.families],
+            "families": [family.data() for family in self.families],
             "node": self.node,
             "seed": self.seed,
             "trial": dict(self.trial),
@@ -153,15 +155,15 @@ class MigrationPlan:
         try:
             document = read_json(text, name=name, bytes_as_text=True)
         except ParseError as e:
-            said = (Diagnostic(one.origin, f"{_NOT_A_PLAN}: {one.message}") for one in e.diagnostics)
+            said = (Diagnostic(fault.origin, f"{_NOT_A_PLAN}: {fault.message}") for fault in e.diagnostics)
             raise ParseError(tuple(said)) from None
         data = document.value
         for path, fault in PLAN.faults(data):
             raise document.error(path, f"{_NOT_A_PLAN}: {fault}")
         families: list[FamilyPlan] = []
-        for index, one in enumerate(data["families"]):
+        for index, item in enumerate(data["families"]):
             try:
-                made = FamilyPlan.from_data(one)
+                made = FamilyPlan.from_data(item)
             except ValueError as e:
                 raise document.error(("families", index), f"{_NOT_A_PLAN}: {e}") from e
             if any(made.family is other.family for other in families):
@@ -178,13 +180,13 @@ def families_in(text: str) -> tuple[SavedFamily, ...]:
     """Return the saved rules in a plan of any format version. Raises ValueError if it cannot be read."""
     try:
         data = json.loads(text)
-        found = []
-        for one in data["families"]:
-            saved = SavedFamily.from_data(one)
-            if digest_of(saved.tables) != one["digest"]:
+        families = []
+        for item in data["families"]:
+            saved = SavedFamily.from_data(item)
+            if digest_of(saved.tables) != item["digest"]:
                 raise ValueError("the rules in it are not those of its digest")
-            found.append(saved)
-        return tuple(found)
+            families.append(saved)
+        return tuple(families)
     except (KeyError, TypeError, AttributeError, RecursionError) as e:
         raise ValueError(f"it is not a plan: {type(e).__name__}: {e}") from e
 

@@ -55,21 +55,21 @@ class Planned:
     @property
     def parity(self) -> bool:
         """True if no packet was treated differently."""
-        return all(one.report.parity for one in self.families)
+        return all(family.report.parity for family in self.families)
 
 
-def choose_variant(family: Family, asked: Variant | None, left: tuple[str, ...] = ()) -> Variant | None:
+def choose_variant(family: Family, wanted: Variant | None, left: tuple[str, ...] = ()) -> Variant | None:
     """Return the variant with rules of a family outside the tables in ``left``, or None.
 
-    Raises InputError if both variants have such rules and the user has not ``asked`` for one.
+    Raises InputError if both variants have such rules and the user wants neither in particular.
     """
     holding = []
-    for variant in Variant if asked is None else (asked,):
+    for variant in Variant if wanted is None else (wanted,):
         program = f"{'iptables' if family is Family.IP else 'ip6tables'}-{variant.value}-save"
         if find_tool(program) is None:
             continue
         tables = split(save(variant, family)).items()
-        if any(name not in left and not one.is_empty for name, one in tables):
+        if any(name not in left and not content.is_empty for name, content in tables):
             holding.append(variant)
     if len(holding) > 1:
         raise InputError(
@@ -85,11 +85,11 @@ def make_plan(
     *,
     level: int,
     seed: int,
-    told: Callable[[str], None],
+    say: Callable[[str], None],
     progress: Progress,
     left: tuple[str, ...] = (),
 ) -> Planned:
-    """Translate the live rules of each family, and test them. ``told`` receives progress messages.
+    """Translate the live rules of each family, and test them. ``say`` receives progress messages.
 
     Tables in ``left`` are kept in iptables.
 
@@ -97,19 +97,19 @@ def make_plan(
     the trial cannot run.
     """
     made = tuple(
-        _plan_family(family, variant, left, node, level=level, seed=seed, told=told, progress=progress)
+        _plan_family(family, variant, left, node, level=level, seed=seed, say=say, progress=progress)
         for family, variant in variants.items()
     )
     shown = {
-        one.plan.family.value: {
-            "flows": one.report.flows,
-            "different": {b.name: b.differing for b in one.report.backends},
-            "seconds": round(one.seconds, 1),
+        family.plan.family.value: {
+            "flows": family.report.flows,
+            "different": {b.name: b.differing for b in family.report.backends},
+            "seconds": round(family.seconds, 1),
         }
-        for one in made
+        for family in made
     }
     plan = MigrationPlan(
-        families=tuple(one.plan for one in made), node=node_to_json(node), seed=seed, trial=shown
+        families=tuple(family.plan for family in made), node=node_to_json(node), seed=seed, trial=shown
     )
     return Planned(plan=plan, families=made)
 
@@ -145,16 +145,16 @@ def _plan_family(
     *,
     level: int,
     seed: int,
-    told: Callable[[str], None],
+    say: Callable[[str], None],
     progress: Progress,
 ) -> PlannedFamily:
     plan, rules, output = translate_live(family, variant, level, left)
     read = {table.name for table in rules.tried.sample.tables}
     untried = tuple(table for table in plan.tables if table in left and table not in read)
-    told(f"{_WORDS[family]}: making packets from the rules")
+    say(f"{_WORDS[family]}: making packets from the rules")
     began = time.monotonic()
     flows = corpus(rules.tried.whole(), node, seed)
-    told(f"{_WORDS[family]}: sending {len(flows)} flows through copies of this node")
+    say(f"{_WORDS[family]}: sending {len(flows)} flows through copies of this node")
     report = try_both(rules, node, flows, variant, level, progress)
     seconds = time.monotonic() - began
     if digest_of(split(save(variant, family))) != plan.digest:

@@ -26,19 +26,21 @@ def _is_pair(value: object) -> bool:
 
 
 def _is_texts(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
 def _is_text_map(value: object) -> bool:
-    return isinstance(value, dict) and all(isinstance(one, str) for one in value.values())
+    return isinstance(value, dict) and all(isinstance(item, str) for item in value.values())
 
 
 def _is_chains(value: object) -> bool:
-    return isinstance(value, dict) and all(_is_pair(one) and _is_texts(one[1]) for one in value.values())
+    return isinstance(value, dict) and all(_is_pair(item) and _is_texts(item[1]) for item in value.values())
 
 
 def _is_collections(value: object) -> bool:
-    return isinstance(value, dict) and all(_is_pair(one) and _is_text_map(one[1]) for one in value.values())
+    return isinstance(value, dict) and all(
+        _is_pair(item) and _is_text_map(item[1]) for item in value.values()
+    )
 
 
 _MEANING: Final = Fields(
@@ -54,7 +56,7 @@ _FAMILY: Final = Fields(
         "family": Leaf(lambda value: value in tuple(Family), "ip or ip6"),
         "stack": Leaf(lambda value: value in tuple(Variant), "legacy or nft"),
         "left": Leaf(
-            lambda value: isinstance(value, list) and all(one in tuple(TableName) for one in value),
+            lambda value: isinstance(value, list) and all(item in tuple(TableName) for item in value),
             "a list of tables",
         ),
         "digest": TEXT,
@@ -74,7 +76,7 @@ PLAN: Final = Fields(
         "families": Items(_FAMILY),
         "node": TEXT,
         "seed": Leaf(_is_whole, "a whole number"),
-        "trial": Fields(optional={one.value: _TRIAL for one in Family}),
+        "trial": Fields(optional={family.value: _TRIAL for family in Family}),
         "digest": TEXT,
     }
 )

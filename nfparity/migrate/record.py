@@ -62,7 +62,9 @@ class Record:
 
     def write(self, path: Path) -> None:
         """Write the record to disk. Raises MachineError; the previous record is then intact."""
-        saved = {family.value: [one.variant.value, one.digest] for family, one in self.saved.items()}
+        saved = {
+            family.value: [variant.variant.value, variant.digest] for family, variant in self.saved.items()
+        }
         write_record(path, {**asdict(self), "phase": self.phase.value, "saved": saved})
 
     def is_of(self, place: MigrationPlace) -> bool:
@@ -79,22 +81,22 @@ class Record:
     @classmethod
     def read(cls, path: Path) -> Self | None:
         """Return the record on disk, or None. Raises MachineError for an invalid record."""
-        found = read_record(path)
-        if found is None:
+        record = read_record(path)
+        if record is None:
             return None
         try:
-            saved = found.get("saved", {}).items()
+            saved = record.get("saved", {}).items()
             made = cls(
                 **{
-                    **found,
-                    "phase": Phase(found["phase"]),
-                    "removed": tuple(found["removed"]),
-                    "deadline": float(found["deadline"]),
-                    "saved": {Family(name): Saved(Variant(one[0]), str(one[1])) for name, one in saved},
+                    **record,
+                    "phase": Phase(record["phase"]),
+                    "removed": tuple(record["removed"]),
+                    "deadline": float(record["deadline"]),
+                    "saved": {Family(name): Saved(Variant(pair[0]), str(pair[1])) for name, pair in saved},
                 }
             )
             texts = (made.identity, made.boot, made.namespace, made.plan, made.since, made.machine)
-            if not all(isinstance(one, str) for one in (*texts, *made.removed)):
+            if not all(isinstance(text, str) for text in (*texts, *made.removed)):
                 raise TypeError("a value is not text")
             return made
         except (ValueError, TypeError, KeyError, AttributeError, IndexError) as e:

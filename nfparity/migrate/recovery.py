@@ -103,7 +103,7 @@ class Remains:
 
 def survey(place: MigrationPlace) -> Remains:
     """Return the remains in the kernel and on disk. Raises MachineError if nft cannot be run."""
-    loaded = {family: found for family in Family if (found := owned.find(family)) is not None}
+    loaded = {family: remains for family in Family if (remains := owned.find(family)) is not None}
     record, trouble = None, None
     try:
         record = Record.read(place.record)
@@ -119,17 +119,17 @@ def survey(place: MigrationPlace) -> Remains:
         wanted = dict(record.saved)
     families: list[SavedFamily] = []
     lost: dict[Family, Lost] = {}
-    for family, found in loaded.items():
-        if found.mark is not None:
-            wanted[family] = Saved(found.mark.variant, found.mark.digest)
+    for family, remains in loaded.items():
+        if remains.mark is not None:
+            wanted[family] = Saved(remains.mark.variant, remains.mark.digest)
         elif not unfinished:
             wanted.pop(family, None)
             lost[family] = Lost((_UNMARKED,))
-    for family, one in wanted.items():
+    for family, needed in wanted.items():
         table = loaded.get(family)
-        saved = sources.best(family, one, certain=table is not None and table.mark is not None)
+        saved = sources.best(family, needed, certain=table is not None and table.mark is not None)
         if saved is None:
-            lost[family] = sources.lost(family, one)
+            lost[family] = sources.lost(family, needed)
         else:
             families.append(saved)
     return Remains(
@@ -156,16 +156,16 @@ class _Sources:
 
     def __init__(self, place: MigrationPlace) -> None:
         self._problems: dict[Family | None, list[str]] = {None: [], **{family: [] for family in Family}}
-        self._found: list[_Source] = []
+        self._copies: list[_Source] = []
         planned = self._planned(place.plan)
         for family in Family:
-            same = [one for one in planned if one.saved.family is family]
-            self._found += [*self._own(place.rules(family), family, same), *same]
+            same = [source for source in planned if source.saved.family is family]
+            self._copies += [*self._own(place.rules(family), family, same), *same]
 
     @property
     def families(self) -> tuple[Family, ...]:
         """The families with a copy."""
-        return tuple(dict.fromkeys(one.saved.family for one in self._found))
+        return tuple(dict.fromkeys(source.saved.family for source in self._copies))
 
     def best(self, family: Family, wanted: Saved | None, *, certain: bool) -> SavedFamily | None:
         """Return the best copy of the rules, which must be the ``wanted`` ones if these are known.
@@ -173,23 +173,23 @@ class _Sources:
         If ``wanted`` is ``certain``, because only root can have set it, the owner of the file does not
         matter.
         """
-        for one in self._found:
-            if one.saved.family is not family:
+        for source in self._copies:
+            if source.saved.family is not family:
                 continue
-            if wanted is not None and one.saved.digest != wanted.digest:
+            if wanted is not None and source.saved.digest != wanted.digest:
                 self._problems[family].append(
-                    f"{one.path}: it contains other rules than those that were replaced"
+                    f"{source.path}: it contains other rules than those that were replaced"
                 )
-            elif one.doubt is not None and not certain:
-                self._problems[family].append(f"{one.path}: it cannot be trusted: {one.doubt}")
+            elif source.doubt is not None and not certain:
+                self._problems[family].append(f"{source.path}: it cannot be trusted: {source.doubt}")
             else:
-                return one.saved
+                return source.saved
         return None
 
     def lost(self, family: Family, wanted: Saved | None) -> Lost:
         """Return the reasons why no copy could be used."""
         reasons = dict.fromkeys((*self._problems[family], *self._problems[None]))
-        variants = (one.saved.variant for one in self._found if one.saved.family is family)
+        variants = (source.saved.variant for source in self._copies if source.saved.family is family)
         return Lost(tuple(reasons), tuple(dict.fromkeys(variants)) if wanted is None else (wanted.variant,))
 
     def _planned(self, path: Path) -> list[_Source]:
@@ -202,7 +202,7 @@ class _Sources:
         except (MachineError, ValueError) as e:
             self._problems[None].append(f"{path}: {e}")
             return []
-        return [_Source(path, one, content.doubt) for one in saved]
+        return [_Source(path, family, content.doubt) for family in saved]
 
     def _own(self, path: Path, family: Family, planned: list[_Source]) -> Iterator[_Source]:
         try:
@@ -216,7 +216,7 @@ class _Sources:
         except (MachineError, ValueError) as e:
             self._problems[family].append(f"{path}: {e}")
             return
-        ipsets = next((one.saved.ipsets for one in planned if one.saved.digest == saved.digest), "")
+        ipsets = next((source.saved.ipsets for source in planned if source.saved.digest == saved.digest), "")
         yield _Source(path, replace(saved, ipsets=ipsets), content.doubt)
 
 
@@ -226,10 +226,10 @@ def _unsealed(data: bytes, planned: list[_Source]) -> SavedFamily:
         return SavedFamily.from_file(data)
     except SealError:
         text = data.decode(errors="surrogateescape")
-        for one in planned:
-            found = SavedFamily(
-                family=one.saved.family, variant=one.saved.variant, left=one.saved.left, text=text
+        for source in planned:
+            copy = SavedFamily(
+                family=source.saved.family, variant=source.saved.variant, left=source.saved.left, text=text
             )
-            if found.digest == one.saved.digest:
-                return found
+            if copy.digest == source.saved.digest:
+                return copy
         raise

@@ -103,7 +103,11 @@ class _Rollback:
                 self._try(saved.family, f"compare {name}", partial(insist_restored, saved, exact))
         if self._failures:
             raise MachineError("; ".join(self._failures))
-        paths = (self._place.found(one.family, t.name) for one in self._families for t in one.removed)
+        paths = (
+            self._place.others_rules(family.family, t.name)
+            for family in self._families
+            for t in family.removed
+        )
         files = tuple(str(path) for path in paths if os.path.exists(path))
         done = self._record.at(Phase.ROLLED_BACK, removed=files)
         if complete:
@@ -143,7 +147,7 @@ class _Rollback:
 
     def _keep(self, family: Family, table: str, text: str) -> None:
         try:
-            write_durably(self._place.found(family, table), text.encode(errors="surrogateescape"))
+            write_durably(self._place.others_rules(family, table), text.encode(errors="surrogateescape"))
         except MachineError as e:
             self._complaints.append(str(e))
             self._texts.append(text)

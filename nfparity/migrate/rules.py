@@ -57,8 +57,8 @@ def read_rules(text: str, family: Family, name: str, left: tuple[str, ...], ipse
     sets = ""
     if any(rules.sample.set_tests()):
         sets = live_ipsets() if ipsets is None else ipsets
-        given = read_ipsets(sets.encode(errors="surrogateescape"), name="ipset save")
-        rules = with_sets(rules.whole(), given)
+        known = read_ipsets(sets.encode(errors="surrogateescape"), name="ipset save")
+        rules = with_sets(rules.whole(), known)
     if left:
         insist_on_separate(rules.whole(), text, left)
     return Rules(text=text, ipsets=sets, left=left, tried=rules)

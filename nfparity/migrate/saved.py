@@ -51,9 +51,11 @@ class SavedFamily:
     @property
     def removed(self) -> tuple[SavedTable, ...]:
         """The tables with contents, in the order in which they are emptied."""
-        found = self.tables
-        order = (*REMOVAL_ORDER, *(n for n in found if n not in REMOVAL_ORDER))
-        return tuple(found[n] for n in order if n in found and n not in self.left and not found[n].is_empty)
+        tables = self.tables
+        order = (*REMOVAL_ORDER, *(n for n in tables if n not in REMOVAL_ORDER))
+        return tuple(
+            tables[n] for n in order if n in tables and n not in self.left and not tables[n].is_empty
+        )
 
     @property
     def digest(self) -> str:
@@ -70,8 +72,8 @@ class SavedFamily:
     @classmethod
     def from_file(cls, data: bytes) -> Self:
         """Return the rules in a result of :meth:`file`. Raises SealError for anything else."""
-        rest, found, seal = data.rpartition(_LAST.encode())
-        if not found or seal != f"{hashlib.sha256(rest).hexdigest()}\n".encode():
+        rest, marker, seal = data.rpartition(_LAST.encode())
+        if not marker or seal != f"{hashlib.sha256(rest).hexdigest()}\n".encode():
             raise SealError("it was changed after it was written")
         first, _, text = rest.decode(errors="surrogateescape").partition("\n")
         try:

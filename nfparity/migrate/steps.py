@@ -60,11 +60,13 @@ def drifts(plan: FamilyPlan) -> tuple[Drift, ...] | None:
 
 def check_loaded(plan: FamilyPlan) -> None:
     """Raise MachineError if the owned table differs from the plan."""
-    found = drifts(plan)
-    if found is None:
+    differences = drifts(plan)
+    if differences is None:
         raise MachineError(f"the nftables table of {plan.family.value} no longer exists")
-    if found:
-        raise MachineError(f"the nftables table of {plan.family.value} has been changed: {found[0].line()}")
+    if differences:
+        raise MachineError(
+            f"the nftables table of {plan.family.value} has been changed: {differences[0].line()}"
+        )
 
 
 def empty_table(plan: FamilyPlan, table: SavedTable) -> None:
@@ -125,6 +127,6 @@ def insist_restored(saved: SavedFamily, names: set[str]) -> None:
     """Raise MachineError if these tables differ from the saved ones."""
     live, before = live_tables(saved), saved.tables
     for name in sorted(names):
-        found = live.get(name)
-        if found is None or found.table_state != before[name].table_state:
+        table = live.get(name)
+        if table is None or table.table_state != before[name].table_state:
             raise MachineError(f"table {name} of {saved.family.value} differs from the saved one")

@@ -48,8 +48,11 @@ class TableState:
         """Return the state as data for :meth:`from_data`."""
         return {
             "flags": list(self.flags),
-            "chains": {name: [one.head, list(one.rules)] for name, one in self.chains.items()},
-            "collections": {name: [one.head, dict(one.elements)] for name, one in self.collections.items()},
+            "chains": {name: [chain.head, list(chain.rules)] for name, chain in self.chains.items()},
+            "collections": {
+                name: [collection.head, dict(collection.elements)]
+                for name, collection in self.collections.items()
+            },
             "others": dict(self.others),
         }
 
@@ -73,7 +76,7 @@ def read_listing(text: str) -> TableState:
     """Return the state in an output of ``nft -j list table``. Raises MachineError for anything else."""
     try:
         objects = json.loads(text)["nftables"]
-        return _read([next(iter(one.items())) for one in objects])
+        return _read([next(iter(item.items())) for item in objects])
     except (ValueError, KeyError, TypeError, AttributeError, StopIteration) as e:
         raise MachineError(f"the output of nft -j list table is not a table: {e}") from e
 
@@ -84,35 +87,35 @@ def _read(objects: list[tuple[str, Any]]) -> TableState:
     rules: dict[str, list[str]] = {}
     collections: dict[str, Collection] = {}
     others: dict[str, str] = {}
-    for kind, one in objects:
+    for kind, entry in objects:
         match kind:
             case "metainfo":
                 continue
             case "table":
-                given = one.get("flags", [])
-                flags = tuple(sorted([given] if isinstance(given, str) else given))
+                stated = entry.get("flags", [])
+                flags = tuple(sorted([stated] if isinstance(stated, str) else stated))
             case "chain":
-                heads[one["name"]] = _canonical(_without(one, "name", "table", "family"))
-                rules.setdefault(one["name"], [])
+                heads[entry["name"]] = _canonical(_without(entry, "name", "table", "family"))
+                rules.setdefault(entry["name"], [])
             case "rule":
-                rules.setdefault(one["chain"], []).append(_canonical(one["expr"]))
+                rules.setdefault(entry["chain"], []).append(_canonical(entry["expr"]))
             case "set" | "map":
-                collections[one["name"]] = _collection(kind, one)
+                collections[entry["name"]] = _collection(kind, entry)
             case _:
-                others[f"{kind} {one.get('name', '')}".strip()] = _canonical(
-                    _without(one, "name", "table", "family")
+                others[f"{kind} {entry.get('name', '')}".strip()] = _canonical(
+                    _without(entry, "name", "table", "family")
                 )
     chains = {name: NftChainMeaning(head, tuple(rules[name])) for name, head in heads.items()}
     return TableState(flags=flags, chains=chains, collections=collections, others=others)
 
 
-def _collection(kind: str, one: dict[str, Any]) -> Collection:
-    head = _canonical({"kind": kind, **_without(one, "name", "table", "family", "elem")})
-    flags = one.get("flags", [])
+def _collection(kind: str, entry: dict[str, Any]) -> Collection:
+    head = _canonical({"kind": kind, **_without(entry, "name", "table", "family", "elem")})
+    flags = entry.get("flags", [])
     if "dynamic" in flags or "timeout" in flags:
         return Collection(head, {})
     elements: dict[str, str] = {}
-    for element in one.get("elem", []):
+    for element in entry.get("elem", []):
         key, data = element if kind == "map" else (element, "")
         elements[_spelled(_bare(key))] = _spelled(data) if kind == "map" else ""
     return Collection(head, elements)
@@ -144,8 +147,8 @@ def _spelled(value: Any) -> str:
             return _canonical(value)
 
 
-def _without(one: dict[str, Any], *names: str) -> dict[str, Any]:
-    return {name: value for name, value in one.items() if name not in names}
+def _without(entry: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {name: value for name, value in entry.items() if name not in names}
 
 
 def _canonical(value: Any) -> str:

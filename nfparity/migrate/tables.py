@@ -90,11 +90,11 @@ class SavedTable:
 
 
 def _rules_by_chain(lines: Iterable[str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    by_chain: dict[str, list[str]] = {}
     for line in lines:
         if line.startswith("-A "):
-            found.setdefault(line.split(" ", 2)[1], []).append(line)
-    return found
+            by_chain.setdefault(line.split(" ", 2)[1], []).append(line)
+    return by_chain
 
 
 def split(text: str) -> dict[str, SavedTable]:
@@ -114,7 +114,7 @@ def empty(table: SavedTable) -> str:
 
 def digest_of(tables: Mapping[str, SavedTable]) -> str:
     """Return the SHA-256 of the tables' contents; empty tables do not count."""
-    lines = (line for one in tables.values() if not one.is_empty for line in one.table_state)
+    lines = (line for table in tables.values() if not table.is_empty for line in table.table_state)
     return hashlib.sha256("\n".join(lines).encode(errors="surrogateescape")).hexdigest()
 
 

@@ -62,12 +62,12 @@ def _insist_on_same_sets(plan: FamilyPlan, planned: Rules) -> None:
         now = read_rules(plan.rules, plan.family, "the live ipsets", plan.left, None)
     except ParseError as e:
         raise InputError(f"the ipsets have changed since the plan; make another plan: {e}") from e
-    live = {one.name: _content(one) for one in now.moved.sample.sets}
+    live = {ipset.name: _content(ipset) for ipset in now.moved.sample.sets}
     for was in planned.moved.sample.sets:
         if live.get(was.name) != _content(was):
             raise InputError(f"the ipset {was.name} has changed since the plan; make another plan")
 
 
-def _content(one: IpSet) -> tuple[object, ...]:
+def _content(ipset: IpSet) -> tuple[object, ...]:
     """Return the contents of a set, independent of the order of its elements."""
-    return one.type, one.family, frozenset((e.key, e.nomatch) for e in one.elements)
+    return ipset.type, ipset.family, frozenset((e.key, e.nomatch) for e in ipset.elements)

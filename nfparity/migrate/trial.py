@@ -96,10 +96,10 @@ def _parity(
     level: int,
     progress: Progress,
 ) -> ParityReport:
-    for one in backends:
-        found = one.probe()
-        if not found.ok:
-            raise MachineError(f"{one.name} cannot run here: {found.reason}")
+    for side in backends:
+        availability = side.probe()
+        if not availability.ok:
+            raise MachineError(f"{side.name} cannot run here: {availability.reason}")
     batch = Batch(
         rules_path=rules.tried.sample.source, rules=rules.tried, node=node, flows=flows, corpus=None
     )

@@ -45,7 +45,7 @@ class Live:
         """Return the differences for JSON."""
         return {
             "there": self.differences is not None,
-            "differences": [one.data() for one in self.differences or ()],
+            "differences": [difference.data() for difference in self.differences or ()],
             "iptables rules again": list(self.again),
         }
 
@@ -61,9 +61,9 @@ class Verification:
     @property
     def state(self) -> State:
         """The overall state."""
-        if any(one.differences is None for one in self.families):
+        if any(family.differences is None for family in self.families):
             return State.NOT_THERE
-        if any(one.differences or one.again for one in self.families):
+        if any(family.differences or family.again for family in self.families):
             return State.DRIFT
         return State.SAME
 
@@ -83,18 +83,18 @@ def look(migration: Migration) -> Verification:
             "old rules, and another plan can replace them again"
         )
     plan = migration.plan()
-    return Verification(record=record, plan=plan, families=tuple(_live(one) for one in plan.families))
+    return Verification(record=record, plan=plan, families=tuple(_live(family) for family in plan.families))
 
 
-def send_packets(found: Verification, progress: Progress) -> dict[Family, ParityReport]:
+def send_packets(verification: Verification, progress: Progress) -> dict[Family, ParityReport]:
     """Send the plan's packets through a copy of its node with the applied rules. Raises MachineError."""
-    node = node_from_json(found.plan.node, name="the plan's node")
+    node = node_from_json(verification.plan.node, name="the plan's node")
     reports = {}
-    for one in found.plan.families:
-        name = f"{one.family.value} rules before"
-        rules = read_rules(one.rules, one.family, name, one.left, one.ipsets)
-        flows = corpus(rules.tried.whole(), node, found.plan.seed)
-        reports[one.family] = try_alone(rules, node, flows, one.variant, one.level, progress)
+    for family in verification.plan.families:
+        name = f"{family.family.value} rules before"
+        rules = read_rules(family.rules, family.family, name, family.left, family.ipsets)
+        flows = corpus(rules.tried.whole(), node, verification.plan.seed)
+        reports[family.family] = try_alone(rules, node, flows, family.variant, family.level, progress)
     return reports
 
 

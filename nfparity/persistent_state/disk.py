@@ -74,12 +74,12 @@ def prepare_folder(folder: Path) -> None:
     """
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
-        found = os.stat(folder)
+        status = os.stat(folder)
     except OSError as e:
         raise MachineError(f"cannot make {folder}: {e.strerror}") from e
-    if found.st_uid not in (0, os.geteuid()):
-        raise MachineError(f"{folder} belongs to user {found.st_uid}, who could replace the files in it")
-    if found.st_mode & _OTHERS_WRITE:
+    if status.st_uid not in (0, os.geteuid()):
+        raise MachineError(f"{folder} belongs to user {status.st_uid}, who could replace the files in it")
+    if status.st_mode & _OTHERS_WRITE:
         raise MachineError(f"other users can write to {folder} (chmod go-w {folder})")
 
 
@@ -95,14 +95,14 @@ def read_content(path: Path) -> Content | None:
     except OSError as e:
         raise MachineError(f"cannot read {path}: {e.strerror}") from e
     try:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
             raise MachineError(f"cannot read {path}: it is not a regular file")
-        if found.st_size > _LARGEST:
+        if status.st_size > _LARGEST:
             raise MachineError(f"cannot read {path}: it is larger than 1 GiB")
-        if found.st_uid not in (0, os.geteuid()):
-            doubt = f"it belongs to user {found.st_uid}"
-        elif found.st_mode & _OTHERS_WRITE:
+        if status.st_uid not in (0, os.geteuid()):
+            doubt = f"it belongs to user {status.st_uid}"
+        elif status.st_mode & _OTHERS_WRITE:
             doubt = "users other than root can write to it"
         return Content(OpenFile(descriptor).read(), doubt or _doubt_of_folder(path.parent))
     except OSError as e:
@@ -112,8 +112,8 @@ def read_content(path: Path) -> Content | None:
 
 
 def _doubt_of_folder(folder: Path) -> str | None:
-    found = os.stat(folder)
-    if found.st_uid not in (0, os.geteuid()) or found.st_mode & _OTHERS_WRITE:
+    status = os.stat(folder)
+    if status.st_uid not in (0, os.geteuid()) or status.st_mode & _OTHERS_WRITE:
         return f"users other than root can write to {folder}"
     return None
 
@@ -121,8 +121,8 @@ def _doubt_of_folder(folder: Path) -> str | None:
 def open_in_place(path: Path) -> OpenFile | None:
     """Open a file to overwrite it; None if there is no such regular file. Raises OSError."""
     try:
-        found = os.lstat(path)
-        if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+        status = os.lstat(path)
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
             return None
         return OpenFile(os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC))
     except FileNotFoundError:

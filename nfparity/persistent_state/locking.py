@@ -13,7 +13,7 @@ from typing import Final
 
 from translate.errors import MachineError
 
-__all__ = ["held", "take_lock"]
+__all__ = ["file_lock", "take_lock"]
 
 _LOOK_SECONDS: Final = 0.05
 
@@ -42,7 +42,9 @@ def take_lock(path: Path, *, patience: float = math.inf) -> int:
 
 
 @contextmanager
-def held(path: Path, *, inherit: bool, needed: bool = True, patience: float = math.inf) -> Iterator[None]:
+def file_lock(
+    path: Path, *, inherit: bool, needed: bool = True, patience: float = math.inf
+) -> Iterator[None]:
     """Hold a lock. With ``inherit``, child processes that inherit descriptors hold it, too.
 
     Raises MachineError if it cannot be taken; if it is not ``needed``, continues without it. An undo does not

@@ -54,9 +54,9 @@ def read_record(path: Path) -> Mapping[str, Any] | None:
         return None
     if content.doubt is not None:
         raise MachineError(f"{path} cannot be trusted: {content.doubt}")
-    found = max(_slots(content.data), key=lambda one: one[0], default=None)
-    if found is not None:
-        return found[2]
+    newest = max(_slots(content.data), key=lambda slot: slot[0], default=None)
+    if newest is not None:
+        return newest[2]
     with suppress(ValueError, RecursionError):
         older = json.loads(content.data)
         if isinstance(older, dict) and "sequence" not in older:
@@ -68,11 +68,11 @@ def _overwrite(file: OpenFile, record: Mapping[str, Any]) -> bool:
     """Write both slots; return False if there are none, or they are too short. Raises OSError."""
     data = file.read()
     size = len(data) // 2
-    found = max(_slots(data), default=None, key=lambda one: one[0])
-    line = _line(record, 1 if found is None else found[0] + 1)
-    if found is None or size % _PAGE or len(line) > size:
+    newest = max(_slots(data), default=None, key=lambda slot: slot[0])
+    line = _line(record, 1 if newest is None else newest[0] + 1)
+    if newest is None or size % _PAGE or len(line) > size:
         return False
-    current = found[1]
+    current = newest[1]
     try:
         file.write(_padded(line, size), (1 - current) * size)
     except OSError:
@@ -87,14 +87,14 @@ def _overwrite(file: OpenFile, record: Mapping[str, Any]) -> bool:
 def _slots(data: bytes) -> list[tuple[int, int, Mapping[str, Any]]]:
     """Return sequence, number and record of every intact slot."""
     size = len(data) // 2
-    found: list[tuple[int, int, Mapping[str, Any]]] = []
+    slots: list[tuple[int, int, Mapping[str, Any]]] = []
     for number in range(2):
         with suppress(ValueError, KeyError, TypeError, RecursionError):
             slot = json.loads(data[number * size :][:size])
             record, sequence = slot["record"], int(slot["sequence"])
             if isinstance(record, dict) and slot["sha256"] == _digest(record, sequence):
-                found.append((sequence, number, record))
-    return found
+                slots.append((sequence, number, record))
+    return slots
 
 
 def _line(record: Mapping[str, Any], sequence: int) -> bytes:

@@ -28,17 +28,17 @@ def assessment_json(summary: Summary) -> str:
     return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
 
 
-def _family(summary: Summary, one: Assessment) -> dict[str, object]:
-    family = one.facts.family
+def _family(summary: Summary, assessment: Assessment) -> dict[str, object]:
+    family = assessment.facts.family
     return {
         "family": family.value,
-        "flows": one.flows,
-        "assumed": list(one.facts.assumed),
-        "findings": [_finding(summary, f, family) for f in one.findings],
-        "unexplained": [_finding(summary, f, family) for f in one.unexplained],
-        "leaks": [_leak(summary, leak, family) for leak in one.leaks],
-        "checked": [{"id": c.entry.id, "flows": c.flows} for c in one.checked],
-        "disputed": [str(each) for each in one.disputed],
+        "flows": assessment.flows,
+        "assumed": list(assessment.facts.assumed),
+        "findings": [_finding(summary, f, family) for f in assessment.findings],
+        "unexplained": [_finding(summary, f, family) for f in assessment.unexplained],
+        "leaks": [_leak(summary, leak, family) for leak in assessment.leaks],
+        "checked": [{"id": c.entry.id, "flows": c.flows} for c in assessment.checked],
+        "disputed": [str(each) for each in assessment.disputed],
     }
 
 
@@ -57,7 +57,7 @@ def _finding(summary: Summary, finding: Finding, family: Family) -> dict[str, ob
     return {
         **known,
         "affects": finding.subject,
-        "detail": finding.told,
+        "detail": finding.description,
         "lines": [_line(line) for line in finding.lines],
         "traffic seen": finding.traffic_seen,
         "examples": [_changed(summary, changed, family) for changed in finding.examples],
@@ -80,7 +80,7 @@ def _changed(summary: Summary, changed: ChangedPacket, family: Family) -> dict[s
         "fields": list(changed.fields),
         "before": outcome_to_json(changed.before, family),
         "after": outcome_to_json(changed.after, family),
-        "detail": changed.told or changed.instead,
+        "detail": changed.description or changed.instead,
         "reproduce": summary.command(changed),
     }
 

@@ -31,11 +31,11 @@ def assessment_junit(summary: Summary, *, times: bool) -> str:
     return junit_text(suites, times=times)
 
 
-def _suites(summary: Summary, one: Assessment) -> Iterator[Suite]:
-    family = one.facts.family.value
-    disputed = {each.flow_id: each.told for each in one.disputed}
-    changes = dict(_changes(summary, one))
-    for number, (name, flows) in enumerate(one.sides):
+def _suites(summary: Summary, assessment: Assessment) -> Iterator[Suite]:
+    family = assessment.facts.family.value
+    disputed = {each.flow_id: each.description for each in assessment.disputed}
+    changes = dict(_changes(summary, assessment))
+    for number, (name, flows) in enumerate(assessment.sides):
         cases = tuple(
             TestCase(
                 name=flow_id,
@@ -48,39 +48,39 @@ def _suites(summary: Summary, one: Assessment) -> Iterator[Suite]:
         again = " again" if number > 1 else ""
         yield Suite(f"{family} {name}{again}", f"assess.{family}.{name}", cases)
     static_findings = tuple(
-        TestCase(name=f"{_kind(finding)} {finding.subject}", failure=finding.told)
-        for finding in one.findings
+        TestCase(name=f"{_kind(finding)} {finding.subject}", failure=finding.description)
+        for finding in assessment.findings
         if not finding.examples
     )
     if static_findings:
         yield Suite(f"{family} {_STATED}", f"assess.{family}.{_STATED}", static_findings)
 
 
-def _changes(summary: Summary, one: Assessment) -> Iterator[tuple[str, tuple[str, str]]]:
+def _changes(summary: Summary, assessment: Assessment) -> Iterator[tuple[str, tuple[str, str]]]:
     """Yield for each flow with a finding its id, a one-line summary and the details."""
-    found: dict[str, list[tuple[str, str]]] = {}
-    for finding in (*one.findings, *one.unexplained):
+    by_flow: dict[str, list[tuple[str, str]]] = {}
+    for finding in (*assessment.findings, *assessment.unexplained):
         for changed in finding.examples:
             line = f"{_kind(finding)}: {finding.subject}"
-            found.setdefault(changed.flow.id, []).append((line, _detail(summary, one, changed)))
-    for leak in one.leaks:
+            by_flow.setdefault(changed.flow.id, []).append((line, _detail(summary, assessment, changed)))
+    for leak in assessment.leaks:
         for changed in leak.examples:
             line = f"LEAK: {leak.kind} leaves by {leak.device}"
-            found.setdefault(changed.flow.id, []).append((line, _detail(summary, one, changed)))
-    for flow_id, told in found.items():
-        lines = dict.fromkeys(line for line, _ in told)
-        yield flow_id, ("; ".join(lines), "\n\n".join(dict.fromkeys(detail for _, detail in told)))
+            by_flow.setdefault(changed.flow.id, []).append((line, _detail(summary, assessment, changed)))
+    for flow_id, changes in by_flow.items():
+        lines = dict.fromkeys(line for line, _ in changes)
+        yield flow_id, ("; ".join(lines), "\n\n".join(dict.fromkeys(detail for _, detail in changes)))
 
 
 def _kind(finding: Finding) -> str:
     return "UNEXPLAINED" if finding.entry is None else finding.entry.id
 
 
-def _detail(summary: Summary, one: Assessment, changed: ChangedPacket) -> str:
-    family = one.facts.family
+def _detail(summary: Summary, assessment: Assessment, changed: ChangedPacket) -> str:
+    family = assessment.facts.family
     outcomes = (
-        (f"changed: {changed.told}",)
-        if changed.told
+        (f"changed: {changed.description}",)
+        if changed.description
         else (f"before: {outcome_text(changed.before, family)}", f"after: {after_text(changed, family)}")
     )
     return "\n".join((str(changed.packet), *outcomes, f"reproduce: {summary.command(changed)}"))

@@ -75,7 +75,7 @@ def _group(group: Group, family: Family, where: str) -> Iterator[str]:
     yield from _field("after", entry.after)
     for index, finding in enumerate(group.findings[:_SUBJECTS]):
         yield from _field(
-            "affects" if index == 0 else "", f"{finding.subject}{_places(finding)}{_told(finding)}"
+            "affects" if index == 0 else "", f"{finding.subject}{_places(finding)}{_detail(finding)}"
         )
     hidden = len(group.findings) - _SUBJECTS
     if hidden > 0:
@@ -95,9 +95,11 @@ def _places(finding: Finding) -> str:
     return f" (line{'s' if len(lines) > 1 else ''} {shown})"
 
 
-def _told(finding: Finding) -> str:
-    told = finding.told or next((example.told for example in finding.examples if example.told), "")
-    return f": {told}" if told else ""
+def _detail(finding: Finding) -> str:
+    text = finding.description or next(
+        (example.description for example in finding.examples if example.description), ""
+    )
+    return f": {text}" if text else ""
 
 
 def _example(changed: ChangedPacket, family: Family) -> Iterator[str]:

@@ -66,7 +66,7 @@ def _results(summary: Summary) -> Iterator[dict[str, object]]:
 
 def _result(summary: Summary, finding: Finding, family: Family) -> dict[str, object]:
     entry = finding.entry
-    text = finding.told or (entry.after if entry is not None else finding.subject)
+    text = finding.description or (entry.after if entry is not None else finding.subject)
     changed = finding.examples[0] if finding.examples else None
     return {
         "ruleId": _UNEXPLAINED if entry is None else entry.id,
@@ -92,7 +92,8 @@ def _shown(summary: Summary, changed: ChangedPacket | None, family: Family) -> s
     if changed is None:
         return ""
     outcomes = f"before: {outcome_text(changed.before, family)}; after: {after_text(changed, family)}"
-    return f". Example: {changed.packet}: {changed.told or outcomes}. Reproduce: {summary.command(changed)}"
+    result = changed.description or outcomes
+    return f". Example: {changed.packet}: {result}. Reproduce: {summary.command(changed)}"
 
 
 def _files(summary: Summary) -> Iterator[str]:

@@ -31,8 +31,8 @@ def answer_line(answer: Answer, *, again: bool) -> str:
     if failure is not None:
         reason = failure.reason.partition("\n")[0].removeprefix(f"{answer.path}: ")
         return f"{answer.path}: {'will be retried' if again else 'not assessed'}: {reason}"
-    found = ", ".join(answer.ids) if answer.found else "nothing changes"
-    return f"{answer.path}: {found}; {answer.flows} flows"
+    result = ", ".join(answer.ids) if answer.differences else "nothing changes"
+    return f"{answer.path}: {result}; {answer.flows} flows"
 
 
 def print_fleet(fleet: Fleet, stream: TextIO) -> None:
@@ -45,7 +45,7 @@ def _lines(fleet: Fleet) -> Iterator[str]:
     short = _short(fleet)
     shared: frozenset[NodeDifference] = frozenset()
     if fleet.shared is not None:
-        shared = frozenset(fleet.shared.found)
+        shared = frozenset(fleet.shared.differences)
         yield f"all {len(fleet.shared.answers)} nodes with findings"
         yield from _findings(fleet.shared)
         yield ""
@@ -53,10 +53,10 @@ def _lines(fleet: Fleet) -> Iterator[str]:
         yield f"{_nodes(len(group.answers))}: {_named([short[path] for path in group.paths])}"
         if group.failure is not None:
             yield from _field("not assessed", group.failure.reason)
-        elif not group.found:
+        elif not group.differences:
             yield from _field("", "nothing changes")
         yield from _findings(group, shared)
-        if group.found:
+        if group.differences:
             # On one line of any length, so that it can be copied.
             words = shlex.join(["nfparity", "assess", group.paths[0], *fleet.options])
             yield f"  {'reproduce':<12} {words}"
@@ -76,12 +76,12 @@ def _lines(fleet: Fleet) -> Iterator[str]:
     )
 
 
-def _findings(one: Alike, shared: frozenset[NodeDifference] = frozenset()) -> Iterator[str]:
+def _findings(group: Alike, shared: frozenset[NodeDifference] = frozenset()) -> Iterator[str]:
     """Yield the findings of a group, except those that all groups share."""
-    own = Alike(answers=one.answers, found=tuple(f for f in one.found if f not in shared))
+    own = Alike(answers=group.answers, differences=tuple(f for f in group.differences if f not in shared))
     for k, subjects in own.subjects().items():
-        yield from _field(k, f"{_some(subjects)}{_use(one, k)}")
-    if one.found and not own.found:
+        yield from _field(k, f"{_some(subjects)}{_use(group, k)}")
+    if group.differences and not own.differences:
         yield from _field("", "no other findings")
 
 
@@ -104,9 +104,9 @@ def _some(subjects: Sequence[str]) -> str:
     return "; ".join(subjects[:_SUBJECTS]) + more
 
 
-def _use(one: Alike, k: str) -> str:
-    used = one.traffic_seen(k)
-    return "" if used is None else f" (traffic seen on {used} of {len(one.answers)})"
+def _use(group: Alike, k: str) -> str:
+    used = group.traffic_seen(k)
+    return "" if used is None else f" (traffic seen on {used} of {len(group.answers)})"
 
 
 def _field(name: str, text: str) -> Iterator[str]:
@@ -137,11 +137,11 @@ def fleet_json(fleet: Fleet) -> str:
     return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
 
 
-def _alike(one: Alike) -> dict[str, object]:
-    failure = one.failure
+def _alike(group: Alike) -> dict[str, object]:
+    failure = group.failure
     return {
-        "snapshots": list(one.paths),
+        "snapshots": list(group.paths),
         "failure": None if failure is None else {"status": failure.status, "reason": failure.reason},
-        "findings": [{"id": f.id, "family": f.family.value, "affects": f.subject} for f in one.found],
-        "traffic seen": {k: one.traffic_seen(k) for k in one.subjects()},
+        "findings": [{"id": f.id, "family": f.family.value, "affects": f.subject} for f in group.differences],
+        "traffic seen": {k: group.traffic_seen(k) for k in group.subjects()},
     }

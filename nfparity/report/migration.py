@@ -25,9 +25,9 @@ _SHOWN: Final = 4
 """The maximum numbers of chains per table, and of differences, in a report."""
 
 
-def plan_data(one: PlannedFamily) -> dict[str, Any]:
+def plan_data(family: PlannedFamily) -> dict[str, Any]:
     """Return one family's plan for JSON."""
-    table, plan = one.output.structure, one.plan
+    table, plan = family.output.structure, family.plan
     return {
         "variant": plan.variant.value,
         "digest": plan.digest,
@@ -39,39 +39,39 @@ def plan_data(one: PlannedFamily) -> dict[str, Any]:
             "elements": sum(each.elements.count for each in table.maps),
         },
         "removed": {t.name: {"chains": len(t.chains), "rules": t.rules} for t in plan.removed},
-        "kept": {t.name: {"chains": len(t.chains), "rules": t.rules} for t in _left(one)},
+        "kept": {t.name: {"chains": len(t.chains), "rules": t.rules} for t in _left(family)},
         "packets": {
-            "flows": one.report.flows,
-            "different": {b.name: b.differing for b in one.report.backends},
-            "tried without": list(one.untried),
+            "flows": family.report.flows,
+            "different": {b.name: b.differing for b in family.report.backends},
+            "tried without": list(family.untried),
         },
     }
 
 
-def plan_lines(one: PlannedFamily) -> Iterator[str]:
+def plan_lines(family: PlannedFamily) -> Iterator[str]:
     """Yield lines about the changes of one family's plan, and the result of its packets."""
-    data = plan_data(one)
+    data = plan_data(family)
     loaded = data["loaded"]
-    yield f"{one.plan.family.value}: iptables-{one.plan.variant.value} to nftables"
+    yield f"{family.plan.family.value}: iptables-{family.plan.variant.value} to nftables"
     counts = ", ".join(f"{loaded[name]} {name}" for name in ("chains", "rules", "sets and maps", "elements"))
     yield f"  loaded    table {loaded['table']}: {counts}"
-    for table in one.plan.removed:
+    for table in family.plan.removed:
         names = ", ".join(table.chains[:_SHOWN]) + (", …" if len(table.chains) > _SHOWN else "")
         own = f" and {len(table.chains)} chains ({names})" if table.chains else ""
         yield f"  removed   {table.name}: {table.rules} rules{own}"
-    for table in _left(one):
+    for table in _left(family):
         yield f"  kept      {table.name}: {table.rules} rules, in iptables"
-    lists = frozenset[str]().union(*(table.lists for table in one.plan.removed))
+    lists = frozenset[str]().union(*(table.lists for table in family.plan.removed))
     if lists:
         yield f"  warning   {len(lists)} lists of -m recent begin empty: clients may change endpoints once"
-    if _kube_proxys(one):
+    if _kube_proxys(family):
         yield "  warning   kube-proxy writes these rules: stop it first, or it writes them again"
-    for difference in one.report.differences[:_SHOWN]:
+    for difference in family.report.differences[:_SHOWN]:
         yield f"  differs   {difference.backend}: {plain(difference.flow_id)}: {difference.field}: expected "
         yield f"            {difference.expected}, observed {difference.observed}"
-    told = ", ".join(f"{b.name} {b.differing} different" for b in one.report.backends)
-    yield f"  packets   {one.report.flows} flows: {told}"
-    for name in one.untried:
+    counts_text = ", ".join(f"{b.name} {b.differing} different" for b in family.report.backends)
+    yield f"  packets   {family.report.flows} flows: {counts_text}"
+    for name in family.untried:
         yield f"  untested  with table {name}, which is kept and cannot be simulated"
 
 
@@ -88,27 +88,27 @@ def static_lines(families: Iterable[PlannedFamily]) -> Iterator[str]:
     yield "  - after each change: roll back, let kube-proxy write its rules, stop it, plan and apply again"
 
 
-def _kube_proxys(one: PlannedFamily) -> tuple[str, ...]:
+def _kube_proxys(family: PlannedFamily) -> tuple[str, ...]:
     """Return the replaced tables that kube-proxy writes to."""
     chains = {"KUBE-PROXY-CANARY", "KUBE-SERVICES"}
-    return tuple(table.name for table in one.plan.removed if not chains.isdisjoint(table.chains))
+    return tuple(table.name for table in family.plan.removed if not chains.isdisjoint(table.chains))
 
 
-def _left(one: PlannedFamily) -> tuple[SavedTable, ...]:
-    tables = one.plan.tables
-    return tuple(tables[n] for n in one.plan.left if n in tables and not tables[n].is_empty)
+def _left(family: PlannedFamily) -> tuple[SavedTable, ...]:
+    tables = family.plan.tables
+    return tuple(tables[n] for n in family.plan.left if n in tables and not tables[n].is_empty)
 
 
-def live_data(found: Verification) -> dict[str, Any]:
+def live_data(verification: Verification) -> dict[str, Any]:
     """Return the differences of the loaded tables from the applied ones, for JSON."""
-    families = {family.family.value: family.data() for family in found.families}
-    return {"state": found.state.value, "since": found.record.since, "families": families}
+    families = {family.family.value: family.data() for family in verification.families}
+    return {"state": verification.state.value, "since": verification.record.since, "families": families}
 
 
-def live_lines(found: Verification) -> list[str]:
+def live_lines(verification: Verification) -> list[str]:
     """Return the differences of the loaded tables from the applied ones, one per line."""
     lines = []
-    for family in found.families:
+    for family in verification.families:
         name = family.family.value
         if family.differences is None:
             lines.append(f"{name}: the nftables table is missing")

@@ -55,9 +55,9 @@ def read_devices(data: bytes, *, name: str) -> Devices:
             raise entry.error("ifname", "an interface is listed twice")
         kinds[device] = _kind(entry.data)
     for entry in listed:
-        one = entry.data
-        device = str(one["ifname"])
-        master = one.get("master")
+        fields = entry.data
+        device = str(fields["ifname"])
+        master = fields.get("master")
         if device == "lo":
             left_out.add(device)
             elsewhere = _other_loopback(entry)
@@ -68,9 +68,9 @@ def read_devices(data: bytes, *, name: str) -> Devices:
             continue
         if isinstance(master, str):
             notes.append(f"interface {device} without its master {master} ({kinds[master]})")
-        if one.get("link_type", "ether") != "ether":
-            notes.append(f"interface {device} as an Ethernet device (it is: {one['link_type']})")
-        flags = one.get("flags")
+        if fields.get("link_type", "ether") != "ether":
+            notes.append(f"interface {device} as an Ethernet device (it is: {fields['link_type']})")
+        flags = fields.get("flags")
         up = not isinstance(flags, list) or "UP" in flags
         addresses, brought, said = _addresses(entry, device, up=up)
         if not up and not addresses:
@@ -93,20 +93,20 @@ def read_devices(data: bytes, *, name: str) -> Devices:
     )
 
 
-def _kind(one: dict[str, object]) -> str:
-    info = one.get("linkinfo")
+def _kind(link: dict[str, object]) -> str:
+    info = link.get("linkinfo")
     kind = info.get("info_kind") if isinstance(info, dict) else None
     # Without -d the kind of a master is unknown; nearly all are bridges.
     return kind if isinstance(kind, str) else "bridge"
 
 
 def _addresses(
-    one: JsonObject, device: str, *, up: bool
+    link: JsonObject, device: str, *, up: bool
 ) -> tuple[tuple[Address, ...], list[Route], list[str]]:
-    found: list[Address] = []
+    addresses: list[Address] = []
     routes: list[Route] = []
     notes: list[str] = []
-    for entry in _entries(one):
+    for entry in _entries(link):
         family = _FAMILIES.get(str(entry.data.get("family")))
         if family is None:
             continue
@@ -115,7 +115,7 @@ def _addresses(
             continue  # a node under test has none; no compared packet uses them
         if not up:
             if family is Family.IP:
-                found.append(Address(family, address.value, family.bits))
+                addresses.append(Address(family, address.value, family.bits))
             continue
         if entry.data.get("tentative") or entry.data.get("dadfailed"):
             notes.append(f"no address {address} on {device}: it is tentative or a duplicate")
@@ -124,32 +124,32 @@ def _addresses(
             peer = _address(entry, family, "address")
             address = Address(family, address.value, family.bits)
             routes.append(Route(family=family, dst=peer.network, dev=device))
-        found.append(address)
-    return tuple(found), routes, notes
+        addresses.append(address)
+    return tuple(addresses), routes, notes
 
 
-def _other_loopback(one: JsonObject) -> list[Address]:
+def _other_loopback(link: JsonObject) -> list[Address]:
     """Return the addresses on ``lo`` that not every node has, each without its network."""
-    found = []
-    for entry in _entries(one):
+    addresses = []
+    for entry in _entries(link):
         family = _FAMILIES.get(str(entry.data.get("family")))
         if family is None:
             continue
         value = _address(entry, family, "local").value
         implied = value >> 24 == 127 if family is Family.IP else value == 1
         if not implied:
-            found.append(Address(family, value, family.bits))
-    return found
+            addresses.append(Address(family, value, family.bits))
+    return addresses
 
 
-def _entries(one: JsonObject) -> list[JsonObject]:
-    entries = one.data.get("addr_info", [])
+def _entries(link: JsonObject) -> list[JsonObject]:
+    entries = link.data.get("addr_info", [])
     if not isinstance(entries, list):
-        raise one.error("addr_info", "expected a list of objects")
+        raise link.error("addr_info", "expected a list of objects")
     for index, entry in enumerate(entries):
         if not isinstance(entry, dict):
-            raise one.error("addr_info", "expected an object", index=index)
-    return [one.child("addr_info", entry, index=index) for index, entry in enumerate(entries) if entry]
+            raise link.error("addr_info", "expected an object", index=index)
+    return [link.child("addr_info", entry, index=index) for index, entry in enumerate(entries) if entry]
 
 
 def _address(entry: JsonObject, family: Family, key: str) -> Address:

@@ -63,14 +63,14 @@ def infer_node(ruleset: Ruleset) -> Node:
         whom = f"for {count} endpoint{'s' if count > 1 else ''}"
         if network.low in endpoints or network.high in endpoints:
             # The ends of a connected network are not addresses of hosts; in a routed network they can be.
-            one = Address(family, value, family.bits)
+            own = Address(family, value, family.bits)
             route = Route(family=family, dst=network, dev=name)
             routes.append(route)
-            assumed.append(f"interface {name} with {one}, and the route {route}, {whom}")
+            assumed.append(f"interface {name} with {own}, and the route {route}, {whom}")
         else:
-            one = Address(family, value, length)
-            assumed.append(f"interface {name} with {one}, {whom}")
-        interfaces.append(Interface(name, (one,)))
+            own = Address(family, value, length)
+            assumed.append(f"interface {name} with {own}, {whom}")
+        interfaces.append(Interface(name, (own,)))
     for name, net in named:
         if net is None:
             interfaces.append(Interface(name))
@@ -78,9 +78,9 @@ def infer_node(ruleset: Ruleset) -> Node:
         else:
             size = net.prefix_length(family.bits)
             assert size is not None
-            one = Address(family, net.low + 1, size)
-            interfaces.append(Interface(name, (one,)))
-            assumed.append(f"interface {name} with {one}, because rules name both")
+            own = Address(family, net.low + 1, size)
+            interfaces.append(Interface(name, (own,)))
+            assumed.append(f"interface {name} with {own}, because rules name both")
     default = Route(family=family, dst=Interval.prefix(0, 0, family.bits), dev=uplink, via=gateway)
     return Node(tuple(interfaces), (default, *routes), {}, tuple(assumed))
 
@@ -113,9 +113,9 @@ def _networks(endpoints: list[int], family: Family) -> tuple[list[Interval], int
     """Return the networks of the endpoints, widened until there are few enough for one interface each."""
     length = _NETWORK[family]
     while True:
-        found = sorted({Interval.prefix(e, length, family.bits) for e in endpoints})
-        if len(found) <= _MOST_INTERFACES:
-            return found, length
+        networks = sorted({Interval.prefix(e, length, family.bits) for e in endpoints})
+        if len(networks) <= _MOST_INTERFACES:
+            return networks, length
         length -= 1
 
 
@@ -133,7 +133,7 @@ def _uplink(family: Family, networks: list[Interval]) -> tuple[int, Address]:
 
 def _named_interfaces(rules: list[Rule], family: Family) -> list[tuple[str, Interval | None]]:
     """Return the interfaces in rules, with their network according to ``-s NET ! -o DEV``."""
-    found: dict[str, Interval | None] = {}
+    interfaces: dict[str, Interval | None] = {}
     for rule in rules:
         tests = [t for t in rule.tests if isinstance(t, FieldTest)]
         sources = [t.values for t in tests if t.field is Field.SADDR and not t.negated and t.mask is None]
@@ -144,12 +144,12 @@ def _named_interfaces(rules: list[Rule], family: Family) -> list[tuple[str, Inte
                 if not isinstance(value, Name) or value.text in ("", "lo"):
                     continue
                 name = f"{value.text}0"[:15] if value.wildcard else value.text
-                found.setdefault(name, None)
+                interfaces.setdefault(name, None)
                 if test.field is Field.OIF and test.negated and len(sources) == 1:
                     (network,) = sources[0][:1]
                     if isinstance(network, Interval) and _is_network(network, family):
-                        found[name] = network
-    return sorted(found.items())
+                        interfaces[name] = network
+    return sorted(interfaces.items())
 
 
 def _is_network(network: Interval, family: Family) -> bool:

@@ -16,11 +16,11 @@ def read_list(data: bytes, *, name: str) -> list[JsonObject]:
     value, hint = document.value, "ip -j prints a list of objects"
     if not isinstance(value, list):
         raise document.error((), f"expected a list, found {json_kind(value)}", hint)
-    for index, one in enumerate(value):
-        if not isinstance(one, dict):
-            raise document.error((index,), f"expected an object, found {json_kind(one)}", hint)
+    for index, item in enumerate(value):
+        if not isinstance(item, dict):
+            raise document.error((index,), f"expected an object, found {json_kind(item)}", hint)
     problems = Problems(limit=1)
-    return [JsonObject(document, one, problems, (index,)) for index, one in enumerate(value) if one]
+    return [JsonObject(document, item, problems, (index,)) for index, item in enumerate(value) if item]
 
 
 def read_mapping(data: bytes, *, name: str) -> JsonObject:

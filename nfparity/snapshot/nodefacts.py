@@ -27,17 +27,17 @@ def read_node(files: Mapping[str, bytes], *, name: str) -> Node | None:
     notes = list(devices.notes)
     for family, (route_file, rule_file) in _FILES.items():
         if route_file in files:
-            given = read_routes(
+            read = read_routes(
                 files[route_file],
                 name=f"{name}/{route_file}",
                 family=family,
                 interfaces=interfaces,
                 left_out=devices.left_out,
             )
-            interfaces, kept, said = with_networks(interfaces, given, family)
+            interfaces, kept, said = with_networks(interfaces, read, family)
             known = {(r.dev, r.dst) for r in routes}
             routes += [r for r in kept if (r.dev, r.dst) not in known]
-            notes += [*given.notes, *said]
+            notes += [*read.notes, *said]
         elif any(a.family is family for i in interfaces for a in i.addresses):
             notes.append(
                 f"no IPv{family.version} routes but those of the addresses ({route_file} is missing)"

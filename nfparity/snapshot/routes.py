@@ -40,30 +40,30 @@ def read_routes(
     ``interfaces`` are the node's; routes of devices that are ``left_out`` are ignored, because the devices
     already have a note.
     """
-    found: dict[Interval, tuple[int, Route]] = {}
+    chosen: dict[Interval, tuple[int, Route]] = {}
     notes: list[str] = []
     tables: Counter[str] = Counter()
     connected: set[tuple[str, Interval]] = set()
     addresses = {a.value for i in interfaces for a in i.addresses}
     devices = {i.name: i for i in interfaces}
     for entry in read_list(data, name=name):
-        one = entry.data
+        fields = entry.data
         dst = _destination(entry, family)
-        kind, table = str(one.get("type", "unicast")), str(one.get("table", "main"))
-        shown = _shown(one, family, dst)
+        kind, table = str(fields.get("type", "unicast")), str(fields.get("table", "main"))
+        shown = _shown(fields, family, dst)
         if table == "local":
-            if kind == "local" and not _is_own(one, dst, addresses, family):
+            if kind == "local" and not _is_own(fields, dst, addresses, family):
                 notes.append(f"no route {shown}: only the addresses of interfaces are the node's own")
             continue
         if table != "main":
             tables[table] += 1
             continue
-        if kind in _KERNELS_OWN or _is_kernels_default(one, kind):
+        if kind in _KERNELS_OWN or _is_kernels_default(fields, kind):
             continue
         if kind != "unicast":
             notes.append(f"no route {shown}: only unicast routes are supported")
             continue
-        hops = one.get("nexthops")
+        hops = fields.get("nexthops")
         hop = entry
         if isinstance(hops, list) and hops and all(isinstance(h, dict) for h in hops):
             hop = entry.child("nexthops", hops[0], index=0)
@@ -84,28 +84,30 @@ def read_routes(
         via = _gateway(hop, family)
         if hop.has("via"):
             notes.append(f"route {shown} without its gateway of the other family")
-        if "prefsrc" in one and not _is_first(str(one["prefsrc"]), family, devices[device]):
-            notes.append(f"route {shown} without its source address {one['prefsrc']}")
-        metric = one.get("metric", 0)
+        if "prefsrc" in fields and not _is_first(str(fields["prefsrc"]), family, devices[device]):
+            notes.append(f"route {shown} without its source address {fields['prefsrc']}")
+        metric = fields.get("metric", 0)
         route = Route(family=family, dst=dst, dev=device, via=via)
-        before = found.get(dst)
+        before = chosen.get(dst)
         if before is not None:
             kept = min((before, (metric if isinstance(metric, int) else 0, route)), key=lambda r: r[0])
             lost = route if kept is before else before[1]
-            found[dst] = kept
+            chosen[dst] = kept
             notes.append(f"no route {lost}: {kept[1]} has priority")
         else:
-            found[dst] = (metric if isinstance(metric, int) else 0, route)
+            chosen[dst] = (metric if isinstance(metric, int) else 0, route)
         if via is None:
             connected.add((device, dst))
     notes += [f"no routes of table {table} ({count})" for table, count in tables.items()]
     return Routes(
-        routes=tuple(route for _, route in found.values()), connected=frozenset(connected), notes=tuple(notes)
+        routes=tuple(route for _, route in chosen.values()),
+        connected=frozenset(connected),
+        notes=tuple(notes),
     )
 
 
 def with_networks(
-    interfaces: tuple[Interface, ...], given: Routes, family: Family
+    interfaces: tuple[Interface, ...], listed: Routes, family: Family
 ) -> tuple[tuple[Interface, ...], tuple[Route, ...], tuple[str, ...]]:
     """Return interfaces and routes such that the interfaces imply exactly the existing connected routes.
 
@@ -121,7 +123,7 @@ def with_networks(
         for address in interface.addresses:
             if address.family is not family or address.prefix_length == family.bits:
                 addresses.append(address)
-            elif (interface.name, address.network) in given.connected:
+            elif (interface.name, address.network) in listed.connected:
                 implied.add((interface.name, address.network))
                 addresses.append(address)
             else:
@@ -129,7 +131,7 @@ def with_networks(
                 addresses.append(alone)
                 notes.append(f"address {alone} on {interface.name}, without its network (no route to it)")
         made.append(Interface(interface.name, tuple(addresses)))
-    routes = tuple(r for r in given.routes if r.via is not None or (r.dev, r.dst) not in implied)
+    routes = tuple(r for r in listed.routes if r.via is not None or (r.dev, r.dst) not in implied)
     return tuple(made), routes, tuple(notes)
 
 
@@ -137,12 +139,12 @@ def rule_notes(data: bytes, *, name: str) -> tuple[str, ...]:
     """Return a note for every policy rule that not every node has. Raises ParseError."""
     notes = []
     for entry in read_list(data, name=name):
-        one = entry.data
-        table = str(one.get("table"))
-        said = {k for k in one if k not in ("priority", "src", "table", "family", "protocol")}
-        if not said and (str(one.get("src")), table) in _DEFAULT_RULES:
+        fields = entry.data
+        table = str(fields.get("table"))
+        said = {k for k in fields if k not in ("priority", "src", "table", "family", "protocol")}
+        if not said and (str(fields.get("src")), table) in _DEFAULT_RULES:
             continue
-        words = " ".join(_word(k, v) for k, v in one.items() if k not in ("family", "protocol"))
+        words = " ".join(_word(k, v) for k, v in fields.items() if k not in ("family", "protocol"))
         notes.append(f"no routing rule {words}")
     return tuple(notes)
 
@@ -151,8 +153,8 @@ def _word(key: str, value: object) -> str:
     return key if value is None else f"{key} {value}"
 
 
-def _destination(one: JsonObject, family: Family) -> Interval:
-    text = one.data.get("dst")
+def _destination(entry: JsonObject, family: Family) -> Interval:
+    text = entry.data.get("dst")
     if text == "default":
         return Interval.prefix(0, 0, family.bits)
     address, slash, length = str(text).partition("/")
@@ -160,7 +162,7 @@ def _destination(one: JsonObject, family: Family) -> Interval:
         value = parse_address(family, address)
         bits = _prefix_length(length, family) if slash else family.bits
     except ValueError as e:
-        raise one.error("dst", str(e)) from e
+        raise entry.error("dst", str(e)) from e
     return Interval.prefix(value, bits, family.bits)
 
 
@@ -179,16 +181,16 @@ def _gateway(hop: JsonObject, family: Family) -> int | None:
         raise hop.error("gateway", str(e)) from e
 
 
-def _is_kernels_default(one: dict[str, object], kind: str) -> bool:
+def _is_kernels_default(fields: dict[str, object], kind: str) -> bool:
     # IPv6 always has "unreachable default dev lo metric 4294967295" (ip6_null_entry).
-    return kind == "unreachable" and one.get("dev") == "lo" and one.get("metric") == 0xFFFFFFFF
+    return kind == "unreachable" and fields.get("dev") == "lo" and fields.get("metric") == 0xFFFFFFFF
 
 
-def _is_own(one: dict[str, object], dst: Interval, addresses: set[int], family: Family) -> bool:
+def _is_own(fields: dict[str, object], dst: Interval, addresses: set[int], family: Family) -> bool:
     """Return whether the kernel added a route of the local table for an address by itself."""
     if (dst.is_point and dst.low in addresses) or _is_link_local(family, dst):
         return True
-    return one.get("protocol") == "kernel" or _is_loopback(family, dst)
+    return fields.get("protocol") == "kernel" or _is_loopback(family, dst)
 
 
 def _is_loopback(family: Family, dst: Interval) -> bool:
@@ -208,11 +210,11 @@ def _is_first(text: str, family: Family, device: Interface) -> bool:
     return value in own[:1]
 
 
-def _shown(one: dict[str, object], family: Family, dst: Interval) -> str:
-    kind = str(one.get("type", "unicast"))
+def _shown(fields: dict[str, object], family: Family, dst: Interval) -> str:
+    kind = str(fields.get("type", "unicast"))
     length = dst.prefix_length(family.bits)
     words = [*([kind] if kind != "unicast" else []), f"{format_address(family, dst.low)}/{length}"]
-    words += [f"{word} {one[key]}" for word, key in (("via", "gateway"), ("dev", "dev")) if key in one]
-    if "metric" in one:
-        words.append(f"metric {one['metric']}")
+    words += [f"{word} {fields[key]}" for word, key in (("via", "gateway"), ("dev", "dev")) if key in fields]
+    if "metric" in fields:
+        words.append(f"metric {fields['metric']}")
     return " ".join(words)

@@ -30,8 +30,8 @@ class RuleFiles(Mapping[tuple[Variant, Family], Rules]):
         if key not in self._read:
             name, data = self._texts[key]
             rules = read_large(data, name=name, family=key[1], form=InputForm.SAVE)
-            given = self._sets.given() if any(rules.sample.set_tests()) else None
-            self._read[key] = rules if given is None else with_sets(rules.whole(), given)
+            ipsets = self._sets.ipsets() if any(rules.sample.set_tests()) else None
+            self._read[key] = rules if ipsets is None else with_sets(rules.whole(), ipsets)
         return self._read[key]
 
     def __iter__(self) -> Iterator[tuple[Variant, Family]]:
@@ -48,7 +48,7 @@ class _Sets:
         self._name = name
         self._data = data
 
-    def given(self) -> IpSets | None:
+    def ipsets(self) -> IpSets | None:
         return None if self._data is None else read_ipsets(self._data, name=self._name)
 
 
@@ -73,8 +73,8 @@ def rule_files(files: Mapping[str, bytes], meta: Mapping[str, object], *, name: 
                     f"{name}: both {file} and {command}-{variant.value}-save contain rules of this variant"
                 )
             texts[variant, family] = (f"{name}/{file}", files[file])
-    held = {key: text for key, text in texts.items() if _has_table(text[1])}
-    return RuleFiles(held, _Sets(f"{name}/ipset-save", files.get("ipset-save")))
+    used = {key: text for key, text in texts.items() if _has_table(text[1])}
+    return RuleFiles(used, _Sets(f"{name}/ipset-save", files.get("ipset-save")))
 
 
 def _said(meta: Mapping[str, object], family: Family) -> Variant | None:

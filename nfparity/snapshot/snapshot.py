@@ -40,7 +40,7 @@ class Snapshot:
     def main_family(self) -> Family:
         """The default family: IPv4, unless there are only rules for IPv6."""
         for family in self.families:
-            if any(holds_rules(one) for (_, f), one in self.rules.items() if f is family):
+            if any(holds_rules(rules) for (_, f), rules in self.rules.items() if f is family):
                 return family
         return Family.IP
 
@@ -54,18 +54,22 @@ class Snapshot:
         Raises InputError if both variants have rules and none was chosen, and if there are none.
         """
         version = f"IPv{family.version}"
-        found = {s: self.rules[s, f] for s, f in self.rules if f is family and variant in (None, s)}
-        if not found:
+        candidates = {s: self.rules[s, f] for s, f in self.rules if f is family and variant in (None, s)}
+        if not candidates:
             others = " and ".join(f"IPv{f.version}" for f in self.families) or "none"
             of = f" of the {variant.value} variant" if variant is not None else ""
             raise InputError(f"{self.name}: no {version} rules{of} in this snapshot (it has: {others})")
-        held = found if len(found) == 1 else {s: one for s, one in found.items() if holds_rules(one)}
-        if len(held) > 1:
+        filled = (
+            candidates
+            if len(candidates) == 1
+            else {s: rules for s, rules in candidates.items() if holds_rules(rules)}
+        )
+        if len(filled) > 1:
             raise InputError(
                 f"{self.name}: both iptables-legacy and iptables-nft have {version} rules, and packets "
                 "pass both; choose one with --variant legacy or --variant nft"
             )
-        return next(iter((held or found).values()))
+        return next(iter((filled or candidates).values()))
 
 
 def holds_rules(rules: Rules) -> bool:

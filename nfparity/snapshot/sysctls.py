@@ -30,21 +30,21 @@ def read_switches(data: bytes, devices: tuple[str, ...], *, name: str) -> Mappin
     dot in a device's name).
     """
     listed = read_mapping(data, name=name)
-    given = {key: _value(listed, key) for key in listed.data}
+    values = {key: _value(listed, key) for key in listed.data}
     known = {**_TIMEOUTS, **DEFAULT_SYSCTLS}
-    kept = {key: given[key] for key, usual in known.items() if key in given and given[key] != usual}
-    forwards = given.get("net.ipv4.ip_forward", DEFAULT_SYSCTLS["net.ipv4.ip_forward"])
+    kept = {key: values[key] for key, usual in known.items() if key in values and values[key] != usual}
+    forwards = values.get("net.ipv4.ip_forward", DEFAULT_SYSCTLS["net.ipv4.ip_forward"])
     for switch, form in _PER_DEVICE.items():
         usual = forwards if switch == "forwarding" else "0"
         # forwarding of "all" is another name of ip_forward (devinet_sysctl_forward).
         for device in () if switch == "forwarding" else ("all", "default"):
             key = form.format(device)
-            if key in given and key not in known and given[key] != "0":
-                kept[key] = given[key]
+            if key in values and key not in known and values[key] != "0":
+                kept[key] = values[key]
         if switch != "forwarding":
-            usual = given.get(form.format("default"), "0")
+            usual = values.get(form.format("default"), "0")
         for device in devices:
-            value = given.get(form.format(device.replace(".", "/")), usual)
+            value = values.get(form.format(device.replace(".", "/")), usual)
             if value != usual:
                 kept[form.format(device)] = value
     return kept

@@ -64,14 +64,13 @@ class Connection:
 
     def line(self) -> str:
         """Return a line in the format of ``conntrack -L``."""
-        name = Protocol(self.proto).name.lower() if self.proto in set(Protocol) else "unknown"
+        number = self.proto
+        name = Protocol(number).name.lower() if number in set(Protocol) else "unknown"
         state = f" {self.state}" if self.state is not None else ""
         there = "" if self.replied else " [UNREPLIED]"
-        held = " [ASSURED]" if self.assured else ""
+        assured = " [ASSURED]" if self.assured else ""
         original, reply = self._words(self.original), self._words(self.reply)
-        return (
-            f"{name:<8} {self.proto} {self.timeout}{state} {original}{there} {reply}{held} mark={self.mark}"
-        )
+        return f"{name:<8} {number} {self.timeout}{state} {original}{there} {reply}{assured} mark={self.mark}"
 
     def data(self) -> dict[str, object]:
         """Return the connection as plain data."""
@@ -88,19 +87,19 @@ class Connection:
             "mark": self.mark,
         }
 
-    def _data(self, one: ConnectionTuple) -> dict[str, object]:
+    def _data(self, half: ConnectionTuple) -> dict[str, object]:
         data: dict[str, object] = {
-            "src": format_address(self.family, one.src),
-            "dst": format_address(self.family, one.dst),
+            "src": format_address(self.family, half.src),
+            "dst": format_address(self.family, half.dst),
         }
         if self.proto in (Protocol.ICMP, Protocol.ICMPV6):
-            return {**data, "type": one.dport >> 8, "code": one.dport & 255, "id": one.sport}
+            return {**data, "type": half.dport >> 8, "code": half.dport & 255, "id": half.sport}
         if self.proto in PORT_PROTOCOLS:
-            return {**data, "sport": one.sport, "dport": one.dport}
+            return {**data, "sport": half.sport, "dport": half.dport}
         return data
 
-    def _words(self, one: ConnectionTuple) -> str:
-        return " ".join(f"{key}={value}" for key, value in self._data(one).items())
+    def _words(self, half: ConnectionTuple) -> str:
+        return " ".join(f"{key}={value}" for key, value in self._data(half).items())
 
 
 def connections(place: DataplanePlace, record: Record) -> Iterator[Connection]:

@@ -73,7 +73,9 @@ class DataplaneRules:
             digest=self.digest,
             level=self.level,
             text=hashlib.sha256(self.output.text.encode()).hexdigest(),
-            layout={name: one.layout() for name, one in self.output.declared.items() if name in STATE},
+            layout={
+                name: declared.layout() for name, declared in self.output.declared.items() if name in STATE
+            },
             lists=self.output.lists,
             direct=self.direct,
         )
@@ -137,9 +139,9 @@ class Installed:
         If the record is damaged or missing, raises MachineError with the settings that could not be restored.
         """
         with self.place.locked(needed=False):
-            found = clean(self.place)
+            removed = clean(self.place)
             self.place.forget(logs=True)
-            return found
+            return removed
 
     def _load(self, rules: DataplaneRules) -> None:
         place = self.place
@@ -209,9 +211,9 @@ class Installed:
             contents.name for contents in rules.output.sets
         ]
         for name in names:
-            found = self.place.map(record.generation, name)
-            loaded[name] = bpf.LoadedMap(found.info.max_entries, dict(found.entries()))
-            found.close()
+            pinned = self.place.map(record.generation, name)
+            loaded[name] = bpf.LoadedMap(pinned.info.max_entries, dict(pinned.entries()))
+            pinned.close()
         return bpf.change_maps(loaded, rules.output)
 
     def _make(self, change: bpf.BpfChange, record: Record, rules: DataplaneRules) -> LoadResult:

@@ -20,7 +20,7 @@ from backends.tc_ebpf import bpfcall
 from backends.tc_ebpf.bpfmap import BpfMap
 from backends.tc_ebpf.filters import Side
 from nfparity.persistent_state.disk import remove
-from nfparity.persistent_state.locking import held
+from nfparity.persistent_state.locking import file_lock
 from nfparity.persistent_state.namespace import current_namespace
 from translate.errors import MachineError
 from translate.ir import Family
@@ -128,7 +128,7 @@ class DataplanePlace:
         OSError in the block.
         """
         lock = self.folder / "lock"
-        with held(lock, inherit=False, needed=needed):
+        with file_lock(lock, inherit=False, needed=needed):
             try:
                 yield
             except OSError as e:

@@ -77,11 +77,11 @@ class Record:
     @classmethod
     def read(cls, path: Path) -> Self | None:
         """Return the record on disk, or None. Raises MachineError for an invalid record."""
-        found = read_record(path)
-        if found is None:
+        content = read_record(path)
+        if content is None:
             return None
         try:
-            data = dict(found)
+            data = dict(content)
             data["phase"] = Phase(data["phase"])
             data["source"] = Source(**data["source"])
             if data["replaced"] is not None:

@@ -44,13 +44,13 @@ def clean(place: DataplanePlace) -> bool:
         record = record.at(Phase.UNLOADING)
         with suppress(MachineError):
             record.write(place.record)
-    found = record is not None or place.pins.is_dir()
+    removed = record is not None or place.pins.is_dir()
     _close_gate(place)
     with Filters() as filters:
         indexes = [index for index, _ in socket.if_nameindex()]
         for index in indexes:
             for side in Side:
-                found = filters.detach(index, side, place.family) or found
+                removed = filters.detach(index, side, place.family) or removed
         rooms = record.rooms if record is not None else ()
         used = tuple(i for i in rooms if i in indexes and not filters.remove_clsact(i))
     _leave(place.other, used)
@@ -58,9 +58,9 @@ def clean(place: DataplanePlace) -> bool:
         _restore_sysctls(record)
     place.unpin()
     place.forget()
-    if record is None and (found or trouble is not None):
+    if record is None and (removed or trouble is not None):
         raise MachineError(_unknown(place, trouble))
-    return found
+    return removed
 
 
 def is_loaded(place: DataplanePlace) -> bool:

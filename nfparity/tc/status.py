@@ -118,21 +118,21 @@ def _counters(place: DataplanePlace) -> dict[str, int]:
         counters = BpfMap.pinned(place.state("counters"))
     except FileNotFoundError:
         return {}
-    found = read_counters(counters)
+    values = read_counters(counters)
     counters.close()
-    return found
+    return values
 
 
 def _attachments(family: Family) -> Iterator[Attachment]:
     with Filters() as filters:
         for index, name in socket.if_nameindex():
-            found = {side: list(filters.on(index, side)) for side in Side}
+            attached = {side: list(filters.on(index, side)) for side in Side}
             programs = {
                 side: next((f.program for f in some if f.ours and f.family is family), 0)
-                for side, some in found.items()
+                for side, some in attached.items()
             }
             if any(programs.values()):
-                others = (f for some in found.values() for f in some if not f.ours)
+                others = (f for some in attached.values() for f in some if not f.ours)
                 before = tuple(f for f in others if f.runs_before(family))
                 yield Attachment(device=name, index=index, programs=programs, before=before)
 

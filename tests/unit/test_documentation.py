@@ -1,4 +1,4 @@
-"""The pages about the source name files that exist, and docstrings begin with the thing or the act."""
+"""Files that pages name exist, docstrings begin with the thing or the act, and names mean something."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def mentioned(page: str) -> Iterator[str]:
     """The paths in a page, relative to the root: in backquotes, and as links."""
     path = ROOT / page
     text = path.read_text()
-    for found in _PATH.finditer(text):
-        if not _PLACEHOLDER.search(found[1]) and "…" not in found[0]:
-            yield found[1]
-    for found in _LINK.finditer(text):
-        yield str((path.parent / found[1]).resolve().relative_to(ROOT))
+    for match in _PATH.finditer(text):
+        if not _PLACEHOLDER.search(match[1]) and "…" not in match[0]:
+            yield match[1]
+    for match in _LINK.finditer(text):
+        yield str((path.parent / match[1]).resolve().relative_to(ROOT))
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -89,5 +89,41 @@ def test_docstrings_begin_with_the_thing_or_the_act(package: str) -> None:
         f"{place}: {text.splitlines()[0]}"
         for place, text in docstrings(ROOT / package)
         if _QUESTION.match(text)
+    ]
+    assert not wrong
+
+
+# Names that fit every value. Each of them stood for dozens of different things.
+_MEANINGLESS: Final = frozenset(
+    {"asked", "found", "given", "gone", "got", "had", "held", "one", "seen", "told"}
+)
+_FIELDS_OF_THE_KERNEL: Final = {("backends/simulator/conntrack/tcp.py", "seen")}
+"""Names of structures of the kernel that the product takes over: ``struct ip_ct_tcp`` has ``seen``."""
+
+
+def names(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Every name that a file gives: to variables, parameters, attributes and functions."""
+    for node in ast.walk(tree):
+        match node:
+            case (
+                ast.Name(id=name, ctx=ast.Store())
+                | ast.Attribute(attr=name, ctx=ast.Store())
+                | ast.arg(arg=name)
+            ):
+                yield node.lineno, name
+            case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+                yield node.lineno, name
+            case ast.FunctionDef(name=name):
+                yield node.lineno, name
+
+
+@pytest.mark.parametrize("package", ["translate", "backends", "harness", "nfparity", "vm"])
+def test_names_mean_something(package: str) -> None:
+    wrong = [
+        f"{place}:{line}: {name}"
+        for path in sorted((ROOT / package).rglob("*.py"))
+        for place in (str(path.relative_to(ROOT)),)
+        for line, name in names(ast.parse(path.read_text()))
+        if name.lstrip("_") in _MEANINGLESS and (place, name) not in _FIELDS_OF_THE_KERNEL
     ]
     assert not wrong

@@ -62,7 +62,7 @@ def _measure(facts: Facts, flow: Flow, before: FlowResult, after: FlowResult) ->
     if kept[0] == kept[1] or kept[1] < clients:
         return None
     return Measured(
-        told=f"of {clients} clients, some reconnect to another endpoint; after, each to its own",
+        description=f"of {clients} clients, some reconnect to another endpoint; after, each to its own",
         step=len(flow.steps) - 1,
         before=_any_of(flow, before),
         after=_any_of(flow, after),
@@ -81,18 +81,18 @@ def _any_of(flow: Flow, result: FlowResult) -> Outcome:
     sends = [step.packet for step in flow.steps if isinstance(step, Send)]
     sent = {packet.sport for packet in sends}
     outcomes = result.branches[0].outcomes
-    changed = [one.sport for one in outcomes if one.snat]
+    changed = [outcome.sport for outcome in outcomes if outcome.snat]
     # Some of many picked ports are equal to the sent port.
     picked = 2 * sum(port in sent for port in changed) < len(changed)
 
-    def of_the_last(one: Outcome) -> Outcome:
-        if one.src is None:
-            return one
-        if one.snat:
-            return with_fields(one, sport=PICKED if picked else sends[-1].sport)
-        return with_fields(one, src=sends[-1].src, sport=sends[-1].sport)
+    def of_the_last(outcome: Outcome) -> Outcome:
+        if outcome.src is None:
+            return outcome
+        if outcome.snat:
+            return with_fields(outcome, sport=PICKED if picked else sends[-1].sport)
+        return with_fields(outcome, src=sends[-1].src, sport=sends[-1].sport)
 
-    return min(map(of_the_last, outcomes), key=lambda one: path_key(flow, (one,)))
+    return min(map(of_the_last, outcomes), key=lambda outcome: path_key(flow, (outcome,)))
 
 
 def _claim_k25(facts: Facts, changed: ChangedPacket) -> Claim | None:

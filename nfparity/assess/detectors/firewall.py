@@ -135,7 +135,7 @@ def _denied(facts: Facts, changed: ChangedPacket) -> Denial | None:
 def _holes(facts: Facts, changed: ChangedPacket) -> tuple[Evidence, ...]:
     """Return the rules of kube-proxy that accepted the packet in iptables mode."""
     met = [facts.index.lines.get(rule.origin.line) for rule in changed.met]
-    return evidence(one[0] for one in met if one is not None and one[0].part in _HOLES)
+    return evidence(known[0] for known in met if known is not None and known[0].part in _HOLES)
 
 
 def _subject(facts: Facts, packet: Packet) -> str:

@@ -36,14 +36,14 @@ def _k20(facts: Facts) -> Iterator[Flow]:
 def _networks(facts: Facts) -> Iterator[Interval]:
     """Yield networks that distinguish clients: destinations of routes, and networks in rules."""
     yield from dict.fromkeys(r.dst for r in facts.node.routes if r.family is facts.family)
-    asked = (
+    values = (
         value
         for rule in facts.ruleset.rules()
         for test in rule.tests
         if isinstance(test, FieldTest) and test.field is Field.SADDR
         for value in test.values
     )
-    yield from dict.fromkeys(one for one in asked if isinstance(one, Interval) and not one.is_point)
+    yield from dict.fromkeys(value for value in values if isinstance(value, Interval) and not value.is_point)
 
 
 def _spread(networks: tuple[Interval, ...], clients: Iterable[Client]) -> Iterator[Client]:
@@ -53,7 +53,7 @@ def _spread(networks: tuple[Interval, ...], clients: Iterable[Client]) -> Iterat
         key = client.entry, tuple(client.address in network for network in networks)
         groups.setdefault(key, {}).setdefault(client.address, client)
     rounds = itertools.zip_longest(*(group.values() for group in groups.values()))
-    taken = (client for one in rounds for client in one if client is not None)
+    taken = (client for turn in rounds for client in turn if client is not None)
     yield from itertools.islice(taken, _CLIENTS)
 
 
@@ -128,10 +128,10 @@ def _claim_k22(facts: Facts, changed: ChangedPacket) -> Claim | None:
         return None
     if changed.packet.src not in {e.address for e in service.endpoints}:
         return None
-    asked = [rule for rule in facts.other_rules.askers if changed.met_any([rule.origin])]
-    if not asked or not changed.met_any(line.origin for line in service.lines_for(Purpose.HAIRPIN)):
+    rules = [rule for rule in facts.other_rules.askers if changed.met_any([rule.origin])]
+    if not rules or not changed.met_any(line.origin for line in service.lines_for(Purpose.HAIRPIN)):
         return None
-    return Claim(subject=facts.label(service), lines=evidence(asked))
+    return Claim(subject=facts.label(service), lines=evidence(rules))
 
 
 def _k23(facts: Facts) -> Iterator[Flow]:

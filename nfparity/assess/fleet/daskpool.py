@@ -61,13 +61,13 @@ class DaskPool:
         for future in as_completed(futures):
             path = futures.pop(future)
             try:
-                got = future.result()
+                answer = future.result()
                 yield Answer(
                     path=path,
-                    found=got.found,
-                    titles=got.titles,
-                    flows=got.flows,
-                    failure=_renamed(got, path),
+                    differences=answer.differences,
+                    titles=answer.titles,
+                    flows=answer.flows,
+                    failure=_renamed(answer, path),
                 )
             except CancelledError as e:
                 raise MachineError(f"the scheduler is gone, or lost its tasks: {e}") from e
@@ -81,12 +81,12 @@ class DaskPool:
                 future.release()
 
 
-def _renamed(got: Answer, path: str) -> Failure | None:
+def _renamed(answer: Answer, path: str) -> Failure | None:
     """Return the failure with the path that the user gave."""
-    if got.failure is None:
+    if answer.failure is None:
         return None
-    reason = got.failure.reason.replace(got.path, path)
-    return Failure(got.failure.status, reason, got.failure.again)
+    reason = answer.failure.reason.replace(answer.path, path)
+    return Failure(answer.failure.status, reason, answer.failure.again)
 
 
 @contextmanager

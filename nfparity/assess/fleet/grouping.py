@@ -16,30 +16,34 @@ class Alike:
     """Nodes with the same findings, or with the same failure."""
 
     answers: tuple[Answer, ...]
-    found: tuple[NodeDifference, ...] = ()
+    differences: tuple[NodeDifference, ...] = ()
     failure: Failure | None = None
 
     @property
     def paths(self) -> tuple[str, ...]:
         """The snapshots."""
-        return tuple(one.path for one in self.answers)
+        return tuple(answer.path for answer in self.answers)
 
     def subjects(self) -> dict[str, tuple[str, ...]]:
         """Return the subjects of each difference, without repetition over the families."""
         by_id: dict[str, dict[str, None]] = {}
-        for one in self.found:
-            by_id.setdefault(one.id, {})[one.subject] = None
+        for difference in self.differences:
+            by_id.setdefault(difference.id, {})[difference.subject] = None
         return {k: tuple(subjects) for k, subjects in by_id.items()}
 
     def traffic_seen(self, k: str) -> int | None:
         """Return the number of nodes with traffic for difference ``k``; None if no node has counters."""
         counts = [_used(answer, k) for answer in self.answers]
-        known = [one for one in counts if one is not None]
+        known = [count for count in counts if count is not None]
         return sum(known) if known else None
 
 
 def _used(answer: Answer, k: str) -> bool | None:
-    known = [one.packets for one in answer.found if one.id == k and one.packets is not None]
+    known = [
+        difference.packets
+        for difference in answer.differences
+        if difference.id == k and difference.packets is not None
+    ]
     return any(known) if known else None
 
 
@@ -71,17 +75,17 @@ class Fleet:
     @property
     def failed(self) -> int:
         """The number of snapshots that could not be assessed."""
-        return sum(len(one.answers) for one in self.alike if one.failure is not None)
+        return sum(len(group.answers) for group in self.alike if group.failure is not None)
 
     @property
     def changes(self) -> bool:
         """True if any node has a finding."""
-        return any(each.id != NOT_TESTED for one in self.alike for each in one.found)
+        return any(each.id != NOT_TESTED for group in self.alike for each in group.differences)
 
     @property
     def status(self) -> int:
         """The exit status: the worst of all nodes, because a failed node may have any finding."""
-        return worst_status(answer.status for one in self.alike for answer in one.answers)
+        return worst_status(answer.status for group in self.alike for answer in group.answers)
 
 
 def fleet_of(answers: Sequence[Answer], options: tuple[str, ...] = ()) -> Fleet:
@@ -89,11 +93,14 @@ def fleet_of(answers: Sequence[Answer], options: tuple[str, ...] = ()) -> Fleet:
     groups: dict[tuple[object, ...], list[Answer]] = {}
     for answer in answers:
         groups.setdefault(_key(answer), []).append(answer)
-    alike = [Alike(answers=tuple(g), found=g[0].found, failure=_told(g[0])) for g in groups.values()]
-    alike.sort(key=lambda one: (one.failure is not None, not one.found, -len(one.answers)))
+    alike = [
+        Alike(answers=tuple(g), differences=g[0].differences, failure=_failure_of(g[0]))
+        for g in groups.values()
+    ]
+    alike.sort(key=lambda group: (group.failure is not None, not group.differences, -len(group.answers)))
     return Fleet(
         alike=tuple(alike),
-        shared=_shared([one for one in alike if one.found]),
+        shared=_shared([group for group in alike if group.differences]),
         spread=_spread(answers),
         nodes=len(answers),
         flows=sum(answer.flows for answer in answers),
@@ -102,11 +109,11 @@ def fleet_of(answers: Sequence[Answer], options: tuple[str, ...] = ()) -> Fleet:
 
 
 def _key(answer: Answer) -> tuple[object, ...]:
-    failure = _told(answer)
-    return (answer.found, None) if failure is None else (failure.status, failure.reason)
+    failure = _failure_of(answer)
+    return (answer.differences, None) if failure is None else (failure.status, failure.reason)
 
 
-def _told(answer: Answer) -> Failure | None:
+def _failure_of(answer: Answer) -> Failure | None:
     """Return the failure without the name of the node, so that equal failures compare equal."""
     failure = answer.failure
     if failure is None:
@@ -118,9 +125,9 @@ def _told(answer: Answer) -> Failure | None:
 def _shared(groups: Sequence[Alike]) -> Alike | None:
     if len(groups) < 2:
         return None
-    common = set(groups[0].found).intersection(*(one.found for one in groups[1:]))
-    answers = tuple(answer for one in groups for answer in one.answers)
-    return Alike(answers=answers, found=tuple(sorted(common))) if common else None
+    common = set(groups[0].differences).intersection(*(group.differences for group in groups[1:]))
+    answers = tuple(answer for group in groups for answer in group.answers)
+    return Alike(answers=answers, differences=tuple(sorted(common))) if common else None
 
 
 def _spread(answers: Sequence[Answer]) -> tuple[Spread, ...]:
@@ -131,8 +138,8 @@ def _spread(answers: Sequence[Answer]) -> tuple[Spread, ...]:
         titles.update(answer.titles)
         for k in answer.ids:
             nodes[k] = nodes.get(k, 0) + 1
-        for one in answer.found:
-            subjects.setdefault(one.id, set()).add(one.subject)
+        for difference in answer.differences:
+            subjects.setdefault(difference.id, set()).add(difference.subject)
     return tuple(
         Spread(id=k, title=titles.get(k, ""), nodes=nodes[k], subjects=len(subjects[k]))
         for k in sorted(nodes)

@@ -61,10 +61,10 @@ class Failure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The summary of one snapshot. ``found`` is sorted; it is empty when ``failure`` is not None."""
+    """The summary of one snapshot. ``differences`` is sorted; it is empty when ``failure`` is not None."""
 
     path: str
-    found: tuple[NodeDifference, ...] = ()
+    differences: tuple[NodeDifference, ...] = ()
     titles: tuple[tuple[str, str], ...] = ()
     flows: int = 0
     failure: Failure | None = None
@@ -72,32 +72,34 @@ class Answer:
     @property
     def ids(self) -> tuple[str, ...]:
         """The differences, each once."""
-        return tuple(dict.fromkeys(one.id for one in self.found))
+        return tuple(dict.fromkeys(difference.id for difference in self.differences))
 
     @property
     def status(self) -> int:
         """The exit status for this snapshot alone."""
         if self.failure is not None:
             return self.failure.status
-        if any(one.id != NOT_TESTED for one in self.found):
+        if any(difference.id != NOT_TESTED for difference in self.differences):
             return 1
-        return 4 if self.found else 0
+        return 4 if self.differences else 0
 
 
 def answer_of(summary: Summary, path: str) -> Answer:
     """Return the summary of an assessment."""
-    found = [one for assessment in summary.assessments for one in _found(assessment)]
-    found += (NodeDifference(NOT_TESTED, one.family, one.reason) for one in summary.untested)
+    differences = [
+        difference for assessment in summary.assessments for difference in _differences(assessment)
+    ]
+    differences += (NodeDifference(NOT_TESTED, left.family, left.reason) for left in summary.untested)
     titles = {f.entry.id: f.entry.title for a in summary.assessments for f in a.findings if f.entry}
     return Answer(
         path=path,
-        found=tuple(sorted(found)),
+        differences=tuple(sorted(differences)),
         titles=tuple(sorted(titles.items())),
-        flows=sum(one.flows for one in summary.assessments),
+        flows=sum(assessment.flows for assessment in summary.assessments),
     )
 
 
-def _found(assessment: Assessment) -> Iterator[NodeDifference]:
+def _differences(assessment: Assessment) -> Iterator[NodeDifference]:
     family = assessment.facts.family
     for finding in assessment.findings:
         assert finding.entry is not None

@@ -28,18 +28,20 @@ def snapshot_paths(words: Iterable[str]) -> tuple[str, ...]:
     folders are not searched. The contents are not checked here.
     Raises InputError for a folder without any snapshot, or one that cannot be read.
     """
-    found: dict[str, str] = {}
+    by_place: dict[str, str] = {}
     for word in words:
         for path in _inside(word) if is_collection(word) else (word,):
-            found.setdefault(os.path.realpath(path), path)
-    return tuple(found.values())
+            by_place.setdefault(os.path.realpath(path), path)
+    return tuple(by_place.values())
 
 
 def _inside(folder: str) -> Iterator[str]:
     try:
         inside = sorted(Path(folder).iterdir())
-        paths = [one for one in inside if one.name.endswith(_ARCHIVES) or _is_snapshot_folder(one)]
-        led = [one for one in paths if one.is_symlink() and one.resolve().parent != Path(folder).resolve()]
+        paths = [entry for entry in inside if entry.name.endswith(_ARCHIVES) or _is_snapshot_folder(entry)]
+        led = [
+            path for path in paths if path.is_symlink() and path.resolve().parent != Path(folder).resolve()
+        ]
     except (OSError, RuntimeError) as e:
         raise InputError(f"{folder}: cannot be read: {reason(e)}") from e
     if led:

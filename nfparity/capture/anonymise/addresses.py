@@ -147,18 +147,18 @@ class Addresses:
 
     def _turn(self, bits: int, length: int, prefix: int) -> int:
         node = (bits, length, prefix)
-        found = self._turned.get(node)
-        if found is None:
-            found = 0 if self._held(bits, length, prefix) else self._hash(node)
-            self._turned[node] = found
-        return found
+        turned = self._turned.get(node)
+        if turned is None:
+            turned = 0 if self._is_kept(bits, length, prefix) else self._hash(node)
+            self._turned[node] = turned
+        return turned
 
     def _hash(self, node: tuple[int, int, int]) -> int:
         bits, length, prefix = node
         said = bytes((bits, length)) + prefix.to_bytes(16, "big")
         return hashlib.blake2b(said, key=self._key, digest_size=1).digest()[0] & 1
 
-    def _held(self, bits: int, length: int, prefix: int) -> bool:
+    def _is_kept(self, bits: int, length: int, prefix: int) -> bool:
         if (length, prefix) in self._ranges.nodes[bits]:
             return True
         blocks = BLOCKS[bits]

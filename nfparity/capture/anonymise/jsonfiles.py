@@ -60,66 +60,66 @@ def anonymise_addresses(data: Any, mapping: Mapping) -> Any:
     """Anonymise ``addr.json``: the interfaces and their addresses."""
     made = []
     for device in data:
-        one = {k: v for k, v in device.items() if k in _DEVICE}
+        kept = {k: v for k, v in device.items() if k in _DEVICE}
         for key in ("ifname", "master", "link"):
             if isinstance(device.get(key), str):
-                one[key] = mapping.interface(device[key])
+                kept[key] = mapping.interface(device[key])
         kind = device.get("linkinfo", {}).get("info_kind")
         if kind is not None:
-            one["linkinfo"] = {"info_kind": kind}
+            kept["linkinfo"] = {"info_kind": kind}
         entries = []
-        for given in device.get("addr_info", []):
-            entry = {k: v for k, v in given.items() if k in _ENTRY}
+        for address in device.get("addr_info", []):
+            entry = {k: v for k, v in address.items() if k in _ENTRY}
             for key in ("local", "address", "broadcast"):
-                if key in given:
-                    entry[key] = mapping.address(given[key])
-                    mapping.network(given[key], given.get("prefixlen", 0))
-            if "label" in given:
-                entry["label"] = mapping.interface(given["label"])
+                if key in address:
+                    entry[key] = mapping.address(address[key])
+                    mapping.network(address[key], address.get("prefixlen", 0))
+            if "label" in address:
+                entry["label"] = mapping.interface(address["label"])
             entries.append(entry)
-        one["addr_info"] = entries
-        made.append(one)
+        kept["addr_info"] = entries
+        made.append(kept)
     return made
 
 
 def anonymise_routes(data: Any, mapping: Mapping) -> Any:
     """Anonymise ``route.json`` and ``route6.json``."""
-    return [_route(one, mapping) for one in data]
+    return [_route(route, mapping) for route in data]
 
 
-def _route(given: Any, mapping: Mapping) -> Any:
-    one = {k: v for k, v in given.items() if k in _ROUTE}
-    if "table" in one:
-        one["table"] = _table(one["table"], mapping)
+def _route(route: Any, mapping: Mapping) -> Any:
+    kept = {k: v for k, v in route.items() if k in _ROUTE}
+    if "table" in kept:
+        kept["table"] = _table(kept["table"], mapping)
     for key in ("dst", "gateway", "prefsrc", "src", "from"):
-        if key in given:
-            one[key] = mapping.address(given[key])
-    if isinstance(given.get("dev"), str):
-        one["dev"] = mapping.interface(given["dev"])
-    if isinstance(given.get("via"), dict):
-        via = given["via"]
-        one["via"] = {"family": via.get("family"), "host": mapping.address(str(via.get("host")))}
-    if isinstance(given.get("nexthops"), list):
-        one["nexthops"] = [_route(hop, mapping) for hop in given["nexthops"]]
-    return one
+        if key in route:
+            kept[key] = mapping.address(route[key])
+    if isinstance(route.get("dev"), str):
+        kept["dev"] = mapping.interface(route["dev"])
+    if isinstance(route.get("via"), dict):
+        via = route["via"]
+        kept["via"] = {"family": via.get("family"), "host": mapping.address(str(via.get("host")))}
+    if isinstance(route.get("nexthops"), list):
+        kept["nexthops"] = [_route(hop, mapping) for hop in route["nexthops"]]
+    return kept
 
 
 def anonymise_rules_of_routing(data: Any, mapping: Mapping) -> Any:
     """Anonymise ``rule.json`` and ``rule6.json``."""
     made = []
-    for given in data:
-        one = {k: v for k, v in given.items() if k in _RULE}
-        if "table" in one:
-            one["table"] = _table(one["table"], mapping)
+    for rule in data:
+        kept = {k: v for k, v in rule.items() if k in _RULE}
+        if "table" in kept:
+            kept["table"] = _table(kept["table"], mapping)
         for key in ("src", "dst"):
-            if key in given:
-                length = given.get(f"{key}len")
-                text = given[key]
-                one[key] = mapping.address(text) if length is None else mapping.prefix(text, length)
+            if key in rule:
+                length = rule.get(f"{key}len")
+                text = rule[key]
+                kept[key] = mapping.address(text) if length is None else mapping.prefix(text, length)
         for key in ("iif", "oif"):
-            if key in given:
-                one[key] = mapping.interface(given[key])
-        made.append(one)
+            if key in rule:
+                kept[key] = mapping.interface(rule[key])
+        made.append(kept)
     return made
 
 
@@ -147,7 +147,7 @@ def anonymise_meta(data: Any, mapping: Mapping) -> Any:
     if isinstance(data.get("hostname"), str):
         made["hostname"] = mapping.name(data["hostname"])
     notes = data.get("notes", [])
-    made["notes"] = [mapping.comment(one) for one in notes] if isinstance(notes, list) else []
+    made["notes"] = [mapping.comment(note) for note in notes] if isinstance(notes, list) else []
     return made
 
 
@@ -159,7 +159,7 @@ def anonymise_objects(data: Any, mapping: Mapping, key: str = "") -> Any:
         _learn_service(data, mapping)
         return {k: anonymise_objects(v, mapping, k) for k, v in data.items() if k != "managedFields"}
     if isinstance(data, list):
-        return [anonymise_objects(one, mapping, key) for one in data]
+        return [anonymise_objects(item, mapping, key) for item in data]
     if not isinstance(data, str) or key in _ENUMS or key.endswith("Timestamp"):
         return data
     return mapping.address(data) if mapping.is_address(data) else mapping.name(data)
@@ -180,9 +180,9 @@ def anonymise_nft(data: Any, mapping: Mapping, key: str = "", device: bool = Fal
     if isinstance(data, dict):
         return _nft_object(data, mapping, key, device)
     if isinstance(data, list):
-        if key == "range" and len(data) == 2 and all(isinstance(one, str) for one in data):
+        if key == "range" and len(data) == 2 and all(isinstance(item, str) for item in data):
             return list(mapping.address_range(*data))
-        return [anonymise_nft(one, mapping, key, device) for one in data]
+        return [anonymise_nft(item, mapping, key, device) for item in data]
     if not isinstance(data, str) or key in _NFT_KEPT:
         return data
     if device or key in ("dev", "devices"):
@@ -225,7 +225,9 @@ def _nft_object(data: Any, mapping: Mapping, of: str, device: bool) -> Any:
 
 
 def _is_words(value: Any) -> bool:
-    return isinstance(value, str) or (isinstance(value, list) and all(isinstance(one, str) for one in value))
+    return isinstance(value, str) or (
+        isinstance(value, list) and all(isinstance(item, str) for item in value)
+    )
 
 
 def _names_devices(expression: Any) -> bool:

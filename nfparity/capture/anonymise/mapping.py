@@ -51,7 +51,7 @@ class Mapping:
     def __init__(self, key: bytes) -> None:
         self.learning = True
         self.ranges = Ranges()
-        self.seen: set[tuple[int, int, int]] = set()
+        self.prefixes: set[tuple[int, int, int]] = set()
         """The addresses and prefixes in the snapshot: bits, value, length."""
         self.interfaces: set[str] = set()
         self._services: set[str] = set()
@@ -84,7 +84,7 @@ class Mapping:
         return sum(self._addresses.prefix(bits, v, n) == v for bits, v, n in self._secret())
 
     def _secret(self) -> list[tuple[int, int, int]]:
-        return [one for one in self.seen if not is_well_known(*one)]
+        return [prefix for prefix in self.prefixes if not is_well_known(*prefix)]
 
     def _clashes(self, tried: Addresses) -> int:
         moved = self._secret()
@@ -128,7 +128,7 @@ class Mapping:
             return text
         bits, value = parsed
         if self.learning:
-            self.seen.add((bits, value, length))
+            self.prefixes.add((bits, value, length))
             return text
         return _show(bits, self._addresses.prefix(bits, value, length))
 
@@ -164,7 +164,7 @@ class Mapping:
         span = bits if length is None else _length(length, bits, match.group(0))
         is_prefix = value & ((1 << (bits - span)) - 1) == 0
         if self.learning:
-            self.seen.add((bits, value, span if is_prefix else bits))
+            self.prefixes.add((bits, value, span if is_prefix else bits))
             return match.group(0)
         if is_prefix:
             return _show(bits, self._addresses.prefix(bits, value, span)) + tail

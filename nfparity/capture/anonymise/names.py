@@ -74,12 +74,12 @@ class Names:
         ).digest()
 
     def _cached(self, text: str, alphabet: int) -> str:
-        found = self._words.get((text, alphabet))
-        if found is None:
+        word = self._words.get((text, alphabet))
+        if word is None:
             once = self._shifted(text, f"l{len(text)}", alphabet)
-            found = self._shifted(once[::-1], f"r{len(text)}", alphabet)[::-1]
-            self._words[text, alphabet] = found
-        return found
+            word = self._shifted(once[::-1], f"r{len(text)}", alphabet)[::-1]
+            self._words[text, alphabet] = word
+        return word
 
     def _shifted(self, text: str, salt: str, alphabet: int) -> str:
         made = ""
@@ -89,7 +89,7 @@ class Names:
                 by = int.from_bytes(self.digest(f"{salt}/{made}", 4), "big")
                 char = chars[(chars.index(char) + by) % len(chars)]
             elif ord(char) > 0x7F:
-                others = next((one for one in _OTHERS if ord(char) in one), (ord(char),))
+                others = next((block for block in _OTHERS if ord(char) in block), (ord(char),))
                 by = int.from_bytes(self.digest(f"{salt}/{made}", 4), "big")
                 char = chr(others[(ord(char) - others[0] + by) % len(others)])
             made += char

@@ -65,7 +65,7 @@ def _cidrs(layout: Layout, config: InferredConfig) -> tuple[str, ...]:
 
 def _unknown(services: tuple[Service, ...]) -> list[str]:
     """Return notes about unknown facts, for which the defaults of the API are used."""
-    asked = (
+    questions = (
         ("no name: their chains are named after their addresses", [s.name is None for s in services]),
         (
             "no endpoints, so no rule shows their traffic policies: Cluster is assumed",
@@ -81,5 +81,5 @@ def _unknown(services: tuple[Service, ...]) -> list[str]:
         ),
         ("no known cluster IP", [s.cluster_ip is None for s in services]),
     )
-    counted = ((sum(found), what) for what, found in asked)
+    counted = ((sum(flags), what) for what, flags in questions)
     return [f"{n} service{'s have' if n > 1 else ' has'} {what}" for n, what in counted if n]

@@ -206,6 +206,6 @@ class _Writing:
             if not self._layout.hairpin_set:
                 self._script.rule(chain, f"{words.ip} saddr {self._host(endpoint.address)}", words.mark)
             if s.affinity:
-                seen = f"update @{self._endpoint('affinity', endpoint)} {{ {words.ip} saddr }}"
-                self._script.rule(chain, seen)
+                update = f"update @{self._endpoint('affinity', endpoint)} {{ {words.ip} saddr }}"
+                self._script.rule(chain, update)
             self._script.rule(chain, f"meta l4proto {s.protocol} dnat to {endpoint.text(self._family)}")

@@ -90,7 +90,7 @@ def _listed(options: Options, name: str, known: tuple[str, ...]) -> tuple[str, .
 NOTRACK: Final = TargetExtension(
     name="NOTRACK",
     options=(),
-    meaning=lambda _given, _context: NoTrack(),
+    meaning=lambda _options, _context: NoTrack(),
     tables=_RAW,
     hooks=_RAW_HOOKS,
 )

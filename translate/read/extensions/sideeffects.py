@@ -72,7 +72,7 @@ SIDE_EFFECTS: Final = (
     TargetExtension(
         name="TRACE",
         options=(),
-        meaning=lambda _given, _context: Trace(),
+        meaning=lambda _options, _context: Trace(),
         tables=frozenset({TableName.RAW}),
     ),
 )

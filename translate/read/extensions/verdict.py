@@ -69,15 +69,15 @@ def _reject(options: Options, context: Context) -> Reject:
     return Reject(kind)
 
 
-def _drop(_given: Options, context: Context) -> Action:
+def _drop(_options: Options, context: Context) -> Action:
     if context.table is TableName.NAT:
         raise OptionError("the nat table is not for filtering; iptables refuses DROP there")
     return Drop()
 
 
-ACCEPT: Final = TargetExtension(name="ACCEPT", options=(), meaning=lambda _given, _context: Accept())
+ACCEPT: Final = TargetExtension(name="ACCEPT", options=(), meaning=lambda _options, _context: Accept())
 DROP: Final = TargetExtension(name="DROP", options=(), meaning=_drop)
-RETURN: Final = TargetExtension(name="RETURN", options=(), meaning=lambda _given, _context: Return())
+RETURN: Final = TargetExtension(name="RETURN", options=(), meaning=lambda _options, _context: Return())
 
 REJECT: Final = TargetExtension(
     name="REJECT",

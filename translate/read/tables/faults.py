@@ -19,14 +19,14 @@ class Faults:
     """The faults of an input; false if there are none."""
 
     def __init__(self) -> None:
-        self._found: list[Diagnostic] = []
+        self._diagnostics: list[Diagnostic] = []
 
     def __bool__(self) -> bool:
-        return bool(self._found)
+        return bool(self._diagnostics)
 
     def report(self, origin: Origin, message: str, hint: str | None = None) -> None:
         """Add a fault at a place. A message may quote the input; unprintable characters become ``?``."""
-        self._found.append(Diagnostic(origin, _printable(message), hint and _printable(hint)))
+        self._diagnostics.append(Diagnostic(origin, _printable(message), hint and _printable(hint)))
 
     def report_rule(self, origin: Origin, error: RuleError) -> None:
         """Add a fault at a word of the rule that begins at ``origin``."""
@@ -44,9 +44,9 @@ class Faults:
 
     def raise_any(self) -> None:
         """Raise ParseError, if there are faults, with the first 20 by position and the number of others."""
-        if not self._found:
+        if not self._diagnostics:
             return
-        ordered = sorted(self._found, key=lambda d: (d.origin.line, d.origin.column))
+        ordered = sorted(self._diagnostics, key=lambda d: (d.origin.line, d.origin.column))
         shown, rest = ordered[:_MOST], ordered[_MOST:]
         if rest:
             where = Origin(rest[0].origin.file, rest[0].origin.line, rest[0].origin.column)

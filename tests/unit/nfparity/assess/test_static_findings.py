@@ -57,7 +57,7 @@ def test_two_services_with_one_address_and_port(made: Callable[..., Facts], node
     (one,) = static_findings(made(cluster_text(80, 80, node=node)))
     assert one.k == "K29"
     assert one.subject == "a/s1:p and a/s2:p"
-    assert one.told == "both have 203.0.113.9:80/tcp"
+    assert one.description == "both have 203.0.113.9:80/tcp"
     assert len(one.lines) == 2
 
 

@@ -31,7 +31,7 @@ class Inline:
     def answers(self, paths: Sequence[str]) -> Iterator[Answer]:
         for path in paths:
             if Path(path).exists():
-                yield Answer(path=path, found=(NodeDifference("K01", Family.IP, "a/b:c"),), flows=2)
+                yield Answer(path=path, differences=(NodeDifference("K01", Family.IP, "a/b:c"),), flows=2)
             else:
                 yield answer(AssessOptions(), path)
 

@@ -152,7 +152,7 @@ def with_sides(summary: Summary) -> Summary:
         ("iptables-legacy", dict.fromkeys(ids, 0.25)),
         ("kube-proxy-nftables", dict.fromkeys(ids, 0.5)),
     )
-    static_findings = Finding(entry=entry("K08"), subject="Linux", told="Linux is 4.19, below 5.13")
+    static_findings = Finding(entry=entry("K08"), subject="Linux", description="Linux is 4.19, below 5.13")
     disputed = (Disputed("doubted", "verdict: drop simulated, forward seen"),)
     more = replace(one, sides=sides, disputed=disputed, findings=(*one.findings, static_findings))
     return replace(summary, assessments=(more,), untested=(Untested(Family.IP6, "no table is for it"),))

@@ -19,7 +19,7 @@ def found(k: str, subject: str, packets: int | None = None, family: Family = Fam
 
 def node(name: str, *findings: NodeDifference) -> Answer:
     titles = tuple({(one.id, f"title of {one.id}") for one in findings if one.id != LEAK})
-    return Answer(path=f"s/{name}.tar.gz", found=tuple(sorted(findings)), titles=titles, flows=10)
+    return Answer(path=f"s/{name}.tar.gz", differences=tuple(sorted(findings)), titles=titles, flows=10)
 
 
 WEB, DNS = "team/web:http", "kube-system/dns:dns"
@@ -152,7 +152,7 @@ def test_what_all_groups_share_is_told_once() -> None:
     ]
     fleet = fleet_of(groups)
     assert fleet.shared is not None
-    assert fleet.shared.found == (found("K01", WEB),)
+    assert fleet.shared.differences == (found("K01", WEB),)
     assert fleet.shared.traffic_seen("K01") == 2
     stream = io.StringIO()
     print_fleet(fleet, stream)

@@ -52,13 +52,13 @@ def summary(address: str, packets: int) -> Summary:
 
 def test_every_kind_of_finding_is_kept() -> None:
     answer = answer_of(summary("192.168.0.2", 3), "n1")
-    assert answer.found == (
+    assert answer.differences == (
         NodeDifference("K01", Family.IP, "a/b:c"),
         NodeDifference(LEAK, Family.IP, "an address (no longer after)"),
         NodeDifference(NOT_JUDGED, Family.IP, "flows on which simulator and kernel disagree (1)"),
         NodeDifference(UNEXPLAINED, Family.IP, "service before, dropped after; differs in verdict (2)"),
     )
-    assert answer.found[0].packets == 3
+    assert answer.differences[0].packets == 3
     assert answer.ids == ("K01", LEAK, NOT_JUDGED, UNEXPLAINED)
     assert dict(answer.titles) == {"K01": entry("K01").title}
     assert answer.flows == 9
@@ -66,7 +66,7 @@ def test_every_kind_of_finding_is_kept() -> None:
 
 def test_nodes_that_differ_in_address_and_counters_are_alike() -> None:
     one, other = answer_of(summary("192.168.0.2", 3), "n1"), answer_of(summary("192.168.0.3", 5), "n2")
-    assert one.found == other.found
+    assert one.differences == other.differences
 
 
 def test_little_is_kept() -> None:
