@@ -14,8 +14,9 @@ from typing import Any, Final
 from backends.model.flow import Flow, Send
 from backends.model.packet import Packet
 from backends.model.withfields import with_fields
-from harness.corpus.generate.goals import HIT, FlowGoals
+from harness.corpus.generate.goals import FlowGoals, hits
 from harness.corpus.generate.places import Places
+from harness.corpus.generate.selection import Place
 from harness.corpus.headers import with_header
 from harness.corpus.reachability import WalkEnds
 from translate.ir import Field, FieldTest, Interval, Rule, Ruleset
@@ -49,20 +50,17 @@ def edge_flows(
         ends = WalkEnds(table)
         for chain in table.chains:
             for index, rule in enumerate(chain.rules):
-                place = (table.name.value, chain.name, index)
+                place = (table.name, chain.name, index)
                 yield from _of_rule(rule, usual.get(place, ()), places, taken)
                 if ends.at(rule):
                     yield from _of_rule(rule, stray.get(place, ()), places, taken, of="-stray")
 
 
-def _models(shown: Iterable[tuple[Send, FlowGoals]]) -> Mapping[tuple[str, str, int], Iterable[Send]]:
+def _models(shown: Iterable[tuple[Send, FlowGoals]]) -> Mapping[Place, Iterable[Send]]:
     """Return for each rule the first hitting packet from outside, and the first made on the node."""
-    models: dict[tuple[str, str, int], dict[bool, Send]] = {}
-    for sent, flow_goals in shown:
-        for goal in flow_goals.near:
-            if goal.side == HIT:
-                place = (goal.table.value, goal.chain, goal.rule)
-                models.setdefault(place, {}).setdefault(sent.entry is None, sent)
+    models: dict[Place, dict[bool, Send]] = {}
+    for sent, goal in hits(shown):
+        models.setdefault(goal.place, {}).setdefault(sent.entry is None, sent)
     return {place: [of[made_here] for made_here in sorted(of)] for place, of in models.items()}
 
 

@@ -45,7 +45,7 @@ from translate.ir import (
     Test,
 )
 
-__all__ = ["HIT", "FlowGoals", "Goal", "Sighting", "Wanted", "holds", "observe"]
+__all__ = ["HIT", "FlowGoals", "Goal", "Sighting", "Wanted", "hits", "holds", "observe"]
 
 HIT: Final = -1
 
@@ -148,6 +148,11 @@ def observe(branches: Iterable[TracedBranch], places: Places, wanted: Wanted) ->
                         goals.sightings.append(s)
     goals.far -= goals.near
     return goals
+
+
+def hits(shown: Iterable[tuple[Send, FlowGoals]]) -> Iterator[tuple[Send, Goal]]:
+    """Yield each packet with each goal that is a hit."""
+    return ((sent, goal) for sent, goals in shown for goal in goals.near if goal.side == HIT)
 
 
 def _sightings(

@@ -12,8 +12,9 @@ from typing import Final
 from backends.model.flow import Flow, Send
 from backends.model.packet import Packet
 from backends.model.withfields import with_fields
-from harness.corpus.generate.goals import HIT, FlowGoals
+from harness.corpus.generate.goals import FlowGoals, hits
 from harness.corpus.generate.places import Places
+from harness.corpus.generate.selection import Place
 from harness.corpus.reachability import WalkEnds
 from translate.ir import (
     PORT_PROTOCOLS,
@@ -105,7 +106,7 @@ def member_flows(
         for chain in table.chains:
             for index, rule in enumerate(chain.rules):
                 set_tests = [t for t in rule.tests if isinstance(t, SetTest) and t.name in sets]
-                place = (table.name.value, chain.name, index)
+                place = (table.name, chain.name, index)
                 models = [(hook, model, "") for hook, model in usual.get(place, {}).items()]
                 if ends.at(rule):
                     models += [(hook, model, "-stray") for hook, model in stray.get(place, {}).items()]
@@ -121,14 +122,11 @@ def member_flows(
                             yield Flow(id=name, steps=(send,), why=why)
 
 
-def _models(shown: Iterable[tuple[Send, FlowGoals]]) -> Mapping[tuple[str, str, int], Mapping[Hook, Send]]:
+def _models(shown: Iterable[tuple[Send, FlowGoals]]) -> Mapping[Place, Mapping[Hook, Send]]:
     """Return for each rule and hook the first packet that hits the rule there."""
-    models: dict[tuple[str, str, int], dict[Hook, Send]] = {}
-    for sent, goals in shown:
-        for goal in goals.near:
-            if goal.side == HIT:
-                place = (goal.table.value, goal.chain, goal.rule)
-                models.setdefault(place, {}).setdefault(goal.hook, sent)
+    models: dict[Place, dict[Hook, Send]] = {}
+    for sent, goal in hits(shown):
+        models.setdefault(goal.place, {}).setdefault(goal.hook, sent)
     return models
 
 

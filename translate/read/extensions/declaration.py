@@ -7,6 +7,7 @@ whether ``!`` is allowed, aliases) and passes them to ``meaning`` as :class:`Opt
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -42,10 +43,12 @@ __all__ = [
     "parse_mark",
     "parse_number",
     "parse_range",
+    "parse_rate",
     "parse_value_mask",
 ]
 
 MARK_BITS: Final = 0xFFFFFFFF
+_SECONDS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,6 +208,17 @@ def parse_mark(text: str, *, option: int, argument: int = 1, offset: int = 0) ->
         message = f'"{text}" is not a number from 0 to 0xffffffff'
         raise OptionError(message, option=option, argument=argument, offset=offset)
     return value
+
+
+def parse_rate(text: str, *, option: int) -> tuple[int, int]:
+    """Return the number of packets and the seconds of the unit of ``3/minute`` (``parse_rate``)."""
+    number, slash, unit = text.partition("/")
+    digits = re.match(r"[ \t\n\v\f\r]*\+?(\d+)", number)  # atoi
+    name = first_named(_SECONDS, unit) if slash else "second"
+    if not digits or not int(digits[1]) or name is None or (slash and not unit):
+        hint = "such as 3/minute; the unit is second, minute, hour or day"
+        raise OptionError(f'"{text}" is no rate', option=option, hint=hint)
+    return int(digits[1]), _SECONDS[name]
 
 
 def parse_value_mask(option: Option, *, index: int) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from translate.read.extensions.declaration import (
     MatchExtension,
     Options,
     OptionSpec,
-    first_named,
+    parse_rate,
 )
 from translate.read.spelling.errors import NotModelledError, OptionError
 from translate.read.spelling.numbers import unsigned
@@ -23,7 +23,6 @@ _CREDITS: Final = (250 << 39) // _SCALE
 """Credits in a microsecond, of 64 bits: HZ 250 and 1000 come to the same (``user2credits``)."""
 
 _U64: Final = (1 << 64) - 1
-_SECONDS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
 _DEFAULT_BURST: Final = 5
 _MOST_BURST: Final = 1_000_000
 _MODES: Final = {
@@ -39,16 +38,11 @@ def _average(text: str, index: int) -> tuple[int, int]:
     """Return the time for a packet in microseconds, and the seconds of the unit (``parse_rate``)."""
     if _BYTES.match(text):
         raise NotModelledError("a rate in bytes", option=index)
-    number, slash, unit = text.partition("/")
-    digits = re.match(r"[ \t\n\v\f\r]*\+?(\d+)", number)  # atoll
-    name = first_named(_SECONDS, unit) if slash else "second"
-    if not digits or not int(digits[1]) or name is None or (slash and not unit):
-        hint = "such as 3/minute; the unit is second, minute, hour or day"
-        raise OptionError(f'"{text}" is no rate', option=index, hint=hint)
-    average = _SCALE * _SECONDS[name] // int(digits[1])
+    number, seconds = parse_rate(text, option=index)
+    average = _SCALE * seconds // number
     if average == 0:
         raise OptionError(f"{text} is faster than the 1000000 packets a second of xt_hashlimit", option=index)
-    return average, _SECONDS[name]
+    return average, seconds
 
 
 def _key(options: Options) -> tuple[Field, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from translate.ir import Limit, Test
@@ -11,15 +10,14 @@ from translate.read.extensions.declaration import (
     MatchExtension,
     Options,
     OptionSpec,
-    first_named,
     parse_mark,
+    parse_rate,
 )
 from translate.read.spelling.errors import OptionError
 
 __all__ = ["LIMIT"]
 
 _SCALE: Final = 10_000  # XT_LIMIT_SCALE: an average is in units of a second divided by this
-_SECONDS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
 _DEFAULT_AVERAGE: Final = _SCALE * 3600 // 3
 _DEFAULT_BURST: Final = 5
 _MOST_BURST: Final = 10_000
@@ -32,13 +30,8 @@ _U32: Final = 0xFFFFFFFF
 
 def _average(text: str, index: int) -> int:
     """Return the time for a packet in 1/10000 s (``parse_rate``)."""
-    number, slash, unit = text.partition("/")
-    digits = re.match(r"[ \t\n\v\f\r]*\+?(\d+)", number)  # atoi
-    name = first_named(_SECONDS, unit) if slash else "second"
-    if not digits or not int(digits[1]) or name is None or (slash and not unit):
-        hint = "such as 3/minute; the unit is second, minute, hour or day"
-        raise OptionError(f'"{text}" is no rate', option=index, hint=hint)
-    average = _SCALE * _SECONDS[name] // int(digits[1])
+    number, seconds = parse_rate(text, option=index)
+    average = _SCALE * seconds // number
     if average == 0:
         raise OptionError(f"{text} is faster than the 10000 packets a second of xt_limit", option=index)
     return average
