@@ -110,7 +110,7 @@ def _run(options: argparse.Namespace, command: tuple[str, ...]) -> int:
 
 @contextlib.contextmanager
 def _alone(guest: Guest) -> Iterator[None]:
-    """Keep a second run off the same exchange folder."""
+    """Lock the exchange folder against a second run."""
     guest.exchange.parent.mkdir(parents=True, exist_ok=True)
     with guest.exchange.with_name(f"{guest.exchange.name}.lock").open("w") as lock:
         try:

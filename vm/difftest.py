@@ -19,13 +19,13 @@ from vm.place import Place, choose, offers_virtualisation
 __all__ = ["main"]
 
 KERNEL: Final = "6.1"
-"""The guest's kernel where none is named."""
+"""The default kernel of the guest."""
 LEVELS: Final = {Place.HOST: "0 1 2", Place.KVM: "2", Place.EMULATED: "2"}
-"""Optimisation levels where none are named: all of them where that takes a minute or two."""
+"""The default optimisation levels: all of them if this takes only a minute or two."""
 PROJECT: Final = guests.PROJECT
 _CACHE: Final = PROJECT / "build" / "vm" / "cache"
 _PROCESSORS: Final = 2
-"""Of a guest; a tc program is compiled for so many."""
+"""The number of processors of a guest, for which tc programs are compiled."""
 
 
 def main(arguments: list[str] | None = None) -> int:

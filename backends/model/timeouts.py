@@ -54,7 +54,7 @@ _TCP_STATES: Final = (
     "time_wait",
     "close",
 )
-"""In the order of ``enum tcp_conntrack``, from 1."""
+"""The states of TCP in the order of ``enum tcp_conntrack``, which begins at 1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

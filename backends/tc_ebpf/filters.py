@@ -87,7 +87,7 @@ class Filter:
         return next((f for f, preference in PREFERENCES.items() if preference == self.preference), None)
 
     def runs_before(self, family: Family) -> bool:
-        """Return whether it sees packets of ``family`` before nfparity's program does."""
+        """Return whether this filter sees packets of ``family`` before nfparity's program."""
         matches = self.protocol in (_PROTOCOLS[family], _ALL_PROTOCOLS)
         return matches and self.preference < PREFERENCES[family]
 

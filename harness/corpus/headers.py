@@ -23,9 +23,9 @@ HEADER_FIELDS: Final = (
 _TAG: Final = bytes(8)
 """A placeholder of the length of the payload that the testbed adds to recognise a packet without one."""
 _MOBILITY: Final = 2
-"""A type that a node takes for itself or not as its kernel was configured (``CONFIG_IPV6_MIP6``)."""
+"""A type of routing header that a node handles only with ``CONFIG_IPV6_MIP6``."""
 _LONGEST_ROUTING: Final = 100
-"""In units of 8 bytes; a header for 50 addresses."""
+"""The length of a header for 50 addresses, in units of 8 bytes."""
 _FRAMES: Final[Mapping[Family, Mapping[int, int | None]]] = {
     family: {PacketType.UNICAST: None, PacketType.BROADCAST: BROADCAST_MAC, PacketType.MULTICAST: group}
     for family, group in ((Family.IP, 0x01005E000001), (Family.IP6, 0x333300000001))

@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def smaller_lists(items: Sequence[T], accepted: Callable[[tuple[T, ...]], bool]) -> tuple[T, ...]:
-    """Return the items that are left when every run of items that can be left out is left out.
+    """Return the items that remain after every unnecessary run of items is left out.
 
     Runs of half the items are tried first, then of a quarter, and so on to single items (Zeller and
     Hildebrandt, Simplifying and Isolating Failure-Inducing Input, 2002). Items keep their order.

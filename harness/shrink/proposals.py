@@ -1,7 +1,7 @@
 """Smaller rulesets and flows: without some rules, a part of a rule, a jump, or a step.
 
-A ruleset is changed in its spelling and read again, so that its meaning is that of the text. A proposal that
-cannot be read is not made.
+A proposal changes the text of a ruleset and reads it again, so that its meaning is always that of a text.
+Texts that cannot be read are not proposed.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def without_step(shown: Shown) -> Iterator[Shown]:
 
 
 def read_again(ruleset: Ruleset) -> Ruleset | None:
-    """Return the ruleset without idle chains and tables, as its text is read; None if it cannot be read."""
+    """Return the ruleset without idle chains and tables, read from its text; None if it cannot be read."""
     tables = (_without_idle_chains(table) for table in ruleset.tables)
     some = tuple(table for table in tables if not _is_idle(table))
     try:
@@ -149,7 +149,7 @@ def _without_a_call(table: Table) -> Iterator[Table]:
 
 
 def _joined(jump: Rule, rule: Rule) -> Rule:
-    """Return the rule with the conditions of the jump; of two of one kind the rule's own counts."""
+    """Return the rule with the conditions of the jump; if both have one of a kind, the rule's own stays."""
     own = {option.name for option in rule.base}
     base = tuple(option for option in jump.base if option.name not in own)
     return replace(rule, base=base + rule.base, matches=jump.matches + rule.matches)

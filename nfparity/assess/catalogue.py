@@ -26,9 +26,9 @@ class Decided(StrEnum):
     """The way to decide whether a node has a difference."""
 
     REPLAY = "replay"
-    """By packets on the real kernel."""
+    """Packets on the real kernel show it."""
     FACTS = "facts"
-    """By facts in the snapshot, without a packet."""
+    """Facts in the snapshot show it, without a packet."""
     OUT_OF_REACH = "out-of-reach"
     """Undecidable from a snapshot."""
 

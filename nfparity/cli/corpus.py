@@ -65,7 +65,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     generate.add_argument(
         "--by-class",
         action="store_true",
-        help="search for few of the services that differ only in constants: for large clusters",
+        help="search for only a few of the services that differ only in constants; for large clusters",
     )
     add_output(generate)
     check = actions.add_parser("check", help="compare the simulator with the expectations of cases")

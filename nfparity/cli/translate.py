@@ -63,7 +63,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--against",
         metavar="OLD",
-        help="rules whose translation is loaded, read like RULES: print only the changes",
+        help="the rules whose translation is loaded now, in any format of RULES: print only the changes",
     )
     parser.add_argument(
         "--keep-going",

@@ -80,7 +80,7 @@ def infer_node(ruleset: Ruleset) -> Node:
             assert size is not None
             own = Address(family, net.low + 1, size)
             interfaces.append(Interface(name, (own,)))
-            assumed.append(f"interface {name} with {own}, because rules name both")
+            assumed.append(f"interface {name} with {own}, because a rule names both")
     default = Route(family=family, dst=Interval.prefix(0, 0, family.bits), dev=uplink, via=gateway)
     return Node(tuple(interfaces), (default, *routes), {}, tuple(assumed))
 

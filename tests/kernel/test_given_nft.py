@@ -181,7 +181,7 @@ def test_what_the_kernel_does_not_take_is_told_at_its_line(kind_node: Node) -> N
     text = f"table ip a {{\n{chains}}}\n"
     listing = read_listing(text, name="given.nft")
     with (
-        pytest.raises(MachineError, match=r"given\.nft:\d: the kernel does not take this: Too many links"),
+        pytest.raises(MachineError, match=r"given\.nft:\d: the kernel refuses this: Too many links"),
         open_session(kind_node, GivenNftLoader(listing, Family.IP)),
     ):
         pass

@@ -1,4 +1,4 @@
-"""The counters of uncommon events in the tc program, summed per CPU."""
+"""The counters of uncommon events in the tc program, one of each per CPU."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ __all__ = ["COUNTERS", "counter_numbers"]
 
 COUNTERS: Final = {
     "entered": "connections entered",
-    "evicted": "replies that found their connection gone, because the maps were full",
-    "regained": "connections whose reply's tuple was gone, and was entered again",
-    "ousted": "connections forgotten because another one had their reply's tuple by then",
-    "retried": "ports that another connection took just before confirmation, so that another one was tried",
-    "long-search": "searches for a port that went on after 128 were taken",
+    "evicted": "replies whose connection had been evicted from a full map",
+    "regained": "connections whose missing reply tuple was entered again",
+    "ousted": "connections removed because another one had taken their reply tuple",
+    "retried": "ports that another connection took just before confirmation",
+    "long-search": "searches for a port that found the first 128 taken",
     "rejected": "packets answered for REJECT",
-    "no-port": "packets dropped because no port was found free",
+    "no-port": "packets dropped because no free port was found",
     "clash": "packets dropped because another connection had one of their tuples at confirmation",
     "fragment": "packets dropped because they were fragments",
     "malformed": "packets dropped because their headers could not be read",
-    "lost-slot": "packets dropped because what was kept of them had been reused for another packet",
-    "failed": "packets dropped because the kernel refused something to the program",
+    "lost-slot": "packets dropped because their saved state had been overwritten for another packet",
+    "failed": "packets dropped because a function of the kernel failed",
 }
 """Descriptions of the counted events by name, in the order of ``enum counter``."""
 

@@ -31,4 +31,4 @@ def include_faults(text: str, name: str) -> Iterator[Diagnostic]:
         end = text.find("\n", start)
         line = text.count("\n", 0, start) + 1
         place = Origin(name, line, match.start() - start + 1, text[start : end if end >= 0 else None])
-        yield Diagnostic(place, "another file is included, which was not given", hint)
+        yield Diagnostic(place, "another file is included, which cannot be read here", hint)

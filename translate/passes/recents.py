@@ -116,11 +116,9 @@ def inexact(test: Recent, known: RecentList) -> tuple[str, str] | None:
     if test.rttl:
         return "recent-rttl", "--rttl compares with the TTL of an earlier packet, which is not kept"
     if len(known.masks) > 1:
-        reason = (
-            f"the list {known.name} has another mask in another rule; the one loaded first counts for all"
-        )
+        reason = f"the list {known.name} has another mask in another rule; the kernel uses the first one"
         return "recent-mask", reason
     if known.reaping_shows and test.reap:
-        reason = f"--reap on the list {known.name} shows in its other rules, which look for older addresses"
+        reason = f"--reap on the list {known.name} affects its other rules, which look for older addresses"
         return "recent-reap", reason
     return None

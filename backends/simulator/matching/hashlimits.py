@@ -1,8 +1,9 @@
 """The tables of ``-m hashlimit``: a token bucket for each value of some fields (``xt_hashlimit``).
 
 A table belongs to the network namespace. Rules that name it share it, with the key, the rate and the times
-of the rule that was loaded first (``htable_find_get``); only what is done above the rate is each rule's own.
-Here a bucket is forgotten at once when its time has run out; the kernel looks once in an interval.
+of the rule that was loaded first (``htable_find_get``); only ``--hashlimit-upto`` or ``--hashlimit-above`` is
+each rule's own. The simulator forgets a bucket as soon as it expires; the kernel removes expired ones once
+per interval.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _MILLISECOND: Final = 10**6
 
 
 def first_of_each(tests: Iterable[HashLimit]) -> dict[str, HashLimit]:
-    """Return the test that is loaded first, for each table."""
+    """Return for each table the test that is loaded first."""
     first: dict[str, HashLimit] = {}
     for test in tests:
         first.setdefault(test.name, test)

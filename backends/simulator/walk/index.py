@@ -100,7 +100,7 @@ class ChainIndex:
     unfiled: tuple[int, ...]
     _rules: Sequence[Rule]
     _sides: dict[int, int]
-    """For each filed rule the test that it is filed under."""
+    """The index of the test under which each filed rule is filed."""
     _alike: tuple[AlikeRules, ...] | None = None
 
     @property

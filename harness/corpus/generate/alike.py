@@ -89,7 +89,7 @@ class Member:
     constants: tuple[Constant, ...]
     targets: frozenset[Constant]
     keys: tuple[tuple[Interval | None, int | None, Interval | None], ...]
-    """For each entry the destination that it asks for: address, protocol and port."""
+    """The destination that each entry tests for: address, protocol and port."""
     shape: Hashable = field(repr=False)
 
 

@@ -33,7 +33,7 @@ class _Values:
         return self.points.get(value, value)
 
     def near(self, value: int) -> int:
-        """As :meth:`point`, also for what is in a range, or just beside a range or a point."""
+        """Return :meth:`point` also for a value in a range, or next to a range or a point."""
         if value in self.points:
             return self.points[value]
         for of, to in self.ranges:

@@ -62,7 +62,7 @@ def _measure(facts: Facts, flow: Flow, before: FlowResult, after: FlowResult) ->
     if kept[0] == kept[1] or kept[1] < clients:
         return None
     return Measured(
-        description=f"of {clients} clients, some reconnect to another endpoint; after, each to its own",
+        description=f"before: some of {clients} clients change endpoints on reconnecting; after: none",
         step=len(flow.steps) - 1,
         before=_any_of(flow, before),
         after=_any_of(flow, after),

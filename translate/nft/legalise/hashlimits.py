@@ -1,12 +1,12 @@
 """Tables of ``-m hashlimit`` as sets with a limit for each element.
 
-An element begins with a full bucket, and is gone when nothing has met it for the set's timeout, as an entry
-of the kernel's table is. The kernel looks for such entries once in ``--hashlimit-htable-gcinterval``, a
-second by default, so that it may remember a bucket as much longer.
+An element begins with a full bucket. Like an entry of the kernel's table, it expires when no packet has used
+it for some time. The kernel removes expired entries once per ``--hashlimit-htable-gcinterval`` (default: one
+second), so it may remember a bucket longer by that time.
 
-An element keeps the limit of the rule that made it (``nft_dynset_new``). So rules of one table must ask the
-same. ``th dport`` fails for a packet without ports, which has port 0 to xt_hashlimit; so a key with ports
-needs a rule that asks for a protocol with ports.
+An element keeps the limit of the rule that created it (``nft_dynset_new``). So all rules of one table must
+have the same limit. ``th dport`` does not match a packet without ports, but xt_hashlimit counts such a packet
+under port 0. So a rule with ports in its key must test for a protocol with ports.
 """
 
 from __future__ import annotations
@@ -42,22 +42,22 @@ def hash_sets(tables: Mapping[str, tuple[HashLimit, Origin]], names: NameGiver) 
 
 
 def taken(test: HashLimit, first: HashLimit, name: str, tests: Sequence[Test], family: Family) -> TakenInSet:
-    """Return the match of a test in a rule with these tests. Raises CannotSay."""
+    """Return nft's match for ``test`` in a rule with ``tests``. Raises CannotSay."""
     if test != first:
-        reason = f"a set of nft keeps one rate for each element; another rule of {test.name} asks otherwise"
+        reason = f"elements of a set of nft have one limit; another rule of {test.name} has another one"
         raise CannotSay("hashlimit-shared", reason)
     if test.expire % _MILLISECONDS:
-        raise CannotSay("hashlimit-expire", "the elements of a set here expire in whole seconds")
+        raise CannotSay("hashlimit-expire", "elements of a set of nft expire after whole seconds")
     known = transports(tests)
     if PORTS.intersection(test.key) and not (known and set(known) <= PORT_PROTOCOLS):
-        reason = "xt_hashlimit gives packets without ports port 0; ask for a protocol with ports beside it"
+        reason = "xt_hashlimit counts packets without ports under port 0; test for a protocol with ports"
         raise CannotSay("hashlimit-ports", reason)
     rate, unit = rate_of(test.interval)
     return TakenInSet(name, _key(test, family), rate=rate, unit=unit, burst=test.burst, above=test.above)
 
 
 def _key(test: HashLimit, family: Family) -> Key:
-    """Return the key of the buckets; without a mode all packets share one, that of address 0."""
+    """Return the key of the buckets. Without a mode all packets share one bucket, under address 0."""
     masks = {Field.SADDR: test.source_mask, Field.DADDR: test.destination_mask}
     whole = (1 << family.bits) - 1
     if not test.key:

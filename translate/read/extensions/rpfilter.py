@@ -30,7 +30,7 @@ RPFILTER: Final = MatchExtension(
         OptionSpec(name="--validmark", arguments=0),
         OptionSpec(name="--invert", arguments=0),
         OptionSpec(name="--loose", arguments=0, refused="a route back by any device is not modelled"),
-        OptionSpec(name="--accept-local", arguments=0, refused="that own addresses pass is not modelled"),
+        OptionSpec(name="--accept-local", arguments=0, refused="accepted local sources are not modelled"),
     ),
     meaning=_rpfilter,
     hooks=frozenset({Hook.PREROUTING}),

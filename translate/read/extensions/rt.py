@@ -20,11 +20,10 @@ __all__ = ["RT"]
 _BYTE: Final = 0xFF
 _MOST: Final = 0xFFFFFFFF
 _UNIT: Final = 8
-"""Bytes: a routing header is of so many, and of as many more for each unit of its length."""
-
+"""Bytes in one unit of the header's length field, which does not count the first unit."""
 
 _ORDER: Final = (Field.ROUTING_TYPE, Field.ROUTING_LEFT, Field.ROUTING_LENGTH)
-"""That of ``ip6tables-save``, whatever the order of the options."""
+"""The order in which ``ip6tables-save`` prints the options."""
 
 
 def _rt(options: Options, context: Context) -> tuple[Test, ...]:
@@ -65,4 +64,4 @@ RT: Final = MatchExtension(
     meaning=_rt,
     family=Family.IP6,
 )
-"""``-m rt`` (``rt_mt6``): no packet without a routing header passes, whatever is negated."""
+"""``-m rt`` (``rt_mt6``): a packet without a routing header never matches, even if an option is negated."""

@@ -264,7 +264,7 @@ def _find_option(draft: RuleDraft, spelling: str, at: int) -> tuple[Loaded, Opti
     if len(candidates) == 1:
         ((name, option),) = candidates.items()
         if option is None:
-            raise RuleError(at, f'"{name}" does not belong into a rule')
+            raise RuleError(at, f'"{name}" is not an option of a rule')
         return option
     if candidates:
         raise RuleError(at, f'option "{spelling}" is ambiguous', "it may be " + ", ".join(candidates))

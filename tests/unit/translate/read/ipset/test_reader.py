@@ -134,7 +134,7 @@ def test_ranges_are_the_elements_that_they_stand_for() -> None:
         ("add x fd00::1", 7, '"fd00::1" is not an IPv4 address'),
         ("add x 0.0.0.0", 7, "the address 0 cannot be an element"),
         ("add x 10.0.0.9-10.0.0.8", 7, 'range "10.0.0.9-10.0.0.8" ends before it begins'),
-        ("add x 10.0.0.0/8", 7, "stands for more elements than the set holds (maxelem 65536)"),
+        ("add x 10.0.0.0/8", 7, "is more elements than the set can hold (maxelem 65536)"),
         ("add x 10.0.0.2 nomatch", 16, 'hash:ip has no "nomatch" elements'),
         ("add x 10.0.0.2 colour red", 16, 'unknown option "colour" of an element'),
         ("add x", 6, '"add" needs a set and an element'),

@@ -98,7 +98,7 @@ def test_what_every_packet_passes_is_no_test(read_rule: ReadRule, rule: str) -> 
         ("--source=1.2.3.4", 1, '"--source=1.2.3.4" is not understood'),
         ("-jACCEPT", 1, 'unknown option "-jACCEPT"'),
         ("-p tcp --re 5", 8, 'option "--re" is ambiguous'),
-        ("--zero", 1, '"--zero" does not belong into a rule'),
+        ("--zero", 1, '"--zero" is not an option of a rule'),
         ("-x", 1, 'unknown option "-x"'),
         ("-s 1.2.3.4 stray", 12, 'unexpected "stray"'),
         ("-m psd", 4, 'unknown match "psd"'),
