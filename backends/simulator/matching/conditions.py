@@ -51,6 +51,8 @@ class Memory:
     """The counter of each Nth, by rule and test."""
     buckets: dict[object, int] = field(default_factory=dict)
     """For each Limit that packets have reached, the time in nanoseconds at which its bucket is full again."""
+    idle_buckets: dict[object, int] = field(default_factory=dict)
+    """The same for the Limits that decide nothing but whether their rule has a side effect."""
 
     def begin(self, chance: Chance) -> None:
         """Forget everything, for another run."""
@@ -60,11 +62,13 @@ class Memory:
         self.assumptions.begin(chance)
         self.counters.clear()
         self.buckets.clear()
+        self.idle_buckets.clear()
         self.tables.known.clear()
 
     def is_blank(self) -> bool:
         """Return whether the run has no state yet except its choices."""
-        known = self.counters or self.buckets or self.tables.known or self.ports.picked or self.lists.known
+        limits = self.buckets or self.idle_buckets or self.tables.known
+        known = self.counters or limits or self.ports.picked or self.lists.known
         return not (known or self.assumptions.made)
 
     @property
@@ -84,8 +88,11 @@ def hidden_condition(rule: Rule) -> Condition:
     return lambda view, memory: memory.assumptions.matches(rule, view)
 
 
-def condition(test: Test, place: object) -> Condition:
-    """Return the function that evaluates ``test``; ``place`` is unique to the test."""
+def condition(test: Test, place: object, *, idle: bool = False) -> Condition:
+    """Return the function that evaluates ``test``; ``place`` is unique to the test.
+
+    ``idle`` says that no packet fares differently if the rule matches.
+    """
     match test:
         case FieldTest():
             return _field(test)
@@ -96,7 +103,7 @@ def condition(test: Test, place: object) -> Condition:
         case Nth():
             return _nth(test, place)
         case Limit():
-            return _limit(test, place)
+            return _limit(test, place, idle=idle)
         case HashLimit():
             return partial(_hash_limit, test)
         case Recent():
@@ -193,7 +200,7 @@ def _nth(test: Nth, place: object) -> Condition:
     return holds
 
 
-def _limit(test: Limit, place: object) -> Condition:
+def _limit(test: Limit, place: object, *, idle: bool) -> Condition:
     """``limit_mt``, with the level of the bucket stored as the time at which it is full again.
 
     The kernel counts time in jiffies. Here it is exact, so the kernel may decide differently within a jiffy
@@ -202,11 +209,12 @@ def _limit(test: Limit, place: object) -> Condition:
     interval, capacity = test.interval, test.capacity
 
     def holds(_view: View, memory: Memory) -> bool:
+        buckets = memory.idle_buckets if idle else memory.buckets
         now = round(memory.lists.now * 10**9)
-        full = max(now, memory.buckets.get(place, 0)) + interval
+        full = max(now, buckets.get(place, 0)) + interval
         if full - now > capacity:
             return False
-        memory.buckets[place] = full
+        buckets[place] = full
         return True
 
     return holds

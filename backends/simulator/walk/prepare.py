@@ -38,6 +38,7 @@ from translate.ir import (
     Return,
     Rule,
     Ruleset,
+    SideEffect,
     Snat,
     TableName,
     Test,
@@ -117,8 +118,9 @@ def _prepared(name: str, rules: tuple[Rule, ...]) -> tuple[PreparedRule, ...]:
     prepared = []
     for number, rule in enumerate(rules, 1):
         tests = _tests(rule)
+        idle = _is_idle(rule)
         conditions = tuple(
-            hidden_condition(rule) if test is None else condition(test, (id(rule), i))
+            hidden_condition(rule) if test is None else condition(test, (id(rule), i), idle=idle)
             for i, test in enumerate(tests)
         )
         action = rule.actions[0] if rule.actions else None
@@ -128,6 +130,12 @@ def _prepared(name: str, rules: tuple[Rule, ...]) -> tuple[PreparedRule, ...]:
         draws = any(isinstance(test, Random) for test in tests)
         prepared.append(PreparedRule(rule, name, number, tests, conditions, effect, control, draws))
     return tuple(prepared)
+
+
+def _is_idle(rule: Rule) -> bool:
+    """Return whether no packet fares differently if the rule matches: it logs, and no test changes a list."""
+    does = rule.is_undecided or any(not isinstance(action, SideEffect) for action in rule.actions)
+    return not (does or any(isinstance(test, Recent | HashLimit) for test in rule.tests))
 
 
 def _tests(rule: Rule) -> tuple[Test | None, ...]:
