@@ -48,8 +48,14 @@ def diff(*words: str, rules: Path = KIND / "rules.iptables-save") -> subprocess.
     return done
 
 
-@pytest.mark.parametrize("level", [0, 1])
-@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize(
+    ("name", "level"),
+    [
+        *((name, 0) for name in KERNELS),
+        ("nftables", 1),
+        pytest.param("tc-ebpf", 1, marks=pytest.mark.slow),
+    ],
+)
 def test_parity(name: str, level: int) -> None:
     availability = backend(name).probe()
     if not availability.ok:

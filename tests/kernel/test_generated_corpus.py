@@ -53,6 +53,11 @@ def made(job: Job) -> GeneratedCorpus:
     return generate_corpus(job, seed=0)
 
 
+@pytest.fixture(scope="module")
+def made_for_cluster(cluster: Job) -> GeneratedCorpus:
+    return generate_corpus(cluster, seed=0)
+
+
 def able(name: str) -> None:
     availability = backend(name).probe()
     if not availability.ok:
@@ -92,17 +97,17 @@ def test_every_reachable_rule_counts_packets_in_the_kernel(job: Job, made: Gener
     assert not any(r.matched for r in report.unreachable)
 
 
-def test_every_rule_of_a_cluster(cluster: Job) -> None:
-    made = generate_corpus(cluster, seed=0)
-    assert made.coverage.missed == made.coverage.unreachable == ()
-    report = count(cluster, made)
+def test_every_rule_of_a_cluster(cluster: Job, made_for_cluster: GeneratedCorpus) -> None:
+    reached = made_for_cluster.coverage
+    assert reached.missed == reached.unreachable == ()
+    report = count(cluster, made_for_cluster)
     assert report.missed == report.unreachable == ()
 
 
 @pytest.mark.parametrize("name", KERNELS)
-def test_parity_on_a_cluster(cluster: Job, name: str) -> None:
+def test_parity_on_a_cluster(cluster: Job, made_for_cluster: GeneratedCorpus, name: str) -> None:
     able(name)
-    flows = generate_corpus(cluster, seed=0).flows
+    flows = made_for_cluster.flows
     batch = Batch(
         rules_path="kube", rules=cluster.ruleset, node=cluster.node, flows=flows, corpus="generated"
     )

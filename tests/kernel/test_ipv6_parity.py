@@ -48,8 +48,27 @@ def differences(name: str, job: Job, flows) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("batch", BATCHES, ids=lambda b: Path(b.rules_path).parent.name)
-@pytest.mark.parametrize("name", ["nftables", "tc-ebpf"])
+def _folder(batch: Batch) -> str:
+    return Path(batch.rules_path).parent.name
+
+
+COMPILED = ("six", "header-changes6", "kube-real")
+"""The cases whose tc program is compiled here: each takes clang seconds."""
+
+
+@pytest.mark.parametrize(
+    ("name", "batch"),
+    [
+        pytest.param(
+            name,
+            batch,
+            id=f"{name}-{_folder(batch)}",
+            marks=[pytest.mark.slow] if name == "tc-ebpf" and _folder(batch) not in COMPILED else [],
+        )
+        for name in ("nftables", "tc-ebpf")
+        for batch in BATCHES
+    ],
+)
 def test_committed_cases(name: str, batch: Batch):
     """At the default level; ``make diff-test`` takes all backends and levels."""
     assert batch.ruleset.family is Family.IP6
