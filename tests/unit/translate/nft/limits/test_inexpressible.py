@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.translate.helpers.rules import program
+from translate import nft
+from translate.errors import UnsupportedError
+from translate.ir import Family
+from translate.passes import lower
+from translate.read import read_ruleset
+
+
+@pytest.mark.parametrize(
+    ("table", "rule", "feature"),
+    [
+        ("filter", '-A INPUT -i "a b" -j DROP', "interface-name"),
+        ("filter", r'-A INPUT -j LOG --log-prefix "a\"b"', "log-prefix"),
+        ("mangle", "-A PREROUTING -p tcp -j TPROXY --on-port 0", "tproxy"),
+        ("raw", "-A PREROUTING -j CT --zone mark", "ct-zone-mark"),
+        ("raw", "-A PREROUTING -j CT --ctevents new", "ct-template"),
+        ("raw", "-A PREROUTING -p tcp -j CT --timeout slow", "ct-template"),
+        ("nat", "-A PREROUTING -p tcp -j DNAT --to-destination 10.0.0.1:1000-2000/3000", "nat-port-shift"),
+    ],
+)
+@pytest.mark.parametrize("level", [0, 1, 2])
+def test_refused_with_the_line(table: str, rule: str, feature: str, level: int) -> None:
+    with pytest.raises(UnsupportedError) as error:
+        nft.emit(program(table, rule, level=level))
+    (refusal,) = error.value.refusals
+    assert (refusal.feature, refusal.origin.text) == (feature, rule)
+
+
+def test_types_of_ipv6_addresses() -> None:
+    text = "*filter\n:INPUT ACCEPT [0:0]\n-A INPUT -m addrtype --dst-type {} -j DROP\nCOMMIT\n"
+    local, unicast = (
+        lower(read_ruleset(text.format(kind).encode(), name="rules", family=Family.IP6), level=0)
+        for kind in ("LOCAL", "UNICAST")
+    )
+    assert "fib daddr type local" in nft.emit(local).text
+    with pytest.raises(UnsupportedError) as error:
+        nft.emit(unicast)
+    assert [refusal.feature for refusal in error.value.refusals] == ["addrtype6"]
