@@ -15,8 +15,11 @@ from translate.read import read_ipsets, read_ruleset, with_sets
 
 NODE = node_from_json('{"interfaces": {"a": ["192.0.2.1/24", "2001:db8::1/64"]}}', name="node")
 FLOWS = {
-    Family.IP: b'{"id": "x", "in": "a", "src": "192.0.2.9", "dst": "192.0.2.1", "proto": "udp", "sport": 7, "dport": 9}\n',
-    Family.IP6: b'{"id": "x", "in": "a", "src": "2001:db8::9", "dst": "2001:db8::1", "proto": "udp", "sport": 7, "dport": 9}\n',
+    family: (
+        f'{{"id": "x", "in": "a", "src": "{network}9", "dst": "{network}1", "proto": "udp", '
+        '"sport": 7, "dport": 9}\n'
+    ).encode()
+    for family, network in ((Family.IP, "192.0.2."), (Family.IP6, "2001:db8::"))
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import platform
 import re
+import runpy
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -336,3 +337,14 @@ def test_a_reader_that_leaves_early() -> None:
         process.stdout.close()
         assert process.stderr.read() == b""
         assert process.wait(60) == 141
+
+
+@pytest.mark.parametrize("module", ["nfparity", "nfparity.cli"])
+def test_modules_that_python_runs(
+    module: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["nfparity", "doctor", "--help"])
+    with pytest.raises(SystemExit) as end:
+        runpy.run_module(module, run_name="__main__")
+    assert end.value.code in (None, 0)
+    assert "usage: nfparity doctor" in capsys.readouterr().out
