@@ -59,9 +59,9 @@ class EntryBatch:
 
 @dataclass(frozen=True, slots=True)
 class FamilyEntries:
-    """All entries of a lookup, of members and others, in the order of their rules.
+    """All entries of a lookup, in the order of their rules: those made by members, and ``others``.
 
-    The rule of a member is its entrance; ``others`` have the line of their rule.
+    A batch has the entries of one entrance of a family; each of ``others`` has the line of its rule.
     """
 
     batches: tuple[EntryBatch, ...]

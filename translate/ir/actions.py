@@ -158,7 +158,7 @@ class StripOptions:
 
 @dataclass(frozen=True, slots=True)
 class LimitMss:
-    """Lower the MSS option of a SYN to ``mss``; None is the lower MTU of both directions less the headers.
+    """Lower the MSS option of a SYN to ``mss``; with None to the lower MTU of both directions minus headers.
 
     A SYN without the option gets one of at most 536 (IPv6: 1220), unless it carries data
     (``tcpmss_mangle_packet``).
