@@ -177,7 +177,7 @@ def _inherited() -> object:
     return (
         tuple(sorted(os.readlink(own / "ns" / name) for name in os.listdir(own / "ns"))),
         (root.st_dev, root.st_ino),
-        tuple(resource.getrlimit(kind) for kind in _LIMITS),
+        tuple(resource.getrlimit(limit) for limit in _LIMITS),
         (os.getresuid(), os.getresgid(), tuple(os.getgroups()), _umask(own)),
         frozenset(os.sched_getaffinity(0)),
         _import_path(),

@@ -40,11 +40,11 @@ def bounded(size: int) -> Iterator[None]:
         resource.RLIMIT_NOFILE: opened + _FILES,
         resource.RLIMIT_CORE: 0,
     }
-    before = {kind: resource.getrlimit(kind) for kind in wanted}
-    for kind, value in wanted.items():
-        soft, hard = before[kind]
+    before = {limit: resource.getrlimit(limit) for limit in wanted}
+    for limit, value in wanted.items():
+        soft, hard = before[limit]
         bounds = [value, *(limit for limit in (soft, hard) if limit != resource.RLIM_INFINITY)]
-        resource.setrlimit(kind, (min(bounds), hard))
+        resource.setrlimit(limit, (min(bounds), hard))
     handler = signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, seconds * _PATIENCE)
     try:
@@ -52,8 +52,8 @@ def bounded(size: int) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, handler)
-        for kind, bounds_before in before.items():
-            resource.setrlimit(kind, bounds_before)
+        for limit, bounds_before in before.items():
+            resource.setrlimit(limit, bounds_before)
 
 
 def death_by(status: int | None) -> str | None:

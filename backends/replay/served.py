@@ -65,6 +65,6 @@ def _freeze(error: NfparityError) -> tuple[type[NfparityError], Any]:
             return type(error), str(error)
 
 
-def thaw(kind: type[NfparityError], value: Any) -> NfparityError:
+def thaw(error_class: type[NfparityError], value: Any) -> NfparityError:
     """Return the exception from an ``error`` answer."""
-    return kind(value)
+    return error_class(value)

@@ -72,8 +72,8 @@ class Worker:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None:
+    def __exit__(self, exception: type[BaseException] | None, *_: object) -> None:
+        if exception is None:
             self.close()
         else:
             self.kill()

@@ -78,15 +78,15 @@ def unpack_ipv6(data: bytes) -> Ipv6Header | None:
         if len(data) < offset + 8:
             cut = True
             break
-        kind, size = following, data[offset + 1]
-        if kind == _FRAGMENT:
+        protocol, size = following, data[offset + 1]
+        if protocol == _FRAGMENT:
             where = int.from_bytes(data[offset + 2 : offset + 4], "big")
             fragment, later = fragment or bool(where & 0xFFF9), where & 0xFFF8 != 0
         following = data[offset]
-        if kind == _FRAGMENT:
+        if protocol == _FRAGMENT:
             offset += 8
         else:
-            offset += (size + 2) * 4 if kind == _AH else (size + 1) * 8
+            offset += (size + 2) * 4 if protocol == _AH else (size + 1) * 8
     return Ipv6Header(
         src=int.from_bytes(src, "big"),
         dst=int.from_bytes(dst, "big"),

@@ -73,5 +73,5 @@ def filled_folder(path: Path) -> Iterator[Path]:
 
 
 def _not_written(path: Path | str, e: Exception) -> InputError | MachineError:
-    kind = InputError if status_of(e) == BAD_INPUT else MachineError
-    return kind(f"{path}: cannot be written: {reason(e)}")
+    error_class = InputError if status_of(e) == BAD_INPUT else MachineError
+    return error_class(f"{path}: cannot be written: {reason(e)}")

@@ -104,12 +104,12 @@ class ApiObjects:
 
     def _endpoints(self, service: Json, port: Json, family: Family, node: str | None) -> tuple[Endpoint, ...]:
         meta = service["metadata"]
-        kind = "IPv4" if family is Family.IP else "IPv6"
+        address_type = "IPv4" if family is Family.IP else "IPv6"
         endpoints = set()
         for piece in self.slices:
             owner = (piece["metadata"].get("labels") or {}).get("kubernetes.io/service-name")
             same = piece["metadata"].get("namespace", "default") == meta.get("namespace", "default")
-            if owner != meta["name"] or not same or piece.get("addressType") != kind:
+            if owner != meta["name"] or not same or piece.get("addressType") != address_type:
                 continue
             for target in piece.get("ports") or ():
                 if (target.get("name") or "") != (port.get("name") or "") or not target.get("port"):

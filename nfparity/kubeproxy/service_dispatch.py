@@ -69,23 +69,23 @@ def read_entrances(reading: Reading) -> None:
 def _to_service(reading: Reading, rule: Rule, tests: Tests) -> bool:
     """Read a rule from an address and port to a service's chain."""
     target = rule.callee
-    kind = None if target is None else split_chain(target)
-    if kind is None or not tests.keys() >= DESTINATION:
+    chain = None if target is None else split_chain(target)
+    if chain is None or not tests.keys() >= DESTINATION:
         return False
     bridged = tests.keys() - DESTINATION
     if bridged and bridged not in _OLD_EXTERNAL:
         return False
     address, port = point(tests, Field.DADDR), point(tests, Field.DPORT)
-    draft = reading.draft(kind[1])
+    draft = reading.draft(chain[1])
     if address is None or port is None or not draft.place(protocol(tests), port):
         return False
-    part = Purpose.EXTERNAL_IP if bridged else _kind_of_address(rule, kind[0], draft, address)
+    part = Purpose.EXTERNAL_IP if bridged else _kind_of_address(rule, chain[0], draft, address)
     match part:
         case Purpose.CLUSTER_IP:
             if draft.cluster_ip not in (None, address):
                 return False
             draft.cluster_ip = address
-            draft.internal_local = kind[0] is ChainKind.SVL
+            draft.internal_local = chain[0] is ChainKind.SVL
         case Purpose.EXTERNAL_IP:
             if address not in draft.external_ips:
                 draft.external_ips.append(address)
@@ -148,12 +148,12 @@ def _spares_localhost(reading: Reading, tests: Tests) -> bool:
 def _to_node_port(reading: Reading, rule: Rule, tests: Tests) -> bool:
     """Read a rule from a node port to a service's chain; a rule with nfacct counts traffic to localhost."""
     target = rule.callee
-    kind = None if target is None else split_chain(target)
+    chain = None if target is None else split_chain(target)
     port = point(tests, Field.DPORT)
     counted = tests.keys() == _PORT | {Account, Field.DADDR}
-    if kind is None or port is None or not (tests.keys() == _PORT or counted):
+    if chain is None or port is None or not (tests.keys() == _PORT or counted):
         return False
-    draft = reading.draft(kind[1])
+    draft = reading.draft(chain[1])
     if draft.node_port not in (None, port) or not draft.place(protocol(tests)):
         return False
     draft.node_port = port

@@ -272,12 +272,14 @@ class Migration:
 
     def _undone(self, begun: _Begun, error: NfparityError) -> NfparityError:
         """Roll back, and return the error with the result of the rollback."""
-        kind = InputError if isinstance(error, InputError) else MachineError
+        error_class = InputError if isinstance(error, InputError) else MachineError
         try:
             undone = self._undo(begun)
         except NfparityError as e:
-            return kind(f"{error}; the rollback failed, too: {e}; {_AGAIN}")
-        return kind("\n".join((f"{error}; everything is restored as it was before", *undone.reservations())))
+            return error_class(f"{error}; the rollback failed, too: {e}; {_AGAIN}")
+        return error_class(
+            "\n".join((f"{error}; everything is restored as it was before", *undone.reservations()))
+        )
 
     def _is_over(self, record: Record) -> bool:
         """Return whether the record says that the migration was confirmed or rolled back."""

@@ -84,10 +84,10 @@ class Guard:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+    def __exit__(self, exception: type[BaseException] | None, *_: object) -> None:
         """Release the guard; MachineError if it could not undo, unless another exception propagates."""
         self._watcher.close()
-        if self._watcher.wait() and kind is None:
+        if self._watcher.wait() and exception is None:
             raise MachineError(f"the begun changes could not be undone; {self._again}")
 
     def commit(self) -> None:

@@ -317,8 +317,8 @@ def renamed(actions: tuple[Action, ...], names: Mapping[str, str]) -> tuple[Acti
     name = callee(actions)
     if name is None or name not in names:
         return actions
-    kind = Jump if isinstance(actions[-1], Jump) else Goto
-    return (*actions[:-1], kind(names[name]))
+    transfer = Jump if isinstance(actions[-1], Jump) else Goto
+    return (*actions[:-1], transfer(names[name]))
 
 
 @lru_cache(maxsize=1024)

@@ -174,16 +174,16 @@ class Conntrack:
             return
         self._attach(skb, zone)
 
-    def _settle_icmp(self, skb: Skb, zone: Zone, proto: int, kind: int) -> bool:
+    def _settle_icmp(self, skb: Skb, zone: Zone, proto: int, icmp_type: int) -> bool:
         """Set the state of ICMP other than queries and answers; return False for these."""
         if proto == Protocol.ICMP:
-            if kind in ICMP_ERRORS:
+            if icmp_type in ICMP_ERRORS:
                 self._relate(skb, zone)
-            return kind > NR_ICMP_TYPES or kind in ICMP_ERRORS
-        if kind in ICMP6_UNTRACKED:
+            return icmp_type > NR_ICMP_TYPES or icmp_type in ICMP_ERRORS
+        if icmp_type in ICMP6_UNTRACKED:
             skb.state = ConnectionState.UNTRACKED
             return True
-        if kind < 128 or kind == ICMP6_REDIRECT:
+        if icmp_type < 128 or icmp_type == ICMP6_REDIRECT:
             self._relate(skb, zone)
             return True
         return False

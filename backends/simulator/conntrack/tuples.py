@@ -57,8 +57,8 @@ def tuple_of(packet: Packet) -> Tuple | None:
     None for a packet in which conntrack finds no tuple.
     """
     if packet.is_icmp:
-        kind = (packet.icmp_type or 0) << 8 | (packet.icmp_code or 0)
-        return Tuple(packet.src, packet.dst, packet.proto, packet.icmp_id or 0, kind)
+        type_and_code = (packet.icmp_type or 0) << 8 | (packet.icmp_code or 0)
+        return Tuple(packet.src, packet.dst, packet.proto, packet.icmp_id or 0, type_and_code)
     if packet.has_ports:
         assert packet.sport is not None
         assert packet.dport is not None

@@ -35,8 +35,8 @@ def icmp_due(packet: Packet) -> bool:
         return packet.proto != Protocol.ICMPV6 or (packet.icmp_type or 0) >= 128
     if packet.proto != Protocol.ICMP:
         return True
-    kind = packet.icmp_type or 0
-    return kind <= NR_ICMP_TYPES and kind not in _NOT_ANSWERED
+    icmp_type = packet.icmp_type or 0
+    return icmp_type <= NR_ICMP_TYPES and icmp_type not in _NOT_ANSWERED
 
 
 def sender_is_one(packet: Packet) -> bool:

@@ -248,17 +248,17 @@ class Router:
         source = src or entry.source
         if _loopback(source) and entry.dev != LOOPBACK and not self._flag("route_localnet", entry.dev):
             return NoRoute.FAILED
-        kind = entry.type
+        address_type = entry.type
         if dst == _BROADCAST:
-            kind = AddressType.BROADCAST
+            address_type = AddressType.BROADCAST
         elif _multicast(dst):
-            kind = AddressType.MULTICAST
-        return Path(type=kind, dev=entry.dev, via=entry.via, source=source)
+            address_type = AddressType.MULTICAST
+        return Path(type=address_type, dev=entry.dev, via=entry.via, source=source)
 
     def reroute(self, dst: int, src: int, dev: str | None = None) -> Path | NoRoute:
         """Route a packet, bound for ``dev``, again after NAT or a new mark (``ip_route_me_harder``)."""
-        kind = self.address_type(src)
-        if kind in (AddressType.LOCAL, AddressType.UNICAST):
+        address_type = self.address_type(src)
+        if address_type in (AddressType.LOCAL, AddressType.UNICAST):
             return self.route_output(dst, src, any_source=True)
         return self.route_output(dst)
 

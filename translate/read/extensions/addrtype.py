@@ -34,10 +34,10 @@ def _types(text: str, *, option: int, family: Family) -> tuple[Interval, ...]:
         known = first_named(_TYPES, name) if name else None
         if known is None:
             raise OptionError(f'unknown address type "{name}"', option=option, offset=offset)
-        kind = _TYPES[known]
-        if family is Family.IP6 and kind in _NOT_IN_IPV6:
-            raise OptionError(f"IPv6 has no address type {kind.name}", option=option, offset=offset)
-        kinds.add(kind)
+        address_type = _TYPES[known]
+        if family is Family.IP6 and address_type in _NOT_IN_IPV6:
+            raise OptionError(f"IPv6 has no address type {address_type.name}", option=option, offset=offset)
+        kinds.add(address_type)
         offset += len(name) + 1
     return tuple(Interval.point(int(kind)) for kind in sorted(kinds))
 

@@ -103,8 +103,8 @@ def _type_codes(
             f'ICMP type "{text}" is ambiguous', option=option, hint="it may be " + ", ".join(known)
         )
     if known:
-        kind, code = names[known[0]]
-        return kind, None if code is None else (code, code)
+        icmp_type, code = names[known[0]]
+        return icmp_type, None if code is None else (code, code)
     type_text, slash, code_text = text.partition("/")
     if not type_text[:1].isdigit():
         raise OptionError(f'unknown ICMP type "{text}"', option=option, hint='write "type/code" in numbers')
@@ -124,8 +124,10 @@ def _bytes(text: str, *, option: int, what: str, offset: int) -> tuple[int, int]
     return low, high
 
 
-def _tests(kind: int, codes: tuple[int, int] | None, context: Context, *, negated: bool) -> tuple[Test, ...]:
-    type_test = FieldTest(field=Field.ICMP_TYPE, values=(Interval.point(kind),), negated=negated)
+def _tests(
+    icmp_type: int, codes: tuple[int, int] | None, context: Context, *, negated: bool
+) -> tuple[Test, ...]:
+    type_test = FieldTest(field=Field.ICMP_TYPE, values=(Interval.point(icmp_type),), negated=negated)
     if codes is None or codes == (0, 255):
         return (type_test,)
     code_test = between(Field.ICMP_CODE, *codes, negated=negated, family=context.family)
@@ -138,17 +140,17 @@ def _tests(kind: int, codes: tuple[int, int] | None, context: Context, *, negate
 def _icmp(options: Options, context: Context) -> tuple[Test, ...]:
     context.require("icmp", Protocol.ICMP)
     index, option = options.need("--icmp-type", "icmp")
-    kind, codes = _type_codes(option.arguments[0], _ICMP_TYPES, option=index)
-    if kind == _ANY:  # any type and any code (icmp_type_code_match)
+    icmp_type, codes = _type_codes(option.arguments[0], _ICMP_TYPES, option=index)
+    if icmp_type == _ANY:  # any type and any code (icmp_type_code_match)
         return (FieldTest(field=Field.ICMP_TYPE, values=(Interval(0, 255),), negated=option.negated),)
-    return _tests(kind, codes, context, negated=option.negated)
+    return _tests(icmp_type, codes, context, negated=option.negated)
 
 
 def _icmp6(options: Options, context: Context) -> tuple[Test, ...]:
     context.require("icmp6", Protocol.ICMPV6)
     index, option = options.need("--icmpv6-type", "icmp6")
-    kind, codes = _type_codes(option.arguments[0], _ICMP6_TYPES, option=index)
-    return _tests(kind, codes, context, negated=option.negated)
+    icmp_type, codes = _type_codes(option.arguments[0], _ICMP6_TYPES, option=index)
+    return _tests(icmp_type, codes, context, negated=option.negated)
 
 
 ICMP: Final = MatchExtension(
