@@ -61,7 +61,7 @@ def sample(
                 waiting.remove(label)
                 counts[data[template.address] + data[template.port]] += 1
             elif template.sport_of(label) in ports:
-                raise MachineError(f"{packet}: two packets left for one")
+                raise MachineError(f"{packet}: two packets left for one that was sent")
         missing += len(waiting)
     tap.drain()  # the marks, which are not needed
     destinations: dict[Destination | None, int] = {

@@ -109,7 +109,7 @@ class PlainWalk:
         return None
 
     def _rules(self, table: PreparedTable, chain: PreparedChain, view: View) -> Iterator[PreparedRule]:
-        """Yield the rules of a chain that are visited: all."""
+        """Yield the rules of a chain to visit: here, all of them."""
         return iter(chain.rules)
 
     def _record(self, table: PreparedTable, view: View, rule: PreparedRule, failed: Condition | None) -> None:

@@ -84,7 +84,7 @@ def _recent(options: Options, context: Context) -> tuple[Test, ...]:
         raise OptionError(f"--hitcount {test.hitcount} is over the kernel's {_MOST_HITS}")
     checks = test.seconds is not None or test.hitcount is not None or test.rttl
     if checks and mode in (RecentMode.SET, RecentMode.REMOVE):
-        raise OptionError(f"--seconds, --hitcount and --rttl do not go with --{mode.value}")
+        raise OptionError(f"--seconds, --hitcount and --rttl cannot be used with --{mode.value}")
     return (test,)
 
 
