@@ -324,7 +324,7 @@ def test_other_matches(read_rule: ReadRule, rule: str, expected: Test | None) ->
         ("-m recent --set --update", 17, "recent needs one of --set, --rcheck, --update, --remove"),
         ("-m recent --set --name a/b", 24, '"a/b" cannot be the name of a list'),
         ("-m recent --set --mask x", 24, '"x" is not an IPv4 address'),
-        ("-m recent --set --seconds 5", 4, "--seconds, --hitcount and --rttl do not go with --set"),
+        ("-m recent --set --seconds 5", 4, "--seconds, --hitcount and --rttl cannot be used with --set"),
         ("-m recent --rcheck --seconds 0", 30, '"--seconds" must be at least 1'),
         ("-m recent --rcheck --reap", 4, '"--reap" needs "--seconds"'),
         ("-m recent --rcheck --hitcount 65536", 4, "--hitcount 65536 is over the kernel's 65535"),
