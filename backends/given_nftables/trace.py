@@ -93,11 +93,7 @@ def read_chains(listing: str) -> dict[_Place, ListedChain]:
                 dependent=before.dependent or bool(_DEPENDENT.search(text)),
                 base=before.base or text.startswith("type "),
             )
-    return {
-        place: listed
-        for place, listed in chains.items()
-        if listed.fills or listed.dependent or listed.rarest < 1
-    }
+    return {place: c for place, c in chains.items() if c.fills or c.dependent or c.rarest < 1}
 
 
 def _share(rule: str) -> Fraction:

@@ -176,10 +176,8 @@ def lookup_batch(
 
 def update(descriptor: int, key: bytes, value: bytes) -> None:
     """Write one entry, for maps of programs, which do not support batches."""
-    key_buffer, value_buffer = (
-        ctypes.create_string_buffer(key, len(key)),
-        ctypes.create_string_buffer(value, len(value)),
-    )
+    key_buffer = ctypes.create_string_buffer(key, len(key))
+    value_buffer = ctypes.create_string_buffer(value, len(value))
     at = struct.pack("=I4xQQQ", descriptor, ctypes.addressof(key_buffer), ctypes.addressof(value_buffer), 0)
     _call(_UPDATE, at)
 

@@ -386,9 +386,7 @@ def _readable(outcome: Outcome, family: Family) -> dict[str, object]:
     flat: dict[str, object] = {}
     for key, value in outcome_to_json(outcome, family).items():
         inner = value.items() if key == "quoted" and isinstance(value, dict) else ()
-        flat |= {f"quoted.{name}": _port_text(inner_value) for name, inner_value in inner} or {
-            key: _port_text(value)
-        }
+        flat |= {f"quoted.{name}": _port_text(v) for name, v in inner} or {key: _port_text(value)}
     return flat
 
 

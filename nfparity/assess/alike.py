@@ -140,9 +140,7 @@ class Kinds:
         ]
         routes = [(r.dst, (r.dev, r.via is None)) for r in node.routes if r.family is family]
         self._routes = sorted((*links, *routes), key=lambda row: row[0].size)
-        ranges = [
-            network for network in (facts.service_range, facts.state.pods) if isinstance(network, Interval)
-        ]
+        ranges = [r for r in (facts.service_range, facts.state.pods) if isinstance(r, Interval)]
         self._networks = tuple(dict.fromkeys((*ranges, *_values(tests, _ADDRESSES))))
         self._ports = tuple(dict.fromkeys(_values(tests, _PORTS)))
         self._clients = tuple(client.address for client in facts.clients())
@@ -190,13 +188,11 @@ class Kinds:
     def _services(self, packet: Packet) -> tuple[tuple[Service, ...], str]:
         """Return the services at a packet's destination, and the kind of that destination."""
         facts = self._facts
-        service = facts.by_cluster_ip(packet)
+        service, there = facts.by_cluster_ip(packet), facts.at_cluster_ip(packet.dst)
         if service is not None:
-            return facts.at_cluster_ip(
-                packet.dst
-            ), f"cluster {facts.at_cluster_ip(packet.dst).index(service)}"
+            return there, f"cluster {there.index(service)}"
         if packet.dst in facts.cluster_ips:
-            return facts.at_cluster_ip(packet.dst), "elsewhere"
+            return there, "elsewhere"
         service = facts.by_external(packet)
         if service is not None:
             return (service,), f"external {service.external_addresses.index(packet.dst)}"

@@ -26,8 +26,7 @@ class Group:
         """The packet that shows it best: from a detector's flow, otherwise from the corpus."""
         changed = [packet for finding in self.findings for packet in finding.examples]
         return next(
-            (packet for packet in changed if packet.flow.id.startswith(self.entry.id)),
-            changed[0] if changed else None,
+            (p for p in changed if p.flow.id.startswith(self.entry.id)), changed[0] if changed else None
         )
 
 

@@ -211,8 +211,7 @@ def _unload(arguments: argparse.Namespace) -> int:
         except MachineError as e:
             troubles.append(f"{family.value}: {e}")
     lines = [
-        f"{family.value}: {'unloaded' if unloaded else 'nothing was loaded'}"
-        for family, unloaded in removed.items()
+        f"{family.value}: {'unloaded' if done else 'nothing was loaded'}" for family, done in removed.items()
     ]
     _print(arguments, {family.value: unloaded for family, unloaded in removed.items()}, lines)
     if troubles:

@@ -165,10 +165,7 @@ class Migration:
         """Save everything needed for a rollback, and reserve the space of later writes."""
         place = self.place
         texts = {family.family: translation_of(family) for family in plan.families}
-        saved = tuple(
-            replace(family.saved, text=save(family.variant, family.family, counters=True))
-            for family in plan.families
-        )
+        saved = tuple(replace(f.saved, text=save(f.variant, f.family, counters=True)) for f in plan.families)
         for family, live in zip(plan.families, saved, strict=True):
             _insist_as_planned(family, live.tables)
         since = datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -123,9 +123,7 @@ class MigrationPlan:
         It does not depend on the time of reading, the counters of policies and the duration of the trial. The
         rules of each family enter by their own digest.
         """
-        families = [
-            {k: value for k, value in family.data().items() if k != "rules"} for family in self.families
-        ]
+        families = [{k: v for k, v in family.data().items() if k != "rules"} for family in self.families]
         trial = {
             family: {name: value for name, value in (result or {}).items() if name != "seconds"}
             for family, result in self.trial.items()

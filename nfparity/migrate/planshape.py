@@ -38,9 +38,7 @@ def _is_chains(value: object) -> bool:
 
 
 def _is_collections(value: object) -> bool:
-    return isinstance(value, dict) and all(
-        _is_pair(item) and _is_text_map(item[1]) for item in value.values()
-    )
+    return isinstance(value, dict) and all(_is_pair(v) and _is_text_map(v[1]) for v in value.values())
 
 
 _MEANING: Final = Fields(

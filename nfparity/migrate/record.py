@@ -62,9 +62,7 @@ class Record:
 
     def write(self, path: Path) -> None:
         """Write the record to disk. Raises MachineError; the previous record is then intact."""
-        saved = {
-            family.value: [variant.variant.value, variant.digest] for family, variant in self.saved.items()
-        }
+        saved = {family.value: [s.variant.value, s.digest] for family, s in self.saved.items()}
         write_record(path, {**asdict(self), "phase": self.phase.value, "saved": saved})
 
     def is_of(self, place: MigrationPlace) -> bool:

@@ -103,11 +103,7 @@ class _Rollback:
                 self._try(saved.family, f"compare {name}", partial(insist_restored, saved, exact))
         if self._failures:
             raise MachineError("; ".join(self._failures))
-        paths = (
-            self._place.others_rules(family.family, t.name)
-            for family in self._families
-            for t in family.removed
-        )
+        paths = (self._place.others_rules(f.family, t.name) for f in self._families for t in f.removed)
         files = tuple(str(path) for path in paths if os.path.exists(path))
         done = self._record.at(Phase.ROLLED_BACK, removed=files)
         if complete:

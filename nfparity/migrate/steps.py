@@ -60,13 +60,11 @@ def drifts(plan: FamilyPlan) -> tuple[Drift, ...] | None:
 
 def check_loaded(plan: FamilyPlan) -> None:
     """Raise MachineError if the owned table differs from the plan."""
-    differences = drifts(plan)
-    if differences is None:
+    changed = drifts(plan)
+    if changed is None:
         raise MachineError(f"the nftables table of {plan.family.value} no longer exists")
-    if differences:
-        raise MachineError(
-            f"the nftables table of {plan.family.value} has been changed: {differences[0].line()}"
-        )
+    if changed:
+        raise MachineError(f"the nftables table of {plan.family.value} has been changed: {changed[0].line()}")
 
 
 def empty_table(plan: FamilyPlan, table: SavedTable) -> None:

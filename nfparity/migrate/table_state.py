@@ -49,10 +49,7 @@ class TableState:
         return {
             "flags": list(self.flags),
             "chains": {name: [chain.head, list(chain.rules)] for name, chain in self.chains.items()},
-            "collections": {
-                name: [collection.head, dict(collection.elements)]
-                for name, collection in self.collections.items()
-            },
+            "collections": {name: [c.head, dict(c.elements)] for name, c in self.collections.items()},
             "others": dict(self.others),
         }
 

@@ -96,9 +96,7 @@ def _places(finding: Finding) -> str:
 
 
 def _detail(finding: Finding) -> str:
-    text = finding.description or next(
-        (example.description for example in finding.examples if example.description), ""
-    )
+    text = finding.description or next((e.description for e in finding.examples if e.description), "")
     return f": {text}" if text else ""
 
 

@@ -60,9 +60,7 @@ class Snapshot:
             of = f" of the {variant.value} variant" if variant is not None else ""
             raise InputError(f"{self.name}: no {version} rules{of} in this snapshot (it has: {others})")
         filled = (
-            candidates
-            if len(candidates) == 1
-            else {s: rules for s, rules in candidates.items() if holds_rules(rules)}
+            candidates if len(candidates) == 1 else {s: r for s, r in candidates.items() if holds_rules(r)}
         )
         if len(filled) > 1:
             raise InputError(

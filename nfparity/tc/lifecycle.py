@@ -73,9 +73,7 @@ class DataplaneRules:
             digest=self.digest,
             level=self.level,
             text=hashlib.sha256(self.output.text.encode()).hexdigest(),
-            layout={
-                name: declared.layout() for name, declared in self.output.declared.items() if name in STATE
-            },
+            layout={name: d.layout() for name, d in self.output.declared.items() if name in STATE},
             lists=self.output.lists,
             direct=self.direct,
         )

@@ -68,11 +68,9 @@ def groups(text: str, name: str, without: Container[tuple[str, str]] = ()) -> It
     entries = [entry for entry in _entries(document) if entry.table not in without]
     sound: list[_Entry] = []
     for entry in entries:
-        entry_faults = list(_faults(entry))
-        faults += (
-            Diagnostic(document.origin((*entry.path, *path)), *said) for path, *said in entry_faults[:_MOST]
-        )
-        if not entry_faults:
+        wrong = list(_faults(entry))
+        faults += (Diagnostic(document.origin((*entry.path, *path)), *said) for path, *said in wrong[:_MOST])
+        if not wrong:
             sound.append(entry)
         if len(faults) >= _MOST:
             break

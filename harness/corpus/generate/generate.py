@@ -98,9 +98,7 @@ def _made(
     flows += _named(others, job.ruleset.family, taken)
     shown += (other.goals for other in others)
     models = [(flow.first, goals) for flow, goals in zip(flows, shown, strict=True)]
-    stray_models = [
-        (stray.flow.first, stray.goals) for stray in sorted(strays, key=lambda stray: not stray.telling)
-    ]
+    stray_models = [(s.flow.first, s.goals) for s in sorted(strays, key=lambda s: not s.telling)]
     more = itertools.chain(
         edge_flows(job.ruleset, models, places, taken, strays=stray_models),
         member_flows(job.ruleset, models, places, taken, strays=stray_models),
@@ -150,10 +148,8 @@ def _named(kept: Iterable[GoalFlow], family: Family, taken: set[str]) -> Iterato
         if flow.use is not None:
             first = flow.steps[0]
             assert isinstance(first, Send)
-            name, why = (
-                f"service-{destination_name(first.packet)}-{flow.use}",
-                f"uses {flow.rule.origin.place}",
-            )
+            name = f"service-{destination_name(first.packet)}-{flow.use}"
+            why = f"uses {flow.rule.origin.place}"
         elif flow.goal.side == HIT:
             name, why = f"{place}-hit", f"hits {flow.rule.origin.place}"
         else:

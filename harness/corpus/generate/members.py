@@ -54,13 +54,11 @@ def without_sets(
     ``broken`` is a test of a set that must fail: exactly one field differs from an element.
     """
     plain = [t for t in tests if not isinstance(t, SetTest)]
-    set_tests = [t for t in tests if isinstance(t, SetTest) and t.name in sets and not t.negated]
-    choices = [[_of(e, t, sets[t.name]) for e in _elements(sets[t.name], family)] for t in set_tests]
+    tested = [t for t in tests if isinstance(t, SetTest) and t.name in sets and not t.negated]
+    choices = [[_of(e, t, sets[t.name]) for e in _elements(sets[t.name], family)] for t in tested]
     if isinstance(broken, SetTest) and broken.name in sets:
         elements = [_of(e, broken, sets[broken.name]) for e in _elements(sets[broken.name], family)]
-        choices.append(
-            elements if broken.negated else [miss for element in elements for miss in _misses(element)]
-        )
+        choices.append(elements if broken.negated else [miss for e in elements for miss in _misses(e)])
     for choice in itertools.islice(itertools.product(*choices), _MOST_CHOICES):
         yield (*plain, *itertools.chain.from_iterable(choice))
 
@@ -105,14 +103,14 @@ def member_flows(
         ends = WalkEnds(table)
         for chain in table.chains:
             for index, rule in enumerate(chain.rules):
-                set_tests = [t for t in rule.tests if isinstance(t, SetTest) and t.name in sets]
+                tested = [t for t in rule.tests if isinstance(t, SetTest) and t.name in sets]
                 place = (table.name, chain.name, index)
                 models = [(hook, model, "") for hook, model in usual.get(place, {}).items()]
                 if ends.at(rule):
                     models += [(hook, model, "-stray") for hook, model in stray.get(place, {}).items()]
                 for hook, model, of_what in models:
                     for test, (what, send) in (
-                        (t, s) for t in set_tests for s in _sends(t, sets, model, places)
+                        (t, s) for t in tested for s in _sends(t, sets, model, places)
                     ):
                         name = f"line{rule.origin.line}-{hook.value.lower()}-{what}{of_what}"
                         if send not in sent_before and name not in taken:

@@ -117,9 +117,7 @@ def _of(member: Member, model: _Model, search: Search, sent: set[Steps]) -> list
         show(choice.steps, choice.sides, choice.use)
     # The model's packet for a side may be one for another service, which is before this one in the rules.
     for side in sorted({side for choice in model.kept for side in choice.sides} - shown):
-        for choice in itertools.islice(
-            (choice for choice in model.every if side in choice.sides), _MOST_TRIES
-        ):
+        for choice in itertools.islice((c for c in model.every if side in c.sides), _MOST_TRIES):
             show(choice.steps, frozenset({side}), None)
             if side in shown:
                 break

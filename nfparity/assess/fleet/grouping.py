@@ -39,11 +39,7 @@ class Alike:
 
 
 def _used(answer: Answer, k: str) -> bool | None:
-    known = [
-        difference.packets
-        for difference in answer.differences
-        if difference.id == k and difference.packets is not None
-    ]
+    known = [d.packets for d in answer.differences if d.id == k and d.packets is not None]
     return any(known) if known else None
 
 

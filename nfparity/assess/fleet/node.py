@@ -86,9 +86,7 @@ class Answer:
 
 def answer_of(summary: Summary, path: str) -> Answer:
     """Return the summary of an assessment."""
-    differences = [
-        difference for assessment in summary.assessments for difference in _differences(assessment)
-    ]
+    differences = [d for assessment in summary.assessments for d in _differences(assessment)]
     differences += (NodeDifference(NOT_TESTED, left.family, left.reason) for left in summary.untested)
     titles = {f.entry.id: f.entry.title for a in summary.assessments for f in a.findings if f.entry}
     return Answer(

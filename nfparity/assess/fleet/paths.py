@@ -39,9 +39,7 @@ def _inside(folder: str) -> Iterator[str]:
     try:
         inside = sorted(Path(folder).iterdir())
         paths = [entry for entry in inside if entry.name.endswith(_ARCHIVES) or _is_snapshot_folder(entry)]
-        led = [
-            path for path in paths if path.is_symlink() and path.resolve().parent != Path(folder).resolve()
-        ]
+        led = [p for p in paths if p.is_symlink() and p.resolve().parent != Path(folder).resolve()]
     except (OSError, RuntimeError) as e:
         raise InputError(f"{folder}: cannot be read: {reason(e)}") from e
     if led:

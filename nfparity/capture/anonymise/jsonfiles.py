@@ -225,9 +225,7 @@ def _nft_object(data: Any, mapping: Mapping, of: str, device: bool) -> Any:
 
 
 def _is_words(value: Any) -> bool:
-    return isinstance(value, str) or (
-        isinstance(value, list) and all(isinstance(item, str) for item in value)
-    )
+    return isinstance(value, str) or (isinstance(value, list) and all(isinstance(v, str) for v in value))
 
 
 def _names_devices(expression: Any) -> bool:

@@ -165,9 +165,7 @@ def _start(base: LoweredChain) -> LoweredChain:
 
 def _copy(chain: LoweredChain) -> LoweredChain:
     changed = (_changed(statement, _behind) for statement in chain.statements)
-    statements = tuple(
-        statement for statement in changed if any(each.actions for each in alternatives(statement))
-    )
+    statements = tuple(s for s in changed if any(each.actions for each in alternatives(s)))
     return replace(
         chain, name=_name(chain.name), statements=statements, hook=None, priority=None, policy=None
     )

@@ -41,10 +41,6 @@ def limit_of(test: Limit, origin: Origin, names: NameGiver) -> SharedLimit:
 def rate_of(interval: int) -> tuple[int, str]:
     """Return the packets and nft's name of the unit for one packet per ``interval`` nanoseconds."""
     rates = [(max(1, round(size / interval)), unit, size) for unit, size in _UNITS.items()]
-    close = (
-        candidate
-        for candidate in rates
-        if abs(candidate[0] * interval - candidate[2]) * _CLOSE <= candidate[2]
-    )
+    close = (r for r in rates if abs(r[0] * interval - r[2]) * _CLOSE <= r[2])
     rate, unit, _ = next(close, rates[-1])
     return rate, unit

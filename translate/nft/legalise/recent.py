@@ -169,9 +169,7 @@ class RecentSets:
             if test.negated and test.mode is not RecentMode.SET:
                 return index
             alone = self.stands_alone(test)
-            if changed or (
-                alone and not all(_says_it_again(earlier, test.name) for earlier in tests[:index])
-            ):
+            if changed or (alone and not all(_says_it_again(t, test.name) for t in tests[:index])):
                 return index
             changed = changed or not alone
         return None

@@ -77,9 +77,7 @@ def refused_answers(program: Program) -> Iterator[Refusal]:
                 later = leaving if hook is Hook.OUTPUT else []
                 if _may_use(way.tests, Field.OIF if hook is Hook.OUTPUT else Field.IIF):
                     later = later + looping
-                affected = next(
-                    (later_rule for later_rule in later if _meets(later_rule, answer, family)), None
-                )
+                affected = next((rule for rule in later if _meets(rule, answer, family)), None)
                 if affected is not None and _meets(way, answer, family):
                     yield _refusal(way.origin, affected.origin)
                     break

@@ -23,9 +23,7 @@ def _set(options: Options, _context: Context) -> tuple[Test, ...]:
     directions = []
     offset = 0
     for text in sides.split(","):
-        side = next(
-            (direction for direction in SetDirection if text.startswith(direction.value)), None
-        )  # strncmp(…, 3)
+        side = next((d for d in SetDirection if text.startswith(d.value)), None)  # strncmp(…, 3)
         if side is None:
             raise OptionError(
                 f'unknown direction "{text}"', option=index, argument=2, offset=offset, hint="src or dst"

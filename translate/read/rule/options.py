@@ -171,16 +171,10 @@ def _counters(draft: RuleDraft, at: int) -> int:
 
 def _load_match(draft: RuleDraft, name: str, word: int) -> Loaded:
     known = _MATCH_ALIASES.get(name, name)
-    candidates = [
-        registered
-        for registry in (MATCHES, UNMODELLED_MATCHES)
-        if (registered := registry.get(known)) is not None
-    ]
+    candidates = [e for registry in (MATCHES, UNMODELLED_MATCHES) if (e := registry.get(known)) is not None]
     if not candidates:
         raise RuleError(word, f'unknown match "{name}"', _nearest(name, (*MATCHES, *UNMODELLED_MATCHES)))
-    extension = next(
-        (candidate for candidate in candidates if candidate.family in (None, draft.family)), None
-    )
+    extension = next((e for e in candidates if e.family in (None, draft.family)), None)
     if extension is None:
         raise RuleError(word, f'match "{name}" does not belong to IPv{draft.family.version}')
     loaded = Loaded(extension, word)
