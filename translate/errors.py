@@ -77,7 +77,8 @@ class Refusal:
 class Note:
     """A known difference between a rule and its translation by one backend.
 
-    Only for limits that take many packets to reach (the number of addresses in a list).
+    Only for limits that take many packets to reach (the number of addresses in a list), and for effects that
+    leave every packet as it is (CHECKSUM).
     ``feature`` is as in :class:`Refusal`.
     """
 

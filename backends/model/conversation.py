@@ -8,19 +8,14 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass, field
-from typing import Final
 
 from backends.model.flow import Again, Flow, IcmpError, Reply, Send
-from backends.model.packet import GRE, Icmp6Type, IcmpType, Packet
+from backends.model.leading import leading, security_index
+from backends.model.packet import Icmp6Type, IcmpType, Packet
 from backends.model.withfields import with_fields
 from translate.ir import Family, Protocol, TcpFlag
 
 __all__ = ["Arrival", "Conversation", "Emission"]
-
-_GRE_HEADER: Final = bytes.fromhex("00006558")
-"""Version 0 without options, with an Ethernet frame inside (RFC 2784, 2; RFC 7637)."""
-_GRE_READ: Final = 8
-"""The bytes of a GRE packet that identify its connection (``gre_pkt_to_tuple``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,15 +96,14 @@ class Conversation:
 
     def _payload(self, packet: Packet) -> bytes:
         # A SYN, FIN or RST with data would be fine, but would move the sequence numbers.
-        if packet.proto == Protocol.TCP or packet.payload:
+        bare = security_index(packet) is not None and len(packet.payload) == len(leading(packet))
+        if packet.proto == Protocol.TCP or (packet.payload and not bare):
             return _filled(packet, packet.payload)
         return self._filler(packet)
 
     def _filler(self, packet: Packet) -> bytes:
-        """Return the tag, after a GRE header in a GRE packet, because conntrack reads that header."""
-        if packet.proto != GRE:
-            return _filled(packet, self.tag())
-        return _filled(packet, (packet.payload[:_GRE_READ] or _GRE_HEADER) + self.tag())
+        """Return the tag, after the header in the payload of GRE and IPsec, which the kernel reads."""
+        return _filled(packet, leading(packet) + self.tag())
 
     def _send(self, step: Send) -> Emission:
         made = self._made.get(self._count)

@@ -24,7 +24,7 @@ from translate.ir import Family, TcpFlag
 
 __all__ = ["pack_flows", "pack_results", "unpack_flows", "unpack_results"]
 
-_FLAGS: Final = tuple(TcpFlag(n) for n in range(64))
+_FLAGS: Final = tuple(TcpFlag(n) for n in range(256))
 _FAMILIES: Final = {f.value: f for f in Family}
 _VERDICTS: Final = {v.value: v for v in Verdict}
 

@@ -33,7 +33,7 @@ _WINDOW: Final = 64240
 _DONT_FRAGMENT: Final = 0x4000
 _SCTP_TAG: Final = 0x6E667061
 _SCTP_HEARTBEAT: Final = 4
-_FLAG: Final = tuple(TcpFlag(n) for n in range(64))
+_FLAG: Final = tuple(TcpFlag(n) for n in range(256))
 _ERRORS: Final = frozenset(
     {
         IcmpType.DEST_UNREACHABLE,
@@ -339,7 +339,7 @@ def _parse_tcp(
             fields["seq"] = int.from_bytes(body[4:8], "big")
         return
     sport, dport, seq, ack, offset, flags, _, _, _ = _TCP.unpack_from(body)
-    fields.update(sport=sport, dport=dport, seq=seq, ack=ack, flags=_FLAG[flags & 63])
+    fields.update(sport=sport, dport=dport, seq=seq, ack=ack, flags=_FLAG[flags])
     header = (offset >> 4) * 4
     fields["payload"] = body[header:]
     if header > 20:

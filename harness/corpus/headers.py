@@ -5,18 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from backends.model.leading import leading, security_index, with_security_index
 from backends.model.link import BROADCAST_MAC, frame_type, neighbour_mac
 from backends.model.node import Node
 from backends.model.packet import NOT_TAKEN, Packet, Routing
 from backends.model.withfields import with_fields
 from harness.corpus.packets import LONGEST
-from translate.ir import Family, Field, PacketType, Protocol
+from translate.ir import INDEX_PROTOCOLS, Family, Field, PacketType, Protocol, TcpFlag
 
 __all__ = ["HEADER_FIELDS", "header_value", "shortest", "with_header"]
 
 _ROUTING: Final = (Field.ROUTING_TYPE, Field.ROUTING_LEFT, Field.ROUTING_LENGTH)
 HEADER_FIELDS: Final = (
-    *(Field.TTL, Field.TOS, *_ROUTING, Field.LENGTH, Field.ETHER_SADDR, Field.PACKET_TYPE),
+    *(
+        Field.TTL,
+        Field.TOS,
+        Field.TCP_MSS,
+        *INDEX_PROTOCOLS,
+        *_ROUTING,
+        Field.LENGTH,
+        Field.ETHER_SADDR,
+        Field.PACKET_TYPE,
+    ),
 )
 """Fields that can be set on a packet independently of its addresses and protocol."""
 
@@ -41,6 +51,10 @@ def header_value(field: Field, packet: Packet, iif: str, node: Node) -> int | No
             return packet.ttl
         case Field.TOS:
             return packet.tos
+        case Field.TCP_MSS:
+            return packet.mss if _announces(packet) else None
+        case Field.ESP_SPI | Field.AH_SPI | Field.IPCOMP_CPI:
+            return security_index(packet) if packet.proto == INDEX_PROTOCOLS[field] else None
         case Field.LENGTH:
             return packet.length
         case Field.ROUTING_TYPE | Field.ROUTING_LEFT | Field.ROUTING_LENGTH:
@@ -66,6 +80,13 @@ def with_header(
             return with_fields(packet, ttl=sent) if 1 + forwarded <= sent <= 0xFF else None
         case Field.TOS:
             return with_fields(packet, tos=value)
+        case Field.TCP_MSS:
+            return with_fields(packet, mss=value) if _announces(packet) else None
+        case Field.ESP_SPI | Field.AH_SPI | Field.IPCOMP_CPI:
+            extends = field is Field.AH_SPI and packet.family is Family.IP6
+            if packet.proto != INDEX_PROTOCOLS[field] or extends:
+                return None
+            return with_security_index(packet, value)
         case Field.LENGTH:
             least = shortest(packet)
             made = with_fields(packet, filled_to=0 if value == least else value)
@@ -79,6 +100,11 @@ def with_header(
                 return packet
             destination = _FRAMES[packet.family].get(value)
             return None if destination is None or entry is None else with_fields(packet, dmac=destination)
+
+
+def _announces(packet: Packet) -> bool:
+    """Return whether the packet is a segment that may announce its MSS."""
+    return packet.proto == Protocol.TCP and bool(packet.flags & TcpFlag.SYN)
 
 
 def _routed(packet: Packet, field: Field, value: int, *, whole: bool) -> Packet | None:
@@ -95,9 +121,11 @@ def _routed(packet: Packet, field: Field, value: int, *, whole: bool) -> Packet 
 
 def shortest(packet: Packet) -> int:
     """Return the length of the packet as sent, without padding after its payload."""
-    if packet.payload or packet.proto == Protocol.TCP or packet.quoted is not None:
+    header = leading(packet)
+    bare = security_index(packet) is not None and packet.payload == header
+    if (packet.payload and not bare) or packet.proto == Protocol.TCP or packet.quoted is not None:
         return packet.length
-    return with_fields(packet, payload=_TAG).length
+    return with_fields(packet, payload=header + _TAG).length
 
 
 def _can_be(packet: Packet, length: int) -> bool:

@@ -34,6 +34,8 @@ _LETTERS: Final = (
     ("P", TcpFlag.PSH),
     ("U", TcpFlag.URG),
     ("A", TcpFlag.ACK),
+    ("E", TcpFlag.ECE),
+    ("W", TcpFlag.CWR),
 )
 
 _ICMP: Final = {
@@ -109,13 +111,13 @@ def parse_flags(text: str) -> TcpFlag:
         return flags
     for letter in text:
         if letter not in letters:
-            raise ValueError(f"{text!r} are not TCP flags; use letters of SFRPUA or names like SYN,ACK")
+            raise ValueError(f"{text!r} are not TCP flags; use letters of SFRPUAEW or names like SYN,ACK")
         flags |= letters[letter]
     return flags
 
 
 def flags_to_text(flags: TcpFlag) -> str:
-    """Return the flags as letters, in the order SFRPUA."""
+    """Return the flags as letters, in the order SFRPUAEW (those of tcpdump)."""
     return "".join(letter for letter, flag in _LETTERS if flags & flag)
 
 

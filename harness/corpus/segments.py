@@ -7,6 +7,7 @@ translation can do.
 from __future__ import annotations
 
 from backends.model.flow import Flow, Send, Step
+from backends.model.packet import Packet
 from backends.model.withfields import with_fields
 from translate.ir import Family, LimitMss, Protocol, Ruleset, TcpFlag
 
@@ -34,17 +35,19 @@ def announced_sizes(ruleset: Ruleset) -> tuple[int, ...]:
 
 
 def announcing(flow: Flow, sizes: tuple[int, ...], turn: int) -> Flow:
-    """Return the flow with an MSS in each SYN that it sends:
-
-    ``sizes`` in turn, beginning with number ``turn``.
-    """
+    """Return the flow with an MSS in each SYN that has none: ``sizes`` in turn, from number ``turn`` on."""
     if not sizes:
         return flow
     steps: list[Step] = []
     for number, step in enumerate(flow.steps):
-        if isinstance(step, Send) and step.packet.proto == Protocol.TCP and step.packet.flags & TcpFlag.SYN:
+        if isinstance(step, Send) and _says_nothing(step.packet):
             size = sizes[(turn + number) % len(sizes)]
             steps.append(Send(packet=with_fields(step.packet, mss=size), entry=step.entry))
         else:
             steps.append(step)
     return Flow(id=flow.id, steps=tuple(steps), why=flow.why, source=flow.source)
+
+
+def _says_nothing(packet: Packet) -> bool:
+    """Return whether the packet is a SYN without an MSS."""
+    return packet.proto == Protocol.TCP and bool(packet.flags & TcpFlag.SYN) and packet.mss is None

@@ -10,8 +10,8 @@
 Options: ``in IFACE`` (``-``: made on the node, like ``from node``), ``ttl N``, ``tos N``, ``length N``,
 ``routing TYPE/LEFT/LENGTH`` (a routing header of IPv6), ``smac MAC`` and ``dmac MAC`` of the frame,
 ``mark N``, ``uid N``, ``gid N``, ``flags SA``, ``type T/C`` or its name, ``id N``, ``payload HEX``,
-``bad-checksum``. Without ``in`` the packet enters at the interface of the route to its source. The default
-source port is 40000. ``->`` is read as ``>``.
+``mss N`` of a SYN, ``bad-checksum``. Without ``in`` the packet enters at the interface of the route to its
+source. The default source port is 40000. ``->`` is read as ``>``.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ DEFAULT_SPORT: Final = 40000
 _NAME: Final = "--packet"
 _WITH_VALUE: Final = (
     *("in", "from", "ttl", "tos", "length", "routing", "smac", "dmac"),
-    *("mark", "uid", "gid", "flags", "type", "id", "payload"),
+    *("mark", "uid", "gid", "flags", "type", "mss", "id", "payload"),
 )
 
 
@@ -171,6 +171,10 @@ def _with_option(words: _Words, packet: Packet, option: str, value: str) -> Pack
                 return with_fields(packet, payload=bytes.fromhex(value))
             except ValueError:
                 raise words.error("expected bytes in hexadecimal") from None
+        case "mss":
+            if packet.proto != Protocol.TCP:
+                raise words.error("only tcp has mss", back=2)
+            return with_fields(packet, mss=_number(words, value, "mss", 65535))
         case "flags":
             if packet.proto != Protocol.TCP:
                 raise words.error("only tcp has flags", back=2)

@@ -104,7 +104,8 @@ def test_a_translation_with_gaps_loads(rules: Path, tmp_path: Path) -> None:
 def test_a_change_between_translations_with_gaps_loads(rules: Path, tmp_path: Path) -> None:
     old, text, change = (tmp_path / name for name in ("old", "old.nft", "change.nft"))
     old.write_text(
-        f"{rules.read_text()}*filter\n-A FORWARD -s 10.9.9.9/32 -m limit --limit 1/s -j DROP\nCOMMIT\n"
+        f"{rules.read_text()}*filter\n-A FORWARD -s 10.9.9.9/32 -m limit --limit 1/s -j DROP\n"
+        "-A FORWARD -m string --string attack --algo bm -j DROP\nCOMMIT\n"
     )
     assert main(["translate", str(old), "--to", "nft", "--keep-going", "-o", str(text)]) == 1
     words = ["--to", "nft", "--keep-going", "--against", str(old), "-o", str(change)]

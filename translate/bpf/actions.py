@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final, Protocol, assert_never
 
 from translate.bpf.code import NO_NEEDS, Code, Feature, Needs, Variable
-from translate.bpf.conditions import literal
+from translate.bpf.conditions import NO_TCP_OPTIONS, literal
 from translate.bpf.context import Context
 from translate.bpf.refusals import CannotExpress
 from translate.ir import (
@@ -99,7 +99,7 @@ def _action(action: Action, context: Context, number: NumberText) -> Code:
         case Proxy():
             raise CannotExpress("tproxy", "a tc program runs before the stack looks for transparent sockets")
         case LimitMss() | StripOptions():
-            raise CannotExpress("tcp-options", "the tc program does not read the options of TCP")
+            raise CannotExpress("tcp-options", NO_TCP_OPTIONS)
         case SetConnmark(value, mask):
             kept = f"(p->conn.mark & ~{number(mask)})"
             return Code(("if (p->has_ct)", f"\tset_connmark(p, {kept} ^ {number(value)});"))
@@ -122,8 +122,7 @@ def _action(action: Action, context: Context, number: NumberText) -> Code:
         case Classify():
             raise CannotExpress("classify", "the stack sets the priority again after the program that routes")
         case FillChecksum():
-            reason = "a tc program cannot compute a checksum that was left to the network card"
-            raise CannotExpress("checksum", reason)
+            return Code(("; /* not computed */",))  # see untranslated_effects
         case NoTrack():
             return Code(("if (!p->has_ct && !p->attached)", "\tp->ct_state = CT_UNTRACKED;"), _NOTRACK)
         case Template():

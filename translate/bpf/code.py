@@ -30,6 +30,8 @@ class Feature(Enum):
     """Some packets bypass connection tracking."""
     ROUTING = "READS_ROUTING"
     """Routing headers of IPv6 are asked for."""
+    INDEXES = "READS_INDEXES"
+    """The SPI of ESP or AH or the CPI of IPComp is asked for."""
     FRAMES = "READS_FRAMES"
     """Rules test the kind of the frame or the hardware address of its sender."""
 

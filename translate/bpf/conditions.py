@@ -31,7 +31,7 @@ from translate.ir import (
 )
 from translate.passes.recents import counted, inexact
 
-__all__ = ["FIELDS", "conditions", "equals", "in_key", "literal", "present", "refuse_type"]
+__all__ = ["FIELDS", "NO_TCP_OPTIONS", "conditions", "equals", "in_key", "literal", "present", "refuse_type"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,7 @@ _OF_SOCKETS: Final = (Field.SOCKET, Field.SOCKET_UID, Field.SOCKET_GID, Field.SO
 _TAKERS: Final = (Field.TAKER, Field.TAKER_WILDCARD, Field.TAKER_TRANSPARENT)
 _IPSEC: Final = (Field.IPSEC_IN, Field.IPSEC_OUT)
 _ROUTING: Final = Needs(features=frozenset({Feature.ROUTING}))
+_SPI: Final = Needs(features=frozenset({Feature.INDEXES}))
 _FRAME: Final = Needs(features=frozenset({Feature.FRAMES}))
 _CT: Final = "p->has_ct"
 
@@ -60,6 +61,9 @@ FIELDS: Final = {
     Field.ICMP_TYPE: _Column("p->icmp_type", "p->has_icmp"),
     Field.ICMP_CODE: _Column("p->icmp_code", "p->has_icmp"),
     Field.TCP_FLAGS: _Column("p->tcp_flags", "p->has_tcp"),
+    Field.ESP_SPI: _Column("p->spi", "p->spi_of == PROTO_ESP", _SPI),
+    Field.AH_SPI: _Column("p->spi", "p->spi_of == PROTO_AH", _SPI),
+    Field.IPCOMP_CPI: _Column("p->spi", "p->spi_of == PROTO_IPCOMP", _SPI),
     Field.LENGTH: _Column("p->length"),
     Field.TTL: _Column("p->ttl"),
     Field.TOS: _Column("p->tos"),
@@ -94,7 +98,7 @@ FIELDS: Final = {
     Field.REVERSE_PATH: _Column("reverse_path(p)"),
     Field.REVERSE_PATH_BY_MARK: _Column("reverse_path(p)"),
     Field.BRIDGED: _Column("from_bridge(p)"),
-    **{field: _Column("") for field in (*_OF_SOCKETS, *_TAKERS, *_IPSEC)},
+    **{field: _Column("") for field in (*_OF_SOCKETS, *_TAKERS, *_IPSEC, Field.TCP_MSS)},
 }
 """Every field. A test of a field that a packet lacks is false, negated or not."""
 
@@ -235,8 +239,11 @@ def _interval(field: Field, text: str, value: Interval, family: Family) -> str:
     return f"({text} >= {literal(value.low)} && {text} <= {literal(value.high)})"
 
 
+NO_TCP_OPTIONS: Final = "the tc program does not read the options of TCP"
+
+
 def refuse_field(field: Field, family: Family) -> None:
-    """Raise CannotExpress for fields of sockets and of IPsec, and for the reverse path of IPv6."""
+    """Raise CannotExpress for a field that the tc program does not have."""
     if field in _OF_SOCKETS:
         reason = (
             "a tc program has no helper for the group of a socket, or for whether it belongs to the kernel"
@@ -245,6 +252,10 @@ def refuse_field(field: Field, family: Family) -> None:
     if field in _TAKERS:
         reason = "a tc program cannot read the address that a socket is bound to"
         raise CannotExpress("socket-lookup", reason)
+    if field is Field.AH_SPI and family is Family.IP6:
+        raise CannotExpress("ah6", "the tc program skips AH, which is an extension header in IPv6")
+    if field is Field.TCP_MSS:
+        raise CannotExpress("tcp-options", NO_TCP_OPTIONS)
     if field in _IPSEC:
         raise CannotExpress("ipsec", "a tc program does not see the policies of IPsec")
     if field in (Field.REVERSE_PATH, Field.REVERSE_PATH_BY_MARK) and family is Family.IP6:

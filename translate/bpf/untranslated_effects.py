@@ -1,4 +1,4 @@
-"""Effects of rules that the tc program omits: LOG, NFLOG, AUDIT, TRACE and nfacct."""
+"""Effects of rules that the tc program omits: LOG, NFLOG, AUDIT, TRACE, CHECKSUM and nfacct."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from translate.errors import Note
-from translate.ir import Audit, Log, NfLog, Origin, Program, Trace, alternatives
+from translate.ir import Audit, FillChecksum, Log, NfLog, Origin, Program, Trace, alternatives
 from translate.passes.accounts import account_origins
 
 __all__ = ["untranslated_effects"]
@@ -15,20 +15,20 @@ _BACKEND: Final = "tc-ebpf"
 
 
 def untranslated_effects(program: Program) -> tuple[Note, ...]:
-    """Return a note for each accounting object, and for each rule that logs."""
+    """Return a note for each accounting object, and for each rule with another effect that is left out."""
     counts = (
         Note(origin, _BACKEND, "nfacct", f"the tc program does not count in the nfacct object {name}")
         for name, origin in account_origins(program).items()
     )
-    logs = (
+    others = (
         Note(origin, _BACKEND, feature, f"the tc program does not {does}")
-        for feature, does, origin in _logging(program)
+        for feature, does, origin in _left_out(program)
     )
-    return (*counts, *dict.fromkeys(logs))
+    return (*counts, *dict.fromkeys(others))
 
 
-def _logging(program: Program) -> Iterator[tuple[str, str, Origin]]:
-    """Yield the feature of each rule that reports packets, the report in words, and the rule's origin."""
+def _left_out(program: Program) -> Iterator[tuple[str, str, Origin]]:
+    """Yield the feature of each rule with such an effect, the effect in words, and the rule's origin."""
     for chain in program.chains:
         for statement in chain.statements:
             for each in alternatives(statement):
@@ -40,5 +40,8 @@ def _logging(program: Program) -> Iterator[tuple[str, str, Origin]]:
                             yield "audit", "write audit records", each.origin
                         case Trace():
                             yield "trace", "trace", each.origin
+                        case FillChecksum():
+                            does = "compute a checksum that was left to the network card"
+                            yield "checksum", does, each.origin
                         case _:
                             pass

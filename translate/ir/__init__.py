@@ -37,6 +37,7 @@ from translate.ir.actions import (
 )
 from translate.ir.family import Family, format_address, parse_address
 from translate.ir.fields import (
+    INDEX_PROTOCOLS,
     PORT_PROTOCOLS,
     AddressType,
     ConnectionState,
@@ -108,6 +109,7 @@ from translate.ir.walks import longest_walk
 
 __all__ = [
     "CONNTRACK_PRIORITY",
+    "INDEX_PROTOCOLS",
     "NOWHERE",
     "PORT_PROTOCOLS",
     "RANDOM_RANGE",

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum, IntEnum, IntFlag
+from types import MappingProxyType
 from typing import Final
 
 from translate.ir.family import Family
 
 __all__ = [
+    "INDEX_PROTOCOLS",
     "PORT_PROTOCOLS",
     "AddressType",
     "ConnectionState",
@@ -62,6 +64,10 @@ class Field(Enum):
     ICMP_TYPE = _Row("icmp.type", 8, steady=True)
     ICMP_CODE = _Row("icmp.code", 8, steady=True)
     TCP_FLAGS = _Row("tcp.flags", 8, steady=True, hexadecimal=True)
+    TCP_MSS = _Row("tcp.mss", 16)  # absent from a segment without the option
+    ESP_SPI = _Row("esp.spi", 32, steady=True)
+    AH_SPI = _Row("ah.spi", 32, steady=True)
+    IPCOMP_CPI = _Row("ipcomp.cpi", 16, steady=True)
     LENGTH = _Row("ip.length", 32, _ALWAYS, steady=True)  # headers included; more than 16 bits in a jumbogram
     TTL = _Row("ip.ttl", 8, _ALWAYS)
     TOS = _Row("ip.tos", 8, _ALWAYS, hexadecimal=True)  # DSCP and ECN; the traffic class of IPv6
@@ -195,7 +201,7 @@ class PacketType(IntEnum):
 
 
 class TcpFlag(IntFlag):
-    """The flag bits of the TCP header that iptables tests."""
+    """The flag bits of the TCP header (RFC 9293); ``--tcp-flags`` has no names for the last two."""
 
     FIN = 0x01
     SYN = 0x02
@@ -203,6 +209,8 @@ class TcpFlag(IntFlag):
     PSH = 0x08
     ACK = 0x10
     URG = 0x20
+    ECE = 0x40
+    CWR = 0x80
 
 
 class Protocol(IntEnum):
@@ -221,3 +229,6 @@ PORT_PROTOCOLS: Final = frozenset(
     {Protocol.TCP, Protocol.UDP, Protocol.DCCP, Protocol.SCTP, Protocol.UDPLITE}
 )
 """Protocols whose first four bytes are source and destination port."""
+
+INDEX_PROTOCOLS: Final = MappingProxyType({Field.ESP_SPI: 50, Field.AH_SPI: 51, Field.IPCOMP_CPI: 108})
+"""The protocols of IPsec (IANA numbers), by the field that has the index of their security association."""

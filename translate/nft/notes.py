@@ -10,9 +10,11 @@ from typing import Final
 
 from translate.errors import Note
 from translate.ir import (
+    Action,
     Family,
     Field,
     FieldTest,
+    FillChecksum,
     Limit,
     LimitMss,
     Origin,
@@ -26,6 +28,7 @@ from translate.passes.recents import CAPACITY, RecentList
 __all__ = [
     "notes_on_accounts",
     "notes_on_bridges",
+    "notes_on_checksums",
     "notes_on_counted_ports",
     "notes_on_hits",
     "notes_on_limits",
@@ -157,8 +160,28 @@ def _testing(program: Program, fields: Collection[Field]) -> Iterator[Origin]:
 def notes_on_segment_sizes(program: Program) -> Iterator[Note]:
     """Yield a note for each TCPMSS rule: nftables changes an MSS option but does not add one."""
     text = "a SYN without an MSS option stays without one, where TCPMSS adds one of 536 at most (IPv6: 1220)"
+    yield from (Note(origin, BACKEND, "tcpmss", text) for origin in _doing(program, LimitMss))
+
+
+def notes_on_checksums(program: Program) -> Iterator[Note]:
+    """Yield a note for each CHECKSUM rule, which nftables has no statement for.
+
+    Every packet goes the same way and leaves the node with the same checksum (``skb_checksum_help`` does
+    what the network card would do). Readers inside of the node see the difference: the raw sockets of old
+    DHCP clients in virtual machines, for which libvirt and Shorewall write the rule.
+    """
+    text = (
+        "CHECKSUM has no effect: nftables has no statement that computes a checksum that was left to the"
+        " network card. Packets leave the node as before, but an old DHCP client in a virtual machine may not"
+        " take an answer of the node; on a device, tc's action csum does the same"
+    )
+    yield from (Note(origin, BACKEND, "checksum", text) for origin in _doing(program, FillChecksum))
+
+
+def _doing(program: Program, kind: type[Action]) -> Iterator[Origin]:
+    """Yield the origin of each rule with an action of this kind."""
     for chain in program.chains:
         for statement in chain.statements:
             for rule in alternatives(statement):
-                if any(isinstance(action, LimitMss) for action in rule.actions):
-                    yield Note(rule.origin, BACKEND, "tcpmss", text)
+                if any(isinstance(action, kind) for action in rule.actions):
+                    yield rule.origin

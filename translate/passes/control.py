@@ -18,6 +18,7 @@ from translate.ir import (
     FieldTest,
     Goto,
     Jump,
+    LimitMss,
     Lookup,
     LoweredChain,
     Masquerade,
@@ -36,6 +37,7 @@ from translate.ir import (
     SetTtl,
     Snat,
     Statement,
+    StripOptions,
     Template,
     Test,
     alternatives,
@@ -106,6 +108,8 @@ def changed_by(actions: Iterable[Action], changed: Mapping[str, frozenset[Field]
                 fields |= _TOS
             case SetTtl() | AddTtl():
                 fields |= _TTL
+            case LimitMss() | StripOptions():
+                fields |= _MSS
             case NoTrack():
                 fields |= _STATE
             case Template():
@@ -123,11 +127,12 @@ _CONNMARK: Final = frozenset({Field.CT_MARK})
 _STATE: Final = frozenset({Field.CT_STATE})
 _TOS: Final = frozenset({Field.TOS})
 _TTL: Final = frozenset({Field.TTL})
+_MSS: Final = frozenset({Field.TCP_MSS})
 
 _CONNECTION: Final = _STATE | {field for field in Field if field.is_connection}
 """A template replaces the connection for the rules after it in ``raw``."""
 
-CHANGEABLE: Final = _MARK | _TOS | _TTL | _CONNECTION
+CHANGEABLE: Final = _MARK | _TOS | _TTL | _MSS | _CONNECTION
 """Every field that :func:`changed_by` may return."""
 
 

@@ -97,9 +97,12 @@ _VALID: Final = frozenset(
 )
 
 
+_ALWAYS_VALID: Final = _F.PSH | _F.ECE | _F.CWR
+
+
 def valid_flags(flags: TcpFlag) -> bool:
-    """Return whether a segment may have these flags (``tcp_valid_flags``; PSH always may)."""
-    return flags & ~TcpFlag.PSH in _VALID
+    """Return whether a segment may have these flags (``tcp_error``: PSH, ECE and CWR always may)."""
+    return flags & ~_ALWAYS_VALID in _VALID
 
 
 def tcp_index(packet: Packet) -> TcpIndex:

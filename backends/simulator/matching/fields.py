@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Final
 
+from backends.model.leading import security_index
 from backends.model.link import neighbour_mac
 from backends.model.packet import Port
 from backends.simulator.conntrack.connection import ConntrackEntry
 from backends.simulator.conntrack.skb import Skb, SocketKind
 from backends.simulator.routing.router import AnyRouter
-from translate.ir import Field, Hook, Protocol
+from translate.ir import INDEX_PROTOCOLS, Field, Hook, Protocol, TcpFlag
 
 __all__ = ["Reader", "Value", "View", "reader"]
 
@@ -64,6 +65,18 @@ def _tcp_flags(view: View) -> Value:
     return int(packet.flags) if packet.proto == Protocol.TCP else None
 
 
+def _tcp_mss(view: View) -> Value:
+    """Return the size that a SYN announces; no other segment of a corpus has the option (``tcpmss_mt``)."""
+    packet = view.skb.packet
+    return packet.mss if packet.proto == Protocol.TCP and packet.flags & TcpFlag.SYN else None
+
+
+def _security_index(field: Field) -> Reader:
+    """Return a reader of an index of IPsec, which only packets of one protocol have (``xt_esp``)."""
+    proto = INDEX_PROTOCOLS[field]
+    return lambda view: security_index(view.skb.packet) if view.skb.packet.proto == proto else None
+
+
 def _ether_saddr(view: View) -> Value:
     """Return the sender's hardware address; a packet made here or on ``lo`` has none (``mac_mt``)."""
     skb = view.skb
@@ -97,6 +110,8 @@ _READERS: Final[dict[Field, Reader]] = {
     Field.ICMP_TYPE: _icmp_type,
     Field.ICMP_CODE: _icmp_code,
     Field.TCP_FLAGS: _tcp_flags,
+    Field.TCP_MSS: _tcp_mss,
+    **{field: _security_index(field) for field in INDEX_PROTOCOLS},
     Field.LENGTH: attrgetter("skb.packet.length"),
     Field.TTL: attrgetter("skb.packet.ttl"),
     Field.TOS: attrgetter("skb.packet.tos"),

@@ -46,7 +46,10 @@ _FLAGS: Final = (
     TcpFlag.RST,
     TcpFlag.FIN | TcpFlag.ACK,
     TcpFlag.SYN | TcpFlag.ACK,
-    *(TcpFlag(n) for n in range(64)),
+    TcpFlag.SYN | TcpFlag.ECE | TcpFlag.CWR,
+    TcpFlag.SYN | TcpFlag.ECE,
+    TcpFlag.SYN | TcpFlag.CWR,
+    *(TcpFlag(n) for n in range(256)),
 )
 _ERRORS: Final = {Family.IP: (3, 11, 12), Family.IP6: (1, 2, 3, 4)}  # errors, which quote a packet
 _AGAINST_WINDOW: Final = TcpFlag.SYN | TcpFlag.FIN  # tcp_error: a segment with both is invalid

@@ -8,7 +8,7 @@ from typing import Final
 
 from harness.corpus.generate.places import Places
 from harness.corpus.generate.wants import Wants
-from translate.ir import AddressType, Family, Field, FieldTest, Hook, Interval, Protocol
+from translate.ir import INDEX_PROTOCOLS, AddressType, Family, Field, FieldTest, Hook, Interval, Protocol
 
 __all__ = ["USUAL_PORTS", "Values", "ends"]
 
@@ -45,8 +45,10 @@ class Values:
         usual: tuple[int, ...] = (Protocol.TCP, Protocol.UDP, icmp, Protocol.SCTP, *others)
         if wants.asks(Field.ICMP_TYPE) or wants.asks(Field.ICMP_CODE):
             usual = (icmp,) * 4
-        elif wants.asks(Field.TCP_FLAGS):
+        elif wants.asks(Field.TCP_FLAGS) or wants.asks(Field.TCP_MSS):
             usual = (Protocol.TCP,) * 4
+        elif any(map(wants.asks, INDEX_PROTOCOLS)):
+            usual = tuple(proto for field, proto in INDEX_PROTOCOLS.items() if wants.asks(field))
         elif wants.asks(Field.DPORT) or wants.asks(Field.SPORT):
             usual = (Protocol.TCP, Protocol.UDP, Protocol.SCTP, Protocol.TCP)
         return [p for p in dict.fromkeys(map(int, usual)) if wants.allows(Field.L4PROTO, p)]

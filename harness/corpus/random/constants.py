@@ -20,6 +20,7 @@ from translate.ir import (
     Redirect,
     Ruleset,
     Snat,
+    TcpFlag,
     Test,
     field_bits,
 )
@@ -72,6 +73,8 @@ class Constants:
     interfaces: tuple[str, ...]
     headers: Mapping[Field, tuple[int, ...]]
     """Values for each field of the header and the frame that a rule tests."""
+    congestion: bool
+    """True if a rule tests ECE or CWR."""
 
 
 def constants_of(ruleset: Ruleset, node: Node) -> Constants:
@@ -81,6 +84,7 @@ def constants_of(ruleset: Ruleset, node: Node) -> Constants:
     marks: set[int] = set()
     targets: dict[Target, None] = {}
     headers: dict[Field, set[int]] = {}
+    congestion = False
     family = ruleset.family
     highest = (1 << family.bits) - 1
     for rule in ruleset.rules():
@@ -95,6 +99,8 @@ def constants_of(ruleset: Ruleset, node: Node) -> Constants:
             elif test.field in HEADER_FIELDS:
                 most = (1 << field_bits(test.field, family)) - 1
                 headers.setdefault(test.field, set()).update(_beside(values, most))
+            elif test.field is Field.TCP_FLAGS:
+                congestion |= bool((test.mask or 0) & (TcpFlag.ECE | TcpFlag.CWR))
             elif test.field is Field.MARK:
                 marks.update(v.low for v in values)
         for action in rule.actions:
@@ -125,6 +131,7 @@ def constants_of(ruleset: Ruleset, node: Node) -> Constants:
         frozenset(loud),
         tuple(i.name for i in node.interfaces),
         {field: tuple(sorted(headers[field])) for field in Field if field in headers},
+        congestion,
     )
 
 

@@ -39,6 +39,7 @@ _STRANGE_FLAGS: Final = (
     TcpFlag(0),
     TcpFlag.FIN | TcpFlag.PSH | TcpFlag.URG,
 )
+_CONGESTION: Final = (TcpFlag.ECE, TcpFlag.CWR, TcpFlag.ECE | TcpFlag.CWR)
 _EPHEMERAL: Final = range(1024, 65536)
 
 
@@ -148,6 +149,8 @@ class _Artist:
                 forwarded = entry is not None and self.draw.random() < 0.5
                 value = self.draw.choice(values)
                 packet = with_header(packet, field, value, entry, forwarded=forwarded) or packet
+        if self.constants.congestion and packet.proto == Protocol.TCP and self.draw.random() < 0.5:
+            packet = with_fields(packet, flags=packet.flags | self.draw.choice(_CONGESTION))
         return packet
 
     def _can_send(self, src: int, dst: int) -> bool:

@@ -16,6 +16,7 @@ from typing import Final
 from tests.lab.bytecode.meaning import World, holds
 from tests.lab.bytecode.samples import NEVER_SEEN, TRACKED, Sample
 from translate.ir import (
+    INDEX_PROTOCOLS,
     PORT_PROTOCOLS,
     RANDOM_RANGE,
     AddressType,
@@ -54,7 +55,10 @@ _MIXED: Final = 16
 
 _ICMP: Final = {Family.IP: Protocol.ICMP, Family.IP6: Protocol.ICMPV6}
 _ICMP_FIELDS: Final = frozenset({Field.ICMP_TYPE, Field.ICMP_CODE})
-_HEADER_FIELDS: Final = _ICMP_FIELDS | {Field.SPORT, Field.DPORT, Field.TCP_FLAGS}
+_OF_TCP: Final = frozenset({Field.TCP_FLAGS, Field.TCP_MSS})
+_HEADER_FIELDS: Final = _ICMP_FIELDS | _OF_TCP | {Field.SPORT, Field.DPORT, *INDEX_PROTOCOLS}
+_EXTRAS: Final = frozenset({Field.TCP_MSS, Field.ROUTING_TYPE, Field.ROUTING_LEFT, Field.ROUTING_LENGTH})
+"""Fields of headers and options that most packets lack."""
 _SOURCE: Final = {Family.IP: 0xC6336407, Family.IP6: 0x20010DB8 << 96 | 7}
 """An address that has no type by itself: 198.51.100.7 and 2001:db8::7."""
 
@@ -197,10 +201,12 @@ class _Drawer:
         """Those of the protocols that have the headers which are asked for."""
         having = set(values)
         for one in _HEADER_FIELDS.intersection(fields):
-            if one in _ICMP_FIELDS:
+            if one in INDEX_PROTOCOLS:
+                having &= {INDEX_PROTOCOLS[one]}
+            elif one in _ICMP_FIELDS:
                 having &= {_ICMP[self.world.family]}
             else:
-                having &= {Protocol.TCP} if one is Field.TCP_FLAGS else PORT_PROTOCOLS
+                having &= {Protocol.TCP} if one in _OF_TCP else PORT_PROTOCOLS
         return [value for value in values if value in having]
 
     def told_apart(self) -> list[Field]:
@@ -251,8 +257,8 @@ class _Drawer:
                 yield replace(back, broadcast_back=True)
         if Field.ETHER_SADDR in fields:
             yield replace(witness, ether=False)
-        if fields & {Field.ROUTING_TYPE, Field.ROUTING_LEFT, Field.ROUTING_LENGTH}:
-            yield replace(witness, routed=False)
+        if fields & _EXTRAS:
+            yield replace(witness, extended=False)
         if Field.BRIDGED in fields:
             for kind in _KINDS:
                 yield replace(witness, kind=kind)
@@ -268,7 +274,7 @@ class _Drawer:
             count=self.draw.randrange(16),
             ages=self.draw.choice(_AGES),
             ether=self.draw.random() < 0.8,
-            routed=self.draw.random() < 0.8,
+            extended=self.draw.random() < 0.8,
             kind=witness.kind if self.draw.random() < 0.5 else self.draw.choice(_KINDS),
         )
 

@@ -249,6 +249,16 @@ class LoadExtension:
 
 
 @dataclass(frozen=True, slots=True)
+class LoadTcpOption:
+    """``tcp option``: bytes of the first option of this kind."""
+
+    kind: int
+    offset: int
+    length: int
+    target: int
+
+
+@dataclass(frozen=True, slots=True)
 class StripTcpOption:
     """``reset tcp option``."""
 
@@ -337,6 +347,7 @@ Instruction = (
     | SetCtZone
     | LoadRoute
     | LoadExtension
+    | LoadTcpOption
     | StripTcpOption
     | TransparentProxy
     | SetTcpOption
@@ -489,8 +500,10 @@ def _rt(a: Attributes) -> Instruction:
 def _exthdr(a: Attributes) -> Instruction:
     if 1 in a and number(a.get(6)) == 0:  # NFT_EXTHDR_OP_IPV6
         return LoadExtension(number(a[2]), number(a[3]), number(a[4]), number(a[1]))
-    if 1 in a or number(a.get(6)) != 1:  # NFT_EXTHDR_OP_TCPOPT
-        raise KeyError("an option of TCP that is read")
+    if number(a.get(6)) != 1:  # NFT_EXTHDR_OP_TCPOPT
+        raise KeyError("an option of IPv4, or a chunk")
+    if 1 in a:
+        return LoadTcpOption(number(a[2]), number(a[3]), number(a[4]), number(a[1]))
     if 7 not in a:
         return StripTcpOption(number(a[2]))
     return SetTcpOption(number(a[2]), number(a[3]), number(a[4]), number(a[7]))

@@ -24,6 +24,7 @@ from tests.lab.bytecode.instructions import (
     LoadMeta,
     LoadPayload,
     LoadRoute,
+    LoadTcpOption,
     Log,
     LookUp,
     Nat,
@@ -158,6 +159,10 @@ class _Rule:
                 self._put(target, self._payload(base, offset, length))
             case LoadExtension(kind=kind, offset=offset, length=length, target=target):
                 self._put(target, self._extension(kind)[offset : offset + length])
+            case LoadTcpOption(kind=2, offset=2, length=2, target=target):
+                self._put(target, self._present(Field.TCP_MSS).to_bytes(2, "big"))
+            case LoadTcpOption():
+                raise AssertionError(instruction)
             case LoadCt(key=key, direction=direction, target=target):
                 self._put(target, self._ct(key, direction))
             case LoadFib(flags=flags, result=result, target=target):
@@ -329,6 +334,13 @@ class _Rule:
             ports = sample.number(Field.SPORT) << 16 | sample.number(Field.DPORT)
             header = bytearray(ports.to_bytes(4, "big").ljust(20, b"\0"))
             header[13] = sample.number(Field.TCP_FLAGS)
+            match sample.number(Field.L4PROTO):
+                case 50:
+                    header[:4] = sample.number(Field.ESP_SPI).to_bytes(4, "big")
+                case 51:
+                    header[4:8] = sample.number(Field.AH_SPI).to_bytes(4, "big")
+                case 108:
+                    header[2:4] = sample.number(Field.IPCOMP_CPI).to_bytes(2, "big")
             return bytes(header[offset : offset + length])
         if base == "link":
             if not sample.ether:
@@ -339,7 +351,7 @@ class _Rule:
 
     def _extension(self, kind: int) -> bytes:
         sample = self._state.sample
-        if kind != _ROUTING or not sample.routed:
+        if kind != _ROUTING or not sample.extended:
             raise _Break
         parts = (Field.ROUTING_LENGTH, Field.ROUTING_TYPE, Field.ROUTING_LEFT)
         return bytes((0, *map(sample.number, parts)))

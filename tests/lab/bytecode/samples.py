@@ -11,7 +11,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from translate.ir import PORT_PROTOCOLS, AddressType, ConnectionState, Family, Field, Protocol
+from translate.ir import (
+    INDEX_PROTOCOLS,
+    PORT_PROTOCOLS,
+    AddressType,
+    ConnectionState,
+    Family,
+    Field,
+    Protocol,
+)
 
 __all__ = ["NEVER_SEEN", "TRACKED", "Sample", "State"]
 
@@ -36,7 +44,7 @@ class Sample:
     seconds since an address was put into a list, by turns for the lists of the ruleset. ``broadcast_back``
     says that the local table has the source as a broadcast address of the in-device, and ``kind`` is that of
     the in-device (``rtnl_link_ops``), None where it has none. ``ether`` says that it is an Ethernet device.
-    ``routed``: the packet has a routing header.
+    ``extended``: the packet has the headers and options that most packets lack, a routing header and an MSS.
     """
 
     family: Family
@@ -48,7 +56,7 @@ class Sample:
     broadcast_back: bool = False
     kind: str | None = None
     ether: bool = True
-    routed: bool = True
+    extended: bool = True
 
     def having(self, changed: Field, value: int | str) -> Sample:
         """Return the packet with another value of a field."""
@@ -177,6 +185,12 @@ class State:
                 return both >> 8 if asked is Field.ICMP_TYPE else both & 0xFF
             case Field.TCP_FLAGS:
                 return None if sample.fragment or proto != Protocol.TCP else sample.values[asked]
+            case Field.ESP_SPI | Field.AH_SPI | Field.IPCOMP_CPI:
+                lacks = sample.fragment or proto != INDEX_PROTOCOLS[asked]
+                return None if lacks else sample.values[asked]
+            case Field.TCP_MSS:
+                lacks = sample.fragment or proto != Protocol.TCP or not sample.extended
+                return None if lacks else sample.values[asked]
             case Field.REVERSE_PATH | Field.REVERSE_PATH_BY_MARK:
                 return int(sample.leads_back(asked))
             case Field.BRIDGED:
@@ -184,7 +198,7 @@ class State:
             case Field.ETHER_SADDR:
                 return sample.values[asked] if sample.ether else None
             case Field.ROUTING_TYPE | Field.ROUTING_LEFT | Field.ROUTING_LENGTH:
-                return sample.values[asked] if sample.routed else None
+                return sample.values[asked] if sample.extended else None
             case _ if asked.name.startswith("FIB_"):
                 return sample.address_type(asked)
             case _:

@@ -7,7 +7,7 @@ from typing import Final
 
 from translate.ir import Family
 
-__all__ = ["header_match", "header_target"]
+__all__ = ["header_match", "header_target", "option_match"]
 
 _WITH_FRAME: Final = frozenset({"PREROUTING", "INPUT", "FORWARD"})
 _LENGTHS: Final = ("40", "36", "20:40", "60:", ":40", "56:1000", "0:65535", "200:100", "48")
@@ -33,6 +33,30 @@ def header_match(draw: random.Random, family: Family, chain: str) -> str:
     if chain in _WITH_FRAME:
         found.append(f"mac {no}--mac-source {draw.choice(_MACS)}")
     return f"-m {draw.choice(found)}"
+
+
+_ECNS: Final = (
+    *("--ecn-tcp-ece", "! --ecn-tcp-ece", "! --ecn-tcp-cwr", "--ecn-tcp-ece --ecn-tcp-cwr"),
+    *("--ecn-tcp-cwr --ecn-ip-ect 1", "! --ecn-tcp-cwr ! --ecn-ip-ect 0"),
+)
+_IPSEC: Final = {"50": "esp", "51": "ah", "108": "ipcomp"}
+_INDEXES: Final = ("0", "5", "256:511", ":65535", "65536:", "0:4294967295")
+_SIZES: Final = ("536", "1460", "1400:1460", ":1400", "1401:", "0:65535")
+
+
+def option_match(draw: random.Random, proto: str, *, sizes: bool) -> str:
+    """Return a match of congestion bits, of IPsec or, with ``sizes``, of the MSS; for ``-p proto``.
+
+    ``draw`` is apart from the generator of the other matches: what a seed draws of them stays the same.
+    """
+    no = "! " if draw.random() < 0.3 else ""
+    if proto in _IPSEC:
+        return f"-m {_IPSEC[proto]} {no}--{_IPSEC[proto]}spi {draw.choice(_INDEXES)}"
+    if proto != "tcp" or draw.random() < 0.2:
+        return f"-m ecn {no}--ecn-ip-ect {draw.choice('0123')}"
+    if sizes and draw.random() < 0.5:
+        return f"-m tcpmss {no}--mss {draw.choice(_SIZES)}"
+    return f"-m ecn {draw.choice(_ECNS)}"
 
 
 _SET_TOS: Final = ("0x10", "0xb8/0xff", "0x10/0x3f", "4/0x1c", "0/0", "0x11/0x10", "2/3", "1/2", "0/0x3f")

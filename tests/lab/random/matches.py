@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from tests.lab.random.headers import header_match, header_target
+from tests.lab.random.headers import header_match, header_target, option_match
 from translate.ir import Family, Ruleset
 from translate.read import read_ruleset
 from translate.read.ipset import read_ipsets
@@ -130,8 +130,8 @@ IPSETS: Final = {Family.IP: _SETS, Family.IP6: _sets6()}
 
 def random_matches(seed: int, family: Family = Family.IP) -> str:
     """Return a ruleset for every table of a family, as ``iptables-restore`` takes it."""
-    draw = random.Random(seed)
-    return "".join(_Table(draw, name, family, _WORDS[family]).text() for name in _HOOKS)
+    draw, options = random.Random(seed), random.Random(f"options {seed}")
+    return "".join(_Table(draw, options, name, family, _WORDS[family]).text() for name in _HOOKS)
 
 
 def matching_rules(seed: int, family: Family = Family.IP) -> Ruleset:
@@ -144,6 +144,7 @@ def matching_rules(seed: int, family: Family = Family.IP) -> Ruleset:
 @dataclass(frozen=True, slots=True)
 class _Table:
     draw: random.Random
+    options: random.Random
     name: str
     family: Family
     words: _Words
@@ -189,6 +190,8 @@ class _Table:
         draw, words = self.draw, self.words
         icmp = "icmp" if self.family is Family.IP else "ipv6-icmp"
         proto = draw.choice((*_PORTED, "tcp", "tcp", "udp", icmp, "99", "", ""))
+        if proto == "99" and self.options.random() < 0.6:
+            proto = self.options.choice(("50", "51", "108"))
         head = [
             f"{self._not()}-{side} {draw.choice(words.addresses)}" for side in "sd" if draw.random() < 0.3
         ]
@@ -217,6 +220,8 @@ class _Table:
         if self.family is Family.IP and not found and proto in ("", "99") and draw.random() < 0.2:
             head.append(f"{self._not()}-f")
         draw.shuffle(found)
+        if proto in ("50", "51", "108") or self.options.random() < 0.05:
+            found.append(option_match(self.options, proto, sizes=True))
         return proto, " ".join((*head, *found))
 
     def _port(self, proto: str) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from tests.lab.random.headers import header_match, header_target
+from tests.lab.random.headers import header_match, header_target, option_match
 from tests.lab.random.words import WORDS, Words
 from translate.ir import Family
 
@@ -73,9 +73,9 @@ _DESTINATION: Final = frozenset({"PREROUTING", "OUTPUT"})
 
 def random_rules(seed: int, family: Family = Family.IP) -> str:
     """Return a small ruleset for the tables of a family, as ``iptables-restore`` takes it."""
-    draw = random.Random(seed)
+    draw, options = random.Random(seed), random.Random(f"options {seed}")
     tables = [t for t in _HOOKS if draw.random() < (0.35 if t == "raw" else 0.75)] or ["filter"]
-    return "".join(_Table(draw, name, WORDS[family]).text() for name in tables)
+    return "".join(_Table(draw, options, name, WORDS[family]).text() for name in tables)
 
 
 @dataclass(slots=True)
@@ -83,6 +83,7 @@ class _Table:
     """One table as it is written. User chains are for one side of NAT, and call only later ones."""
 
     draw: random.Random
+    options: random.Random
     name: str
     words: Words
     lines: list[str] = field(default_factory=list)
@@ -252,6 +253,8 @@ class _Table:
         if self.draw.random() < 0.05:
             words.append('-m comment --comment "a \\"quoted\\" remark; { with # marks }"')
         self.draw.shuffle(words)
+        if self.options.random() < 0.05:
+            words.append(option_match(self.options, proto, sizes=False))
         if self.draw.random() < 0.05:  # behind all others, as kube-proxy writes it
             words.append(f"-m nfacct --nfacct-name {self.draw.choice(('one', 'two'))}")
         return words

@@ -302,6 +302,8 @@ def _pools(family: Family) -> dict[str, _Pool]:
         "byte": (_BYTES, _ODD_BYTES),
         "rt": (("0", "8", "0x18", "010", "256"), ("4294967295", "4294967296", "1:2", *_ODD_NUMBERS)),
         "segments": (("0", "1:255", ":3", "2:", "5:4"), ("4294967295", "0:4294967296", "1:2:3", "", "x")),
+        "index": (("0", "0x100", ":9", "5:", "7:5", "70000"), ("4294967296", "-1", "1:2:3", "", "x")),
+        "ecn": (("0", "3", "0x2"), ("4", "256", *_ODD_NUMBERS)),
         "dscp": (_DSCPS, _ODD_DSCPS),
         "dscp-class": (_CLASSES, _ODD_CLASSES),
         "tos": (_TOSES, _ODD_TOSES),
@@ -366,6 +368,11 @@ KINDS: Final = {
         "--packet": "number",
     },
     "tcp": {**dict.fromkeys(("--sport", "--dport"), "ports"), "--tcp-flags": "flags flags"},
+    "tcpmss": {"--mss": "segments"},
+    "ah": {"--ahspi": "index"},
+    "esp": {"--espspi": "index"},
+    "ipcomp": {"--ipcompspi": "index"},
+    "ecn": {"--ecn-ip-ect": "ecn"},
     "tos": {"--tos": "tos"},
     "ttl": dict.fromkeys(("--ttl-eq", "--ttl-lt", "--ttl-gt", "--ttl"), "byte"),
     "udp": dict.fromkeys(("--sport", "--dport"), "ports"),
@@ -419,6 +426,7 @@ _MANDATORY: Final = {
     "icmp6": ("--icmpv6-type",),
     "physdev": ("--physdev-is-in",),
     "pkttype": ("--pkt-type",),
+    "tcpmss": ("--mss",),
     "tos": ("--tos",),
     "AUDIT": ("--type",),
     "TPROXY": ("--on-port",),
@@ -431,8 +439,17 @@ _USUAL: Final = {
     "hashlimit": (
         "--hashlimit-upto --hashlimit-name",
         "--hashlimit-above --hashlimit-burst --hashlimit-mode --hashlimit-name",
+        "--hashlimit-upto --hashlimit-srcmask --hashlimit-dstmask --hashlimit-htable-max --hashlimit-name",
     ),
-    "recent": ("--set", "--rcheck", "--update", "--remove", "--rcheck --seconds", "--update --hitcount"),
+    "recent": (
+        "--set",
+        "--rcheck",
+        "--update",
+        "--remove",
+        "--rcheck --seconds",
+        "--update --hitcount",
+        "--rcheck --seconds --reap",
+    ),
     "statistic": ("--mode --probability", "--mode --every --packet", "--mode --every"),
     "CONNMARK": (
         "--set-mark",
@@ -454,7 +471,18 @@ _USUAL: Final = {
 _RICH: Final = ("conntrack", "recent", "statistic", "multiport", "addrtype")
 """Matches with many options, which are drawn more often."""
 
-_PROTO_OF: Final = {"tcp": "tcp", "udp": "udp", "sctp": "sctp", "icmp": "icmp", "icmp6": "ipv6-icmp"}
+_PROTO_OF: Final = {
+    "tcp": "tcp",
+    "tcpmss": "tcp",
+    "ecn": "tcp",
+    "ah": "ah",
+    "esp": "esp",
+    "ipcomp": "108",
+    "udp": "udp",
+    "sctp": "sctp",
+    "icmp": "icmp",
+    "icmp6": "ipv6-icmp",
+}
 _WITH_PORTS: Final = frozenset({"TPROXY", "multiport", "DNAT", "SNAT", "REDIRECT", "MASQUERADE"})
 _PLACES: Final = {
     TableName.RAW: ("PREROUTING", "OUTPUT"),

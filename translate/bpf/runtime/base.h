@@ -12,6 +12,7 @@
 #define PROTO_GRE 47
 #define PROTO_ESP 50
 #define PROTO_AH 51
+#define PROTO_IPCOMP 108
 #define PROTO_SCTP 132
 #define PROTO_UDPLITE 136
 

@@ -35,6 +35,20 @@ INLINE void parse_gre(struct pkt *p, u8 *header)
 	}
 }
 
+/* Read the first eight bytes of a header of IPsec (xt_esp, ipt_ah, xt_ipcomp). */
+INLINE void parse_index(struct pkt *p, u8 *header)
+{
+	p->spi_of = p->proto;
+	if (p->proto == PROTO_ESP)
+		p->spi = read32(header);
+	else if (p->proto == PROTO_AH && p->segment >= 12)
+		p->spi = read32(header + 4);
+	else if (p->proto == PROTO_IPCOMP)
+		p->spi = header[2] << 8 | header[3];
+	else
+		p->spi_of = 0;
+}
+
 /* Read the headers into p. Returns 0, or -1 when this is no sane packet, which the stack drops, too. */
 INLINE int parse(struct __sk_buff *skb, struct pkt *p)
 {
@@ -46,6 +60,7 @@ INLINE int parse(struct __sk_buff *skb, struct pkt *p)
 	p->sport = p->dport = p->icmp_id = p->check = p->udp_length = 0;
 	p->icmp_type = p->icmp_code = p->tcp_flags = p->tcp_doff = p->gre = 0;
 	p->seq = p->ack = p->window = 0;
+	p->spi_of = 0;
 	if (p->proto == PROTO_TCP && !bpf_skb_load_bytes(skb, p->l4, l4, 20)) {
 		p->has_tcp = 1;
 		p->seq = read32(l4 + 4);
@@ -57,6 +72,8 @@ INLINE int parse(struct __sk_buff *skb, struct pkt *p)
 	} else if (bpf_skb_load_bytes(skb, p->l4, l4, 8)) {
 		return 0;
 	}
+	if (READS_INDEXES)
+		parse_index(p, l4);
 	if (p->proto == PROTO_ICMP) {
 		p->has_icmp = 1;
 		p->icmp_type = l4[0];

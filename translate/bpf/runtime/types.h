@@ -51,6 +51,8 @@ struct pkt {
 	u32 mark;
 	u64 ether_saddr;       /* of the frame that it came in, if has_ether */
 	u8 has_ether, type;    /* type: PACKET_* */
+	u32 spi;               /* of a header of IPsec, which is of the protocol spi_of; 0 for none */
+	u8 spi_of;
 	u8 has_routing, routing_type, routing_left, routing_length; /* of the first routing header of IPv6 */
 	u32 iif, oif, in_flags; /* in_flags: DEVICE_* of iif */
 	u64 in[2], out[2];     /* interface names, 16 bytes each; zero where the hook has none */

@@ -56,6 +56,7 @@ from translate.nft.names import NameGiver
 from translate.nft.notes import (
     notes_on_accounts,
     notes_on_bridges,
+    notes_on_checksums,
     notes_on_counted_ports,
     notes_on_hits,
     notes_on_limits,
@@ -227,6 +228,7 @@ class DraftProgram:
             *notes_on_counted_ports(counted_ports(self.program)),
             *notes_on_bridges(self.program),
             *notes_on_reverse_paths(self.program),
+            *notes_on_checksums(self.program),
             *notes_on_segment_sizes(self.program),
         )
 

@@ -20,6 +20,7 @@ from translate.ir import (
     Family,
     Field,
     FieldTest,
+    FillChecksum,
     Goto,
     Interval,
     LimitMss,
@@ -67,6 +68,8 @@ def statements(actions: tuple[Action, ...], family: Family) -> list[Part]:
     """Return the actions as statements; here each action on the connection's mark must be one statement."""
     parts: list[Part] = []
     for action in actions:
+        if isinstance(action, FillChecksum):
+            continue  # see notes_on_checksums
         if isinstance(action, SetConnmark | SaveMark | RestoreMark):
             ((tests, single),) = connmark_rules(action)
             parts += [*tests, single]

@@ -18,7 +18,6 @@ from translate.ir import (
     Family,
     Field,
     FieldTest,
-    FillChecksum,
     Interval,
     Log,
     Masquerade,
@@ -52,6 +51,8 @@ def check_field(field: Field, family: Family) -> None:
     """Raise CannotSay for a field that nft cannot read."""
     if field is Field.FRAGMENT and family is Family.IP6:
         raise CannotSay("ipv6-fragment", "nftables cannot test for later fragments of IPv6")
+    if field is Field.AH_SPI and family is Family.IP6:
+        raise CannotSay("ah6", "in IPv6, AH is an extension header, which nftables does not read")
 
 
 def check_value(field: Field, value: Value, family: Family) -> None:
@@ -87,12 +88,6 @@ def check_statement(part: Part, family: Family) -> None:
             raise CannotSay("tproxy", "nft does not accept tproxy without an address or a port")
         case Template():
             _check_template(part)
-        case FillChecksum():
-            reason = (
-                "nftables has no statement that computes a checksum that was left to the network card;"
-                " on a device, tc's action csum does"
-            )
-            raise CannotSay("checksum", reason)
         case _:
             pass
 

@@ -64,6 +64,14 @@ def expression(field: Field, family: Family) -> str:
             return f"{icmp} code"
         case Field.TCP_FLAGS:
             return "tcp flags"
+        case Field.TCP_MSS:
+            return "tcp option maxseg size"
+        case Field.ESP_SPI:
+            return "esp spi"
+        case Field.AH_SPI:
+            return "ah spi"
+        case Field.IPCOMP_CPI:
+            return "comp cpi"
         case Field.LENGTH:
             return "meta length"
         case Field.TTL:

@@ -121,7 +121,7 @@ def statement(action: Action, family: Family, chains: Mapping[str, str]) -> str:
         case Classify(priority=priority):
             return f"meta priority set {priority >> 16:04x}:{priority & 0xFFFF:04x}"
         case FillChecksum():
-            raise AssertionError(action)  # refused before this point
+            raise AssertionError(action)  # no statement (translate.nft.legalise.rules)
         case NoTrack():
             return "notrack"
         case Template(zone=zone, side=side):

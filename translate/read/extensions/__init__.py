@@ -17,9 +17,11 @@ from translate.read.extensions.comment import COMMENT
 from translate.read.extensions.connmark import CONNMARK_MATCH, CONNMARK_TARGET
 from translate.read.extensions.conntrack import CONNTRACK, STATE
 from translate.read.extensions.ct import CT, NOTRACK
+from translate.read.extensions.ecn import ECN_MATCH
 from translate.read.extensions.hashlimit import HASHLIMIT
 from translate.read.extensions.icmp import ICMP, ICMP6
 from translate.read.extensions.iprange import IPRANGE
+from translate.read.extensions.ipsec import AH, ESP, IPCOMP
 from translate.read.extensions.ipset import SET
 from translate.read.extensions.length import LENGTH
 from translate.read.extensions.limit import LIMIT
@@ -38,7 +40,7 @@ from translate.read.extensions.rt import RT
 from translate.read.extensions.sideeffects import SIDE_EFFECTS
 from translate.read.extensions.socket import SOCKET
 from translate.read.extensions.statistic import STATISTIC
-from translate.read.extensions.tcpmss import TCPMSS
+from translate.read.extensions.tcpmss import TCPMSS_MATCH, TCPMSS_TARGET
 from translate.read.extensions.tcpoptstrip import TCPOPTSTRIP
 from translate.read.extensions.tos import DSCP_MATCH, DSCP_TARGET, TOS_MATCH, TOS_TARGET
 from translate.read.extensions.tproxy import TPROXY
@@ -53,15 +55,19 @@ MATCHES: Final = MappingProxyType(
         match.name: match
         for match in (
             ADDRTYPE,
+            AH,
             CGROUP,
             COMMENT,
             CONNMARK_MATCH,
             CONNTRACK,
             DSCP_MATCH,
+            ECN_MATCH,
+            ESP,
             HASHLIMIT,
             HL_MATCH,
             ICMP,
             ICMP6,
+            IPCOMP,
             IPRANGE,
             LENGTH,
             LIMIT,
@@ -82,6 +88,7 @@ MATCHES: Final = MappingProxyType(
             STATE,
             STATISTIC,
             TCP,
+            TCPMSS_MATCH,
             TOS_MATCH,
             TTL_MATCH,
             UDP,
@@ -110,7 +117,7 @@ TARGETS: Final = MappingProxyType(
             REJECT,
             RETURN,
             SNAT,
-            TCPMSS,
+            TCPMSS_TARGET,
             TCPOPTSTRIP,
             TOS_TARGET,
             TPROXY,

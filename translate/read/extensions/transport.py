@@ -19,7 +19,12 @@ _PORT_OPTIONS: Final = (
     OptionSpec(name="--sport", aliases=("--source-port",), invertible=True),
     OptionSpec(name="--dport", aliases=("--destination-port",), invertible=True),
 )
-_FLAG_LISTS: Final = {**{flag.name: flag.value for flag in TcpFlag}, "ALL": 0x3F, "NONE": 0}
+_ALL_FLAGS: Final = 0x3F
+_FLAG_LISTS: Final = {
+    **{flag.name: flag.value for flag in TcpFlag if flag & _ALL_FLAGS},
+    "ALL": _ALL_FLAGS,
+    "NONE": 0,
+}
 _SYN_MASK: Final = TcpFlag.FIN | TcpFlag.SYN | TcpFlag.RST | TcpFlag.ACK
 
 

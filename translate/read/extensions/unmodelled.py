@@ -15,7 +15,6 @@ from translate.read.extensions.declaration import MatchExtension, OptionSpec, Ta
 __all__ = ["MATCHES", "TARGETS"]
 
 _MATCH_OPTIONS: Final = """
-ah: !--ahspi=1 !--ahlen=1 --ahres=0
 bpf: --bytecode=1 --object-pinned=1
 cluster: --cluster-total-nodes=1 !--cluster-local-node=1 !--cluster-local-nodemask=1 --cluster-hash-seed=1
 connbytes: !--connbytes=1 --connbytes-dir=1 --connbytes-mode=1
@@ -25,13 +24,10 @@ cpu: !--cpu=1
 dccp: !--sport,--source-port=1 !--dport,--destination-port=1 !--dccp-types=1 !--dccp-option=1
 devgroup: !--src-group=1 !--dst-group=1
 dst: !--dst-len=1 --dst-opts=1
-ecn: !--ecn-tcp-cwr=0 !--ecn-tcp-ece=0 !--ecn-ip-ect=1
-esp: !--espspi=1
 eui64:
 frag: !--fragid=1 !--fraglen=1 --fragres=0 --fragfirst=0 --fragmore=0 --fraglast=0
 hbh: !--hbh-len=1 --hbh-opts=1
 helper: !--helper=1
-ipcomp: !--ipcompspi=1 --compres=0
 ipv6header: !--header=1 --soft=0
 ipvs: !--ipvs=0 !--vproto=1 !--vaddr=1 !--vport=1 --vdir=1 !--vmethod=1 !--vportctl=1
 mh: !--mh-type=1
@@ -45,7 +41,6 @@ srh: !--srh-next-hdr=1 !--srh-hdr-len-eq=1 !--srh-hdr-len-gt=1 !--srh-hdr-len-lt
  !--srh-segs-left-gt=1 !--srh-segs-left-lt=1 !--srh-last-entry-eq=1 !--srh-last-entry-gt=1
  !--srh-last-entry-lt=1 !--srh-tag=1 !--srh-psid=1 !--srh-nsid=1 !--srh-lsid=1
 string: --from=1 --to=1 --algo=1 !--string=1 !--hex-string=1 --icase=0
-tcpmss: !--mss=1
 time: --timestart=1 --timestop=1 --contiguous=0 !--weekdays=1 !--monthdays=1 --datestart=1 --datestop=1
  --kerneltz=0 --localtz=0 --utc=0
 u32: !--u32=1

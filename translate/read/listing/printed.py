@@ -138,6 +138,21 @@ def _ttl(match: re.Match[str]) -> _Words:
     return ["-m", name, *_inverted("!" if match[2] == "!=" else None, [option, match[3]])]
 
 
+def _security(match: re.Match[str]) -> _Words:
+    name = "ipcomp" if match[1] == "comp" else match[1]
+    # a range of every index is not printed; without the option, -m ipcomp asks for 0
+    words = ["-m", name, *_inverted(match[2], [f"--{name}spi", match[3] or "0:4294967295"])]
+    return [*words, "--compres"] if match[4] else words
+
+
+def _ecn(match: re.Match[str]) -> _Words:
+    words = ["-m", "ecn"]
+    for item in re.finditer(r" (!)?(?:ECT=(\d)|(ECE|CWR))", match[1]):
+        option = [f"--ecn-tcp-{item[3].lower()}"] if item[3] else ["--ecn-ip-ect", item[2]]
+        words += _inverted(item[1], option)
+    return words
+
+
 def _rt(match: re.Match[str]) -> _Words:
     words = ["-m", "rt"]
     for item in re.finditer(r" (type|segsleft|length)s?:(!)?(\S+)", match[1]):
@@ -228,6 +243,9 @@ _MATCHES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], _Words]],
             r"limit: avg (\S+) burst (\d+)",
             lambda f: ["-m", "limit", "--limit", f[1], "--limit-burst", f[2]],
         ),
+        (r"tcpmss match (!)?(\d+(?::\d+)?)", _simple("tcpmss", "--mss")),
+        (r"ECN match((?: !?(?:ECE|CWR|ECT=[0-3]))+)", _ecn),
+        (r"(esp|ah|comp)(?: +spis?:(!)?(\d+(?::\d+)?))?( reserved)?", _security),
         (r"length (!)?(\d+(?::\d+)?)", _simple("length", "--length")),
         (r"(TTL|HL) match (?:TTL|HL) (==|!=|<|>) (\d+)", _ttl),
         (r"rt((?: (?:type|segslefts?|length):\S+)*)", _rt),

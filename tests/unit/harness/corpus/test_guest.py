@@ -16,7 +16,7 @@ NOT_TRANSLATED = {
     "-m owner",
     "-m policy",
     "-m socket",
-    "-j CHECKSUM",
+    "-m tcpmss",
     "-j CLASSIFY",
     "-j TCPMSS",
     "-j TCPOPTSTRIP",

@@ -170,3 +170,32 @@ def test_a_corpus_with_values_that_cannot_be(more: str, message: str) -> None:
     line = LINE.replace('"in": "pod0", ', "") if "null" in more else LINE
     with pytest.raises(ParseError, match=message):
         read_flows(f"{line}, {more}}}\n".encode(), name="flows", node=NODE)
+
+
+@pytest.mark.parametrize(
+    ("proto", "field", "start", "end"),
+    [
+        (50, Field.ESP_SPI, 0, 4),
+        (51, Field.AH_SPI, 4, 8),
+        (108, Field.IPCOMP_CPI, 2, 4),
+    ],
+)
+def test_an_index_of_ipsec_is_sent_before_the_tag_and_answered_with(
+    proto: int, field: Field, start: int, end: int
+) -> None:
+    plain = with_fields(UDP, proto=proto, sport=None, dport=None)
+    assert header_value(field, plain, "pod0", NODE) == 0
+    assert header_value(field, UDP, "pod0", NODE) is None
+    assert with_header(UDP, field, 1, "pod0", forwarded=True) is None
+    made = with_header(plain, field, 0x1234, "pod0", forwarded=True)
+    assert made is not None
+    talk = Conversation(Flow(id="f", steps=(Send(packet=made, entry="pod0"), Reply())))
+    sent = talk.emit(Send(packet=made, entry="pod0"))
+    assert sent is not None
+    assert int.from_bytes(build(sent.packet)[20 + start : 20 + end], "big") == 0x1234
+    assert sent.packet.payload.endswith(talk.tag())
+    talk.arrived(Arrival(sent.packet, "eth0"))
+    answer = talk.emit(Reply())
+    assert answer is not None
+    assert header_value(field, answer.packet, "eth0", NODE) == 0x1234
+    assert answer.packet.payload != sent.packet.payload

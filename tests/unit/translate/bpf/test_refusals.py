@@ -25,7 +25,6 @@ from translate.ir import (
     Family,
     Field,
     FieldTest,
-    FillChecksum,
     Interval,
     LimitMss,
     Lookup,
@@ -83,6 +82,7 @@ def does(action: Action) -> Case:
 
 LONG = "recent --name a --rcheck --seconds 60 --mask 255.255.255.255 --rsource -j ACCEPT"
 CASES: dict[str, tuple[Case, int]] = {
+    "ah6": (rules("-m ah --ahspi 5 -j DROP", family=Family.IP6), 3),
     "addrtype6": (rules("-m addrtype --dst-type UNICAST -j DROP", family=Family.IP6), 3),
     "ipset": (rules("-m set --match-set somebody src -j DROP"), 3),
     "program-size": (rules(*["-o eth0 -j MARK --set-mark 1"] * (MOST_STATEMENTS + 1), level=0), 2),
@@ -99,7 +99,6 @@ CASES: dict[str, tuple[Case, int]] = {
     "ct-template": (does(Template(zone=1)), 3),
     "tcp-options": (does(LimitMss(1400)), 3),
     "tproxy": (does(Proxy(address=None, port=1)), 3),
-    "checksum": (does(FillChecksum()), 3),
     "socket-owner": (rules("-m owner --uid-owner 5 -j DROP", hook="OUTPUT"), 3),
     "socket-lookup": (rules("-m socket -j DROP", hook="INPUT"), 3),
     "rpfilter6": (rules("-m rpfilter -j DROP", hook="PREROUTING", family=Family.IP6), 3),

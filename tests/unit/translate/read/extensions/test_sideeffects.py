@@ -53,13 +53,22 @@ def test_what_nftables_says_as_well(
     assert f"\t\tcounter {statement} " in text or f"\t\t{statement} " in text
 
 
-def test_a_checksum_is_filled_in_by_x_tables_alone() -> None:
+def test_a_checksum_is_filled_in_by_x_tables_alone_which_a_note_says() -> None:
     assert action("CHECKSUM --checksum-fill") == FillChecksum()
     assert "left to the network card" in action_text(FillChecksum(), Family.IP)
     program = lower(ruleset("CHECKSUM --checksum-fill"), level=2)
-    for emit in (translate.nft.emit, translate.bpf.emit):
-        with pytest.raises(UnsupportedError, match=r"a checksum .* left to the network card"):
-            emit(program)
+    notes = (*translate.nft.emit(program).notes, *translate.bpf.emit(program).notes)
+    assert [note.feature for note in notes] == ["checksum"] * 2
+    for note in notes:
+        assert "compute" in note.text
+        assert note.origin.line == 3
+    assert "tc's action csum" in notes[0].text
+
+
+def test_a_rule_for_checksums_leaves_the_others_as_they_are() -> None:
+    rules = ruleset("CHECKSUM --checksum-fill\n-A OUTPUT -p udp -j MARK --set-mark 1")
+    text = translate.nft.emit(lower(rules, level=2)).text
+    assert "meta l4proto udp meta mark set 0x1" in text.replace("counter ", "")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,53 @@
+"""Headers with which a packet's payload begins: GRE, and ESP, AH and IPComp of IPsec."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from backends.model.packet import GRE, Packet
+from backends.model.withfields import with_fields
+
+__all__ = ["leading", "security_index", "with_security_index"]
+
+_GRE_HEADER: Final = bytes.fromhex("00006558")
+"""Version 0 without options, with an Ethernet frame inside (RFC 2784, 2; RFC 7637)."""
+_GRE_READ: Final = 8
+"""The bytes of a GRE packet that identify its connection (``gre_pkt_to_tuple``)."""
+
+
+class _Layout(NamedTuple):
+    """A header of IPsec: its length, and where the index of the security association is, in bytes."""
+
+    size: int
+    start: int
+    end: int
+
+
+_IPSEC: Final = {50: _Layout(8, 0, 4), 51: _Layout(12, 4, 8), 108: _Layout(4, 2, 4)}
+"""ESP, AH and IPComp (RFC 4303, RFC 4302, RFC 3173)."""
+
+
+def leading(packet: Packet) -> bytes:
+    """Return the header in the payload of a packet, or a usual one where the payload is empty."""
+    layout = _IPSEC.get(packet.proto)
+    if layout is not None:
+        return packet.payload[: layout.size] or bytes(layout.size)
+    return packet.payload[:_GRE_READ] or _GRE_HEADER if packet.proto == GRE else b""
+
+
+def security_index(packet: Packet) -> int | None:
+    """Return the SPI of an ESP or AH packet or the CPI of an IPComp packet; None without a whole header."""
+    layout = _IPSEC.get(packet.proto)
+    header = leading(packet)
+    if layout is None or len(header) < layout.size:
+        return None
+    return int.from_bytes(header[layout.start : layout.end], "big")
+
+
+def with_security_index(packet: Packet, value: int) -> Packet:
+    """Return a packet of IPsec with another index. Raises KeyError for any other packet."""
+    layout = _IPSEC[packet.proto]
+    header = leading(packet)
+    index = value.to_bytes(layout.end - layout.start, "big")
+    changed = header[: layout.start] + index + header[layout.end :]
+    return with_fields(packet, payload=changed + packet.payload[len(header) :])

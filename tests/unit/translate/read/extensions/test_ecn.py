@@ -1,0 +1,74 @@
+"""``-m ecn`` and ``-m tcpmss``: their meaning in each spelling, and their faults."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+import translate.nft
+from translate.errors import Diagnostic
+from translate.ir import AnyOf, Family, Field, FieldTest, Interval, Rule, Test
+from translate.passes import lower
+from translate.read import read_ruleset
+
+ReadRule = Callable[..., Rule]
+ReadFault = Callable[..., Diagnostic]
+
+
+def asks(
+    field: Field, low: int, high: int | None = None, *, mask: int | None = None, no: bool = False
+) -> FieldTest:
+    value = Interval(low, low if high is None else high)
+    return FieldTest(field=field, values=(value,), mask=mask, negated=no)
+
+
+ECE = asks(Field.TCP_FLAGS, 0x40, mask=0x40)
+NO_CWR = asks(Field.TCP_FLAGS, 0x80, mask=0x80, no=True)
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        ("-m ecn --ecn-tcp-ece", (ECE,)),
+        ("-m ecn ! --ecn-tcp-cwr --ecn-tcp-ece", (ECE, NO_CWR)),
+        ("-m ecn --ecn-ip-ect 0x2", (asks(Field.TOS, 2, mask=3),)),
+        ("-m ecn ! --ecn-ip-ect 0 ! --ecn-tcp-cwr", (NO_CWR, asks(Field.TOS, 0, mask=3, no=True))),
+        ("-m tcpmss --mss 1460", (asks(Field.TCP_MSS, 1460),)),
+        ("-m tcpmss --mss :0x200", (asks(Field.TCP_MSS, 0, 512),)),
+        ("-m tcpmss ! --mss 536:", (AnyOf(tests=(asks(Field.TCP_MSS, 536, 65535),), negated=True),)),
+    ],
+)
+@pytest.mark.parametrize("family", list(Family))
+def test_meaning(read_rule: ReadRule, family: Family, rule: str, expected: tuple[Test, ...]) -> None:
+    assert read_rule(f"-p tcp {rule}", family=family).tests[1:] == expected
+
+
+def test_the_tos_needs_no_protocol(read_rule: ReadRule) -> None:
+    assert read_rule("-m ecn --ecn-ip-ect 3").tests == (asks(Field.TOS, 3, mask=3),)
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ("-m ecn", "ecn needs one of its options"),
+        ("-m ecn --ecn-tcp-ece", '--ecn-tcp-ece needs "-p tcp"'),
+        ("-p udp -m ecn --ecn-tcp-cwr", '--ecn-tcp-cwr needs "-p tcp"'),
+        ("-m ecn --ecn-ip-ect 4", '"4" is not a number from 0 to 3'),
+        ("-p tcp -m tcpmss", 'tcpmss needs the option "--mss"'),
+        ("-m tcpmss --mss 5", 'tcpmss needs "-p tcp"'),
+        ("-p tcp -m tcpmss --mss 9:8", '"9:8" ends before it begins'),
+        ("-p tcp -m tcpmss --mss 65536", '"65536" is not a number from 0 to 65535'),
+    ],
+)
+def test_faults(read_fault: ReadFault, rule: str, message: str) -> None:
+    assert message in read_fault(rule).message
+
+
+def test_a_segment_without_the_option_passes_the_negated_test_in_nftables() -> None:
+    text = "*mangle\n:FORWARD ACCEPT [0:0]\n-A FORWARD -p tcp -m tcpmss ! --mss 5:9 -j DROP\nCOMMIT\n"
+    rules = read_ruleset(text.encode(), name="rules", family=Family.IP)
+    written = translate.nft.emit(lower(rules, level=2)).text
+    # an own chain, because "maxseg size != 5-9" fails without the option
+    assert "tcp option maxseg size 5-9 return" in written
+    assert "!= 5-9" not in written
