@@ -29,6 +29,7 @@ class BesideLoader(Loader):
         self.family = first.family
         self.reset_fallback = first.reset_fallback
         self.lists = first.lists or second.lists
+        self.gap = max(first.gap, second.gap)
 
     def load(self, tap: TapNode) -> None:
         """Load both in order. Raises MachineError with the message of the tool that failed."""

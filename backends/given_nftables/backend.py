@@ -19,7 +19,7 @@ from backends.nftables.emptying import SetEmptier
 from backends.nftables.libnftables import NftHandle, find_bindings
 from backends.replay.availability import kernel_lacks
 from backends.replay.limits import bounded, death_by
-from backends.replay.loader import Loader, Watched
+from backends.replay.loader import JIFFIES, Loader, Watched
 from backends.replay.session import KernelSession, open_session
 from backends.replay.worker import WorkerEndedError
 from backends.testbed.tapnode import TapNode
@@ -43,6 +43,8 @@ class GivenNftLoader(Loader):
         self._counting = bool(listing.counting)
         self.lists = bool(listing.filled) or self._counting
         self.family = family
+        if any("ct count" in script.text for script in self._scripts):
+            self.gap = JIFFIES
         self._handle: NftHandle | None = None
         self._own: tuple[str, ...] = ()
         self._chains: Mapping[tuple[str, str, str], ListedChain] = {}

@@ -18,7 +18,7 @@ from typing import Final
 
 from backends.model.contract import Availability, Job
 from backends.replay.availability import kernel_lacks
-from backends.replay.loader import Loader, RuleId, refuse_endless_walks
+from backends.replay.loader import JIFFIES, Loader, RuleId, refuse_endless_walks
 from backends.replay.session import KernelSession, open_session
 from backends.testbed.command import find_tool, own_xtables_lock, run
 from backends.testbed.netlink import Accounting
@@ -37,7 +37,9 @@ _HASHED: Final = tuple(Path(f"/proc/self/net/{name}_hashlimit") for name in ("ip
 
 _TABLE: Final = re.compile(r"^\*(\S+)$.*?^COMMIT$", re.MULTILINE | re.DOTALL)
 
-_LIMITED: Final = re.compile(r"^-A .* -m (?:hash)?limit (?!.*-j (?:LOG|NFLOG) ).*-[jg] ", re.MULTILINE)
+_LIMITED: Final = re.compile(
+    r"^-A .* -m (?:(?:hash|conn)?limit|quota) (?!.*-j (?:LOG|NFLOG) ).*-[jg] ", re.MULTILINE
+)
 """A rule with a bucket that can change where a packet goes."""
 
 _LISTS: Final = Path("/proc/self/net/xt_recent")
@@ -66,6 +68,8 @@ class IptablesLoader(Loader):
         self._ipsets = ipsets
         self._lists: list[int] = []
         self._listed = False
+        if " -m connlimit " in text:
+            self.gap = JIFFIES
         self._limited = tuple(match[1] for match in _TABLE.finditer(text) if _LIMITED.search(match[0]))
 
     def load(self, tap: TapNode) -> None:

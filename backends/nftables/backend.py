@@ -9,7 +9,7 @@ from backends.model.contract import Availability, Job
 from backends.nftables.emptying import SetEmptier, only_empties_sets
 from backends.nftables.libnftables import NftHandle, find_bindings
 from backends.replay.availability import kernel_lacks
-from backends.replay.loader import Loader, refuse_endless_walks
+from backends.replay.loader import JIFFIES, Loader, refuse_endless_walks
 from backends.replay.session import KernelSession, open_session
 from backends.testbed.tapnode import TapNode
 from translate.errors import MachineError
@@ -26,6 +26,8 @@ class NftablesLoader(Loader):
         self._flush = flush
         self.lists = bool(flush)
         self.family = family
+        if " ct count " in text:
+            self.gap = JIFFIES
         self._handle: NftHandle | None = None
         self._emptier: SetEmptier | None = None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +15,12 @@ from backends.testbed.tapnode import TapNode
 from translate.errors import Refusal, UnsupportedError
 from translate.ir import Family, Ruleset, longest_walk
 
-__all__ = ["Loader", "RuleId", "Watched", "refuse_endless_walks"]
+__all__ = ["JIFFIES", "Loader", "RuleId", "Watched", "refuse_endless_walks"]
+
+_CLOCK_MONOTONIC_COARSE: Final = 6  # linux/time.h; it counts jiffies
+
+JIFFIES: Final = 3 * time.clock_getres(_CLOCK_MONOTONIC_COARSE)
+"""Three jiffies in seconds. In a jiffy, ``nf_conncount`` removes closed connections once."""
 
 RuleId = tuple[str, str, int]
 """Table, chain, and index in the chain, from 0."""
@@ -65,6 +71,9 @@ class Loader(ABC):
 
     lists: bool = False
     """True if the loaded rules have lists of addresses, by which any two flows can influence each other."""
+
+    gap: float = 0.0
+    """The least time between two packets of a flow in seconds: some rules clean state once in a jiffy."""
 
     watches: bool = False
     """True if :meth:`watch` is needed to find flows that meet a random choice or change a list."""

@@ -194,6 +194,8 @@ class Replayer:
                 outcomes.append(_UNSENT)
                 continue
             self._sent.append(emission.packet)
+            if self.loader.gap and len(self._sent) > 1:
+                time.sleep(self.loader.gap)
             said: list[str] = []
             outcome, arrival = self._packet(emission, said)
             if arrival is not None:

@@ -22,6 +22,7 @@ from backends.simulator.hooks.fate import Delivered, Dropped, Fate, Forwarded, R
 from backends.simulator.hooks.stack import Stack
 from backends.simulator.matching.assumptions import Assumptions, Run, Undecided, added_up, without_needless
 from backends.simulator.matching.conditions import Memory
+from backends.simulator.matching.connlimits import ConnectionLists
 from backends.simulator.matching.hashlimits import HashTables
 from backends.simulator.matching.recent import RecentLists
 from backends.simulator.nat.binding import Nat
@@ -187,6 +188,7 @@ class Simulation:
             lists,
             Assumptions(chooser),
             HashTables(self._prepared.hashed),
+            ConnectionLists(conntrack),
             self._prepared.sets,
         )
         walks = FastWalk(memory, chooser) if issubclass(walk, FastWalk) else walk(memory, recorder)

@@ -18,6 +18,7 @@ from translate.ir import (
     AnyOf,
     Audit,
     Classify,
+    ConnectionLimit,
     ConnectionState,
     ConnectionStatus,
     Dnat,
@@ -42,6 +43,7 @@ from translate.ir import (
     Nth,
     PacketType,
     Proxy,
+    Quota,
     Random,
     Recent,
     Redirect,
@@ -51,6 +53,7 @@ from translate.ir import (
     Rule,
     SaveMark,
     SetConnmark,
+    SetDirection,
     SetMark,
     SetTest,
     SetTos,
@@ -144,6 +147,13 @@ def test_text(test: Test, family: Family) -> str:
         case HashLimit():
             per = f" per {' and '.join(field.text for field in test.key)}" if test.key else ""
             return f"{'not ' if test.above else ''}{limit_text(test)}{per}"
+        case ConnectionLimit():
+            whole = test.mask == (1 << family.bits) - 1
+            network = "address" if whole else f"network /{test.mask.bit_count()}"
+            whose = f"{'source' if test.side is SetDirection.SRC else 'destination'} {network}"
+            return f"{'more than' if test.above else 'at most'} {test.limit} connections of the {whose}"
+        case Quota():
+            return f"{'after' if test.negated else 'within'} the first {test.size} bytes that come here"
         case SetTest():
             sides = ",".join(test.directions)
             return f"{'not ' if test.negated else ''}in set {test.name} ({sides})"

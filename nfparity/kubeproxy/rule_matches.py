@@ -9,6 +9,7 @@ from translate.ir import (
     Account,
     AddressType,
     AnyOf,
+    ConnectionLimit,
     Field,
     FieldTest,
     HashLimit,
@@ -16,6 +17,7 @@ from translate.ir import (
     Limit,
     Name,
     Nth,
+    Quota,
     Random,
     Recent,
     Rule,
@@ -42,13 +44,27 @@ Key = (
     | type[Nth]
     | type[Limit]
     | type[HashLimit]
+    | type[ConnectionLimit]
+    | type[Quota]
     | type[SetTest]
     | type[Recent]
     | type[Account]
 )
 """The subject of a test: its field, or its type if it has no single field."""
 
-Test = FieldTest | AnyOf | Random | Nth | Limit | HashLimit | SetTest | Recent | Account
+Test = (
+    FieldTest
+    | AnyOf
+    | Random
+    | Nth
+    | Limit
+    | HashLimit
+    | ConnectionLimit
+    | Quota
+    | SetTest
+    | Recent
+    | Account
+)
 
 DESTINATION: Final = frozenset({Field.DADDR, Field.L4PROTO, Field.DPORT})
 """The subjects of a rule that matches an address, a protocol and a port."""

@@ -14,6 +14,7 @@ from translate.ir import (
     Account,
     AddressType,
     AnyOf,
+    ConnectionLimit,
     Family,
     Field,
     FieldTest,
@@ -22,6 +23,7 @@ from translate.ir import (
     Limit,
     Name,
     Nth,
+    Quota,
     Random,
     Recent,
     SetDirection,
@@ -149,6 +151,10 @@ def _test(test: Test, context: Context) -> Condition:
             return Condition(f"within_limit({number}, {test.interval}, {test.capacity})", _BUCKET)
         case HashLimit():
             raise CannotExpress("hashlimit", "buckets by address are not kept by the tc program")
+        case ConnectionLimit():
+            raise CannotExpress("connlimit", "the tc program does not count the connections of an address")
+        case Quota():
+            raise CannotExpress("quota", "the tc program does not count the bytes of packets")
         case Account():
             return Condition("1")  # see untranslated_effects
         case Recent():

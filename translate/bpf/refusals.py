@@ -14,6 +14,7 @@ BACKEND: Final = "tc-ebpf"
 REFUSED: Final = {
     **REFUSED_BY_ALL,
     "classify": "`-j CLASSIFY`",
+    "connlimit": "`-m connlimit`",
     "ct-template": "`-j CT` with anything but `--notrack`",
     "empty-nat": "a NAT target that binds neither an address nor a port",
     "entry-size": "rules that become one map entry whose actions have more than twelve numbers",
@@ -21,6 +22,7 @@ REFUSED: Final = {
     "interface-mask": "an interface compared under a mask",
     "ipsec": "`-m policy`",
     "program-size": "chains of more than 4,096 rules in one hook, counted wherever a jump leads to them",
+    "quota": "`-m quota`",
     "recent-hitcount": "`-m recent --hitcount` above 1",
     "rpfilter6": "`-m rpfilter` over IPv6",
     "socket-lookup": "`-m socket`",

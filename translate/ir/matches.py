@@ -2,7 +2,7 @@
 
 The extensions of iptables are syntax; their meaning is a few kinds of test over the table of fields.
 A rule matches when *all* its tests hold. They are evaluated in order, which matters only to tests with
-state or chance: :class:`Random`, :class:`Nth`, :class:`Recent`, :class:`Limit`.
+state or chance: :class:`Random`, :class:`Nth`, :class:`Recent`, :class:`Limit`, :class:`ConnectionLimit`.
 """
 
 from __future__ import annotations
@@ -19,10 +19,12 @@ __all__ = [
     "RANDOM_RANGE",
     "Account",
     "AnyOf",
+    "ConnectionLimit",
     "FieldTest",
     "HashLimit",
     "Limit",
     "Nth",
+    "Quota",
     "Random",
     "Recent",
     "RecentMode",
@@ -134,6 +136,49 @@ class SetDirection(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionLimit:
+    """True while more than ``limit`` connections are known of the packet's address (``xt_connlimit``).
+
+    Unless it is ``above``, true while at most that many are. The packet's own connection counts, once. The
+    address is that of ``side`` under ``mask``. Each rule counts its own connections. Lowering may copy a rule
+    to several places, and then ``state`` names the count that the copies share.
+    """
+
+    limit: int
+    above: bool
+    side: SetDirection
+    mask: int
+    state: str = ""
+
+    @property
+    def burst(self) -> int:
+        """The packets of new connections after which the test has another result."""
+        return self.limit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quota:
+    """True while the packets that came to the test had at most ``size`` bytes together (``xt_quota``).
+
+    After the first packet that exceeds it, the test never holds; ``negated`` inverts the result. A packet's
+    bytes are those from its IP header on. Lowering may copy a rule to several places, and then ``state``
+    names the count that the copies share.
+    """
+
+    size: int
+    negated: bool = False
+    state: str = ""
+
+    @property
+    def burst(self) -> int:
+        """A number of packets that exceeds the quota, less one."""
+        return self.size // _SHORTEST
+
+
+_SHORTEST: Final = 28  # IPv4 with UDP
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SetTest:
     """True if the packet's fields, one per dimension, are a member of the ipset ``name``."""
 
@@ -179,12 +224,26 @@ class Account:
     name: str
 
 
-Test = FieldTest | AnyOf | Random | Nth | Limit | HashLimit | SetTest | Recent | Account
+Test = (
+    FieldTest
+    | AnyOf
+    | Random
+    | Nth
+    | Limit
+    | HashLimit
+    | ConnectionLimit
+    | Quota
+    | SetTest
+    | Recent
+    | Account
+)
 
 
 def flat(
     tests: Iterable[Test],
-) -> Iterator[FieldTest | Random | Nth | Limit | HashLimit | SetTest | Recent | Account]:
+) -> Iterator[
+    FieldTest | Random | Nth | Limit | HashLimit | ConnectionLimit | Quota | SetTest | Recent | Account
+]:
     """Yield the tests in order, with each :class:`AnyOf` replaced by its parts."""
     for test in tests:
         if isinstance(test, AnyOf):

@@ -8,12 +8,14 @@ from translate.ir import (
     RANDOM_RANGE,
     Account,
     AnyOf,
+    ConnectionLimit,
     Family,
     Field,
     FieldTest,
     HashLimit,
     Limit,
     Nth,
+    Quota,
     Random,
     Recent,
     RecentMode,
@@ -45,6 +47,11 @@ def format_test(test: Test, family: Family) -> str:
             return f"limit interval {test.interval} capacity {test.capacity}{bucket}"
         case HashLimit():
             return _hash_limit(test, family)
+        case ConnectionLimit():
+            return _connection_limit(test, family)
+        case Quota():
+            state = f" state {word(test.state)}" if test.state else ""
+            return f"{_not(test.negated)}quota {test.size}{state}"
         case SetTest():
             return f"{_not(test.negated)}set {word(test.name)}({', '.join(test.directions)})"
         case Recent():
@@ -107,14 +114,20 @@ def take_test(cursor: Cursor, family: Family) -> Test:
         return _take_set_test(cursor, negated=negated)
     if cursor.take("recent"):
         return _take_recent(cursor, family, negated=negated)
+    if cursor.take("quota"):
+        size = cursor.number("bytes")
+        state = cursor.next("the name of a count").text if cursor.take("state") else ""
+        return Quota(size=size, negated=negated, state=state)
     if negated:
-        raise cursor.fault("expected any, random, nth, set or recent")
+        raise cursor.fault("expected any, random, nth, set, recent or quota")
     if cursor.take("account"):
         return Account(name=cursor.next("the name of an object").text)
     if cursor.take("limit"):
         return _take_limit(cursor)
     if cursor.take("hashlimit"):
         return _take_hash_limit(cursor, family)
+    if cursor.take("connections"):
+        return _take_connection_limit(cursor, family)
     return _take_field_test(cursor, family)
 
 
@@ -179,6 +192,24 @@ def _take_hash_limit(cursor: Cursor, family: Family) -> HashLimit:
         destination_mask=take_number(cursor, Field.SADDR, family),
         key=take_fields(cursor) if cursor.take("per") else (),
     )
+
+
+def _connection_limit(test: ConnectionLimit, family: Family) -> str:
+    mask = format_number(Field.SADDR, test.mask, family)
+    text = f"connections {'above' if test.above else 'upto'} {test.limit} {test.side} mask {mask}"
+    return f"{text} state {word(test.state)}" if test.state else text
+
+
+def _take_connection_limit(cursor: Cursor, family: Family) -> ConnectionLimit:
+    above = cursor.take("above")
+    if not above:
+        cursor.expect("upto")
+    limit = cursor.number("a number of connections")
+    side = cursor.member(SetDirection)
+    cursor.expect("mask")
+    mask = take_number(cursor, Field.SADDR, family)
+    state = cursor.next("the name of a count").text if cursor.take("state") else ""
+    return ConnectionLimit(limit=limit, above=above, side=side, mask=mask, state=state)
 
 
 def _take_limit(cursor: Cursor) -> Limit:

@@ -31,6 +31,7 @@ __all__ = [
     "AnyProtocol",
     "BaseHook",
     "Count",
+    "CountedInSet",
     "DnatTarget",
     "DnatTo",
     "Draw",
@@ -51,10 +52,12 @@ __all__ = [
     "SharedHelper",
     "SharedLimit",
     "SharedObject",
+    "SharedQuota",
     "TakenInSet",
     "TransportByte",
     "VerdictOf",
     "WithinLimit",
+    "WithinQuota",
 ]
 
 
@@ -141,6 +144,16 @@ class WithinLimit:
 
 
 @dataclass(frozen=True, slots=True)
+class WithinQuota:
+    """Count the packet's bytes in a shared quota; the rule ends where they exceed it (``nft_quota_eval``).
+
+    If the quota is ``over`` instead, the rule ends where they do not.
+    """
+
+    quota: str
+
+
+@dataclass(frozen=True, slots=True)
 class SetHelper:
     """Assign a helper to a new connection that has none (``nft_ct_helper_obj_eval``)."""
 
@@ -159,6 +172,19 @@ class TakenInSet:
     rate: int
     unit: str
     burst: int
+    above: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CountedInSet:
+    """Add the packet's connection to those of the key in a set, which is created if it is missing.
+
+    Continue if they are then at most ``limit``; with ``above``, if they are more (``nft_connlimit_do_eval``).
+    """
+
+    set: str
+    key: Key
+    limit: int
     above: bool
 
 
@@ -190,8 +216,10 @@ Part = (
     | SetChange
     | Count
     | WithinLimit
+    | WithinQuota
     | SetHelper
     | TakenInSet
+    | CountedInSet
     | VerdictOf
     | DnatTo
     | Action
@@ -297,6 +325,16 @@ class SharedLimit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SharedQuota:
+    """A quota that rules share: true up to ``size`` bytes, or only ``over`` them."""
+
+    name: str
+    size: int
+    over: bool
+    note: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SharedHelper:
     """A helper of conntrack, by its name in the kernel and the ``protocol`` of its connections."""
 
@@ -306,7 +344,7 @@ class SharedHelper:
     note: str
 
 
-SharedObject = SharedCounter | SharedLimit | SharedHelper
+SharedObject = SharedCounter | SharedLimit | SharedQuota | SharedHelper
 """A named object."""
 
 

@@ -11,14 +11,19 @@ from typing import Final
 from translate.errors import Note
 from translate.ir import (
     Action,
+    ConnectionLimit,
+    ConnectionState,
     Family,
     Field,
     FieldTest,
     FillChecksum,
+    Interval,
     Limit,
     LimitMss,
     Origin,
     Program,
+    TcpFlag,
+    Test,
     alternatives,
     flat,
 )
@@ -29,6 +34,7 @@ __all__ = [
     "notes_on_accounts",
     "notes_on_bridges",
     "notes_on_checksums",
+    "notes_on_connections",
     "notes_on_counted_ports",
     "notes_on_hits",
     "notes_on_limits",
@@ -155,6 +161,43 @@ def _testing(program: Program, fields: Collection[Field]) -> Iterator[Origin]:
         for statement in chain.statements:
             if any(isinstance(t, FieldTest) and t.field in fields for t in flat(statement.tests)):
                 yield from (each.origin for each in alternatives(statement))
+
+
+def notes_on_connections(program: Program) -> Iterator[Note]:
+    """Yield a note for each rule that counts connections and can meet one that is already established.
+
+    Both kernels' expressions count a connection when it begins. The first packet of an established connection
+    whose address has no count yet begins a count of 1 in xt_connlimit (``insert_tree``), and none in nftables
+    (``nft_connlimit_do_eval``). A packet after which no connection of its address counts is dropped by
+    xt_connlimit (``connlimit_mt``), which takes the count of 0 for a failure.
+    """
+    text = (
+        "a connection that was established before it came to this rule does not count here; xt_connlimit"
+        " counts the first one of each address. xt_connlimit also drops the packet that ends the only"
+        " connection of its address, and nftables lets it pass. A test for --syn or NEW beside it avoids both"
+    )
+    for chain in program.chains:
+        for statement in chain.statements:
+            counts = any(isinstance(test, ConnectionLimit) for test in statement.tests)
+            if counts and not any(map(_begins, statement.tests)):
+                yield from (
+                    Note(origin, BACKEND, "connlimit-established", text)
+                    for origin in dict.fromkeys(a.origin for a in alternatives(statement))
+                )
+
+
+def _begins(test: Test) -> bool:
+    """Return whether a test holds only for packets of connections that are not established."""
+    match test:
+        case FieldTest(field=Field.CT_STATE, mask=None, negated=False, values=values):
+            return all(v == Interval.point(ConnectionState.NEW) for v in values)
+        case FieldTest(field=Field.TCP_FLAGS, mask=int() as mask, negated=False, values=values):
+            both = TcpFlag.SYN | TcpFlag.ACK
+            return mask & both == both and all(
+                isinstance(v, Interval) and v.is_point and v.low & both == TcpFlag.SYN for v in values
+            )
+        case _:
+            return False
 
 
 def notes_on_segment_sizes(program: Program) -> Iterator[Note]:

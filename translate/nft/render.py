@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import assert_never
+from typing import Final, assert_never
 
 from translate.nft.comments import comment
 from translate.nft.elements import place_text
-from translate.nft.legal import SharedCounter, SharedHelper, SharedLimit, SharedObject
+from translate.nft.legal import SharedCounter, SharedHelper, SharedLimit, SharedObject, SharedQuota
 from translate.nft.model import NftChain, NftMap, NftRule, NftSet, NftTable
 from translate.nft.printer.logging import definitions
 
@@ -55,24 +55,22 @@ def delete_text(family: str, name: str) -> str:
 def flush_text(table: NftTable) -> str:
     """Return the text that empties the sets that packets fill, and refills the limits that matter to packets.
 
-    A limit cannot be reset, nor deleted while a rule uses it, so the rules of chains with limits are written
-    again. Limits that only decide whether a packet is logged are left alone. The text may be empty.
+    A limit or quota cannot be reset, nor deleted while a rule uses it, so the rules of chains with these are
+    written again. Those that only decide whether a packet is logged are left alone. The text may be empty.
     """
     where = f"{table.family} {table.name}"
     lines = [f"flush set {where} {s.name}" for s in table.sets]
     used = {part for chain in table.chains for rule in chain.rules for part in _taken(rule)}
     limits = [
-        each
-        for each in table.objects
-        if isinstance(each, SharedLimit) and f'limit name "{each.name}"' in used
+        each for each in table.objects if isinstance(each, SharedLimit | SharedQuota) and _use(each) in used
     ]
     if limits:
-        references = {f'limit name "{limit.name}"' for limit in limits}
+        references = set(map(_use, limits))
         chains = [c for c in table.chains if any(not references.isdisjoint(r.parts) for r in c.rules)]
         parts = [part for chain in chains for rule in chain.rules for part in rule.parts]
         lines += definitions(parts)
         lines += [f"flush chain {where} {chain.name}" for chain in chains]
-        lines += [f"delete limit {where} {limit.name}" for limit in limits]
+        lines += [f"delete {object_kind(limit)} {where} {limit.name}" for limit in limits]
         lines += [f"table {where} {{", *(line for limit in limits for line in object_lines(limit)), "}"]
         lines += [
             f"add rule {where} {chain.name} {rule_text(rule)}" for chain in chains for rule in chain.rules
@@ -80,10 +78,18 @@ def flush_text(table: NftTable) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
+_LIMITS: Final = ("limit name ", "quota name ")
+
+
+def _use(limit: SharedLimit | SharedQuota) -> str:
+    """Return the match of a limit or quota."""
+    return f'{object_kind(limit)} name "{limit.name}"'
+
+
 def _taken(rule: NftRule) -> tuple[str, ...]:
-    """Return the limit matches of a rule that may change where a packet goes."""
+    """Return the matches of limits and quotas in a rule that may change where a packet goes."""
     logs = rule.parts[-1].startswith("log ") or rule.parts[-1] == "log"
-    return () if logs else tuple(part for part in rule.parts if part.startswith("limit name "))
+    return () if logs else tuple(part for part in rule.parts if part.startswith(_LIMITS))
 
 
 def object_kind(each: SharedObject) -> str:
@@ -93,6 +99,8 @@ def object_kind(each: SharedObject) -> str:
             return "counter"
         case SharedLimit():
             return "limit"
+        case SharedQuota():
+            return "quota"
         case SharedHelper():
             return "ct helper"
         case _:
@@ -105,6 +113,8 @@ def object_lines(each: SharedObject) -> Iterator[str]:
     match each:
         case SharedLimit(rate=rate, unit=unit, burst=burst):
             yield f"\trate {rate}/{unit} burst {burst} packets"
+        case SharedQuota(size=size, over=over):
+            yield f"\t{'over' if over else 'until'} {size} bytes"
         case SharedHelper(helper=helper, protocol=protocol):
             yield f'\ttype "{helper}" protocol {protocol}'
         case SharedCounter():

@@ -27,12 +27,14 @@ from translate.ir import (
     AddTtl,
     Apply,
     Chain,
+    ConnectionLimit,
     Goto,
     Jump,
     Limit,
     LoweredChain,
     Policy,
     Program,
+    Quota,
     Rule,
     Ruleset,
     SetTos,
@@ -105,11 +107,11 @@ def _without_loops(table: Table) -> Sequence[Chain]:
 def _chain(table: TableName, chain: Chain) -> LoweredChain:
     hook = chain.hook
     name = qualified(table, chain.name)
-    buckets = (f"{name} {number}" for number in count(1))
+    states = (f"{name} {number}" for number in count(1))
     return LoweredChain(
         name=name,
         table=table,
-        statements=tuple([_apply(table, rule, buckets) for rule in chain.rules]),
+        statements=tuple([_apply(table, rule, states) for rule in chain.rules]),
         hook=hook,
         priority=None if hook is None else TABLE_HOOKS[table][hook],
         policy=None if hook is None else chain.policy or Policy.ACCEPT,
@@ -117,17 +119,24 @@ def _chain(table: TableName, chain: Chain) -> LoweredChain:
     )
 
 
-def _apply(table: TableName, rule: Rule, buckets: Iterator[str]) -> Apply:
+def _apply(table: TableName, rule: Rule, names: Iterator[str]) -> Apply:
     tests, actions = rule.tests, rule.actions
-    if any(isinstance(test, Limit) for test in tests):
-        tests = tuple(_with_bucket(test, buckets) for test in tests)
+    if any(isinstance(test, Limit | ConnectionLimit | Quota) for test in tests):
+        tests = tuple(_named(test, names) for test in tests)
     if actions and isinstance(actions[-1], CALLS):
         actions = (*actions[:-1], _action(table, actions[-1]))
     return Apply(tests=tests, actions=actions, origin=rule.origin)
 
 
-def _with_bucket(test: Test, buckets: Iterator[str]) -> Test:
-    return replace(test, bucket=next(buckets)) if isinstance(test, Limit) else test
+def _named(test: Test, names: Iterator[str]) -> Test:
+    """Return a test with a name for the state that copies of the rule share."""
+    match test:
+        case Limit():
+            return replace(test, bucket=next(names))
+        case ConnectionLimit() | Quota():
+            return replace(test, state=next(names))
+        case _:
+            return test
 
 
 def _action(table: TableName, action: Action) -> Action:

@@ -11,9 +11,9 @@ statement's tests contradict each other. No statement jumps to a chain that does
 intersected; a test is dropped only where the others imply it, and a statement only where no packet can pass.
 A test on a field that may be absent also tests that the field is present, so it never counts as a test that
 always holds. Draws are independent and never merged. Tests are not moved across a ``Recent``, ``Account`` or
-``HashLimit``, and those beside an ``Nth`` or ``Limit`` keep their order: the tests before it decide which
-packets it sees. A chain without tests does the same to each packet: after a jump to it control continues
-(unless its last action ends the table), after a goto it returns to the caller.
+``HashLimit``, and those beside an ``Nth``, ``Limit``, ``ConnectionLimit`` or ``Quota`` keep their order: the
+tests before it decide which packets it sees. A chain without tests does the same to each packet: after a jump
+to it control continues (unless its last action ends the table), after a goto it returns to the caller.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from translate.ir import (
     AnyOf,
     Apply,
     Choose,
+    ConnectionLimit,
     Family,
     Field,
     FieldTest,
@@ -43,6 +44,7 @@ from translate.ir import (
     Name,
     Nth,
     Program,
+    Quota,
     Random,
     Recent,
     Return,
@@ -154,7 +156,7 @@ def canonical(tests: tuple[Test, ...], family: Family) -> tuple[Test, ...] | Non
         if simplified is True or (flat and isinstance(simplified, _REPEATABLE) and simplified in flat):
             continue
         flat.append(simplified)
-    if len(flat) > 1 and not any(isinstance(test, Nth | Limit) for test in flat):
+    if len(flat) > 1 and not any(isinstance(test, Nth | Limit | ConnectionLimit | Quota) for test in flat):
         merged = _merge(flat, family)
         if merged is not None and _headers(merged):
             merged = _consistent(merged, family)
@@ -220,7 +222,7 @@ def _single(test: Test, family: Family) -> Test | bool:
             if share <= 0 or share >= RANDOM_RANGE:
                 return share > 0
             return Random(numerator=share) if test.negated else test
-        case Nth() | Limit() | HashLimit() | Recent() | SetTest() | Account():
+        case Nth() | Limit() | HashLimit() | ConnectionLimit() | Quota() | Recent() | SetTest() | Account():
             return test
         case _:
             assert_never(test)

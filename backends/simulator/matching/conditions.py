@@ -12,6 +12,7 @@ from backends.model.packet import PortClass
 from backends.simulator.chance.chooser import Chance
 from backends.simulator.chance.ports import PickedPort, Ports
 from backends.simulator.matching.assumptions import Assumptions
+from backends.simulator.matching.connlimits import ConnectionLists
 from backends.simulator.matching.fields import Reader, Value, View, reader
 from backends.simulator.matching.hashlimits import HashTables
 from backends.simulator.matching.ipsets import Members
@@ -20,12 +21,14 @@ from translate.ir import (
     RANDOM_RANGE,
     Account,
     AnyOf,
+    ConnectionLimit,
     FieldTest,
     HashLimit,
     Interval,
     Limit,
     Name,
     Nth,
+    Quota,
     Random,
     Recent,
     Rule,
@@ -46,6 +49,7 @@ class Memory:
     lists: RecentLists
     assumptions: Assumptions
     tables: HashTables
+    connections: ConnectionLists
     sets: Mapping[str, Members] = field(default_factory=dict)
     counters: dict[object, int] = field(default_factory=dict)
     """The counter of each Nth, by rule and test."""
@@ -53,6 +57,8 @@ class Memory:
     """For each Limit that packets have reached, the time in nanoseconds at which its bucket is full again."""
     idle_buckets: dict[object, int] = field(default_factory=dict)
     """The same for the Limits that decide nothing but whether their rule has a side effect."""
+    quotas: dict[object, int] = field(default_factory=dict)
+    """The bytes that are left of each Quota that packets have reached."""
 
     def begin(self, chance: Chance) -> None:
         """Forget everything, for another run."""
@@ -63,18 +69,20 @@ class Memory:
         self.counters.clear()
         self.buckets.clear()
         self.idle_buckets.clear()
+        self.quotas.clear()
         self.tables.known.clear()
+        self.connections.known.clear()
 
     def is_blank(self) -> bool:
         """Return whether the run has no state yet except its choices."""
-        limits = self.buckets or self.idle_buckets or self.tables.known
-        known = self.counters or limits or self.ports.picked or self.lists.known
+        known = self.holds_any or self.counters or self.idle_buckets or self.ports.picked or self.lists.known
         return not (known or self.assumptions.made)
 
     @property
     def holds_any(self) -> bool:
         """Return whether there is state that could affect the packets of another flow."""
-        return bool(self.buckets or self.tables.known) or self.lists.holds_any
+        known = self.buckets or self.quotas or self.tables.known or self.connections.known
+        return bool(known) or self.lists.holds_any
 
 
 Condition = Callable[[View, Memory], bool]
@@ -106,6 +114,10 @@ def condition(test: Test, place: object, *, idle: bool = False) -> Condition:
             return _limit(test, place, idle=idle)
         case HashLimit():
             return partial(_hash_limit, test)
+        case Quota():
+            return partial(_quota, test, place)
+        case ConnectionLimit():
+            return lambda view, memory: memory.connections.matches(test, place, view.skb)
         case Recent():
             return _recent(test)
         case Account():
@@ -222,6 +234,14 @@ def _limit(test: Limit, place: object, *, idle: bool) -> Condition:
 
 def _hash_limit(test: HashLimit, view: View, memory: Memory) -> bool:
     return memory.tables.matches(test, view.skb.packet, round(memory.lists.now * 10**9))
+
+
+def _quota(test: Quota, place: object, view: View, memory: Memory) -> bool:
+    """``quota_mt``: after a packet that is too long, nothing is left for shorter ones."""
+    left = memory.quotas.get(place, test.size)
+    within = left >= view.skb.packet.length
+    memory.quotas[place] = left - view.skb.packet.length if within else 0
+    return within is not test.negated
 
 
 def _recent(test: Recent) -> Condition:

@@ -16,6 +16,7 @@ from typing import assert_never
 
 from backends.simulator.chance.chooser import Chooser
 from backends.simulator.matching.conditions import Memory
+from backends.simulator.matching.connlimits import HotDrop
 from backends.simulator.matching.fields import View
 from backends.simulator.walk.chainmemo import ChainMemo, Decision
 from backends.simulator.walk.checkpoint import Checkpoint
@@ -98,6 +99,19 @@ class FastWalk:
         can_split: Callable[[], bool],
     ) -> Decision | None:
         """Visit the rules of ``chains``, the innermost last, until one decides; return None if none does."""
+        try:
+            return self._visit(table, view, chains, can_split)
+        except HotDrop:
+            self.chooser.here = None
+            return _DROP
+
+    def _visit(
+        self,
+        table: PreparedTable,
+        view: View,
+        chains: list[Sequence[PreparedRule]],
+        can_split: Callable[[], bool],
+    ) -> Decision | None:
         memory, skb = self.memory, view.skb
         walks = [iter(rules) for rules in chains]
         while walks:

@@ -12,6 +12,7 @@ from typing import Final, assert_never
 
 from backends.model.outcome import Assumption
 from backends.simulator.matching.conditions import Condition, Memory
+from backends.simulator.matching.connlimits import HotDrop
 from backends.simulator.matching.fields import View
 from backends.simulator.trace import PolicyApplied, Recorder, RuleVisited
 from backends.simulator.walk.chainmemo import Decision
@@ -82,7 +83,12 @@ class PlainWalk:
             for rule in walks[-1]:
                 failed = None
                 for holds in rule.conditions:
-                    if not holds(view, memory):
+                    try:
+                        result = holds(view, memory)
+                    except HotDrop:
+                        self._record(table, view, rule, holds)
+                        return Drop()
+                    if not result:
                         failed = holds
                         break
                 if failed is None and rule.effect is not None:

@@ -22,12 +22,14 @@ from harness.corpus.reachability import RuleId
 from translate.errors import UnsupportedError
 from translate.ir import (
     AnyOf,
+    ConnectionLimit,
     Field,
     FieldTest,
     HashLimit,
     Hook,
     Interval,
     Limit,
+    Quota,
     Recent,
     Rule,
     Ruleset,
@@ -206,7 +208,9 @@ class Search:
         for way in into:
             twice = any(isinstance(t, Recent) and not t.negated for t in (*way.tests, *tests))
             lengths = (2 if twice else 1, *self._bursts[goal.table])
-            if isinstance(broken, Limit) or (isinstance(broken, HashLimit) and not broken.above):
+            if isinstance(broken, Limit | Quota) or (
+                isinstance(broken, HashLimit | ConnectionLimit) and not broken.above
+            ):
                 lengths = (broken.burst + 1,) if broken.burst <= _LONGEST_BURST else ()
             # An earlier rule may change the mark, which only the simulator can tell.
             everything = list(self._wants((*way.tests, *tests), broken))
@@ -260,7 +264,8 @@ def _tests_for(rule: Rule, side: int) -> tuple[Test, ...] | None:
 
 def _bursts(table: Table) -> tuple[int, ...]:
     tests = (test for chain in table.chains for rule in chain.rules for test in rule.tests)
-    bursts = {test.burst for test in tests if isinstance(test, Limit | HashLimit)}
+    limits = (test for test in tests if isinstance(test, Limit | HashLimit | ConnectionLimit | Quota))
+    bursts = {test.burst for test in limits}
     return tuple(sorted(burst + 1 for burst in bursts if burst <= _LONGEST_BURST))
 
 

@@ -21,9 +21,9 @@ from tests.lab.bytecode.meaning import World, perform
 from tests.lab.bytecode.samples import Sample, State
 from translate.errors import Refusal
 from translate.ir import Apply, Field, Jump, Lookup, LoweredChain, Program, Recent, Statement, TableName
-from translate.nft.legal import SharedCounter, SharedLimit
+from translate.nft.legal import SharedCounter, SharedLimit, SharedQuota
 from translate.nft.model import NftChain, NftTable
-from translate.passes.buckets import buckets
+from translate.passes.buckets import buckets, quotas
 from translate.passes.recents import RecentList, recent_lists
 
 __all__ = ["Checked", "Difference", "check"]
@@ -175,11 +175,12 @@ def _surroundings(program: Program, table: NftTable) -> tuple[World, Names]:
         lists={name: known.seconds for name, known in lists.items()},
     )
     limits = [one.name for one in table.objects if isinstance(one, SharedLimit)]
+    quota_names = [one.name for one in table.objects if isinstance(one, SharedQuota)]
     sets = {}
     hashed = {}
     for one in table.sets:
         kind, _, name = re.sub(r", line \d+$", "", one.note).partition(" ")
-        if kind == "hashlimit":
+        if kind in ("hashlimit", "connlimit"):
             hashed[one.name] = name
         else:
             sets[one.name] = RecentSet(name, one.timeout)
@@ -192,7 +193,11 @@ def _surroundings(program: Program, table: NftTable) -> tuple[World, Names]:
         counters={
             c.name: c.note.removeprefix("nfacct ") for c in table.objects if isinstance(c, SharedCounter)
         },
-        limits=dict(zip(limits, buckets(program), strict=True)),
+        limits={
+            **dict(zip(limits, buckets(program), strict=True)),
+            **dict(zip(quota_names, quotas(program), strict=True)),
+        },
+        over=frozenset(one.name for one in table.objects if isinstance(one, SharedQuota) and one.over),
         hashed=hashed,
         sets=sets,
         lists=tuple(world.lists),

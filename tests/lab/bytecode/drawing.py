@@ -22,6 +22,7 @@ from translate.ir import (
     AddressType,
     AnyOf,
     Choose,
+    ConnectionLimit,
     ConnectionState,
     Family,
     Field,
@@ -33,6 +34,7 @@ from translate.ir import (
     Name,
     Nth,
     Protocol,
+    Quota,
     Random,
     Recent,
     SetTest,
@@ -243,7 +245,7 @@ class _Drawer:
         for drawn in sorted(draws):
             if 0 <= drawn < RANDOM_RANGE:
                 yield replace(witness, draw=drawn)
-        if self._asks(Limit) or self._asks(HashLimit):
+        if any(map(self._asks, (Limit, HashLimit, ConnectionLimit, Quota))):
             yield replace(witness, within=False)
         if self._asks(Recent):
             for ages in _AGES:

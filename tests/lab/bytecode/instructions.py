@@ -185,13 +185,15 @@ class LookUp:
 class UpdateSet:
     """``dynset``: ``operation`` is add, update or delete.
 
-    ``over`` says how a limit of the element is asked, None without one.
+    ``over`` says how a limit of the element is asked, None without one. ``limit`` is the number of
+    connections in a limit of these.
     """
 
     operation: str
     set: int
     register: int
     over: bool | None = None
+    limit: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +205,7 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Take:
-    """``objref`` to a named limit."""
+    """``objref`` to a named limit or quota."""
 
     name: str
 
@@ -397,7 +399,7 @@ _BASES: Final = {0: "link", 1: "network", 2: "transport"}
 _FIB: Final = {1: "saddr", 2: "daddr", 4: "mark", 8: "iif", 16: "oif"}
 _FIB_PRESENT: Final = 32
 _OPERATORS: Final = ("eq", "neq", "lt", "lte", "gt", "gte")
-_OBJECTS: Final[dict[int, type[Count | Help | Take]]] = {1: Count, 3: Help, 4: Take}
+_OBJECTS: Final[dict[int, type[Count | Help | Take]]] = {1: Count, 2: Take, 3: Help, 4: Take}
 """The classes of references to objects, by ``NFT_OBJECT_*``."""
 _LIMIT_OVER: Final = 1
 _SOCKET: Final = {0: "transparent", 2: "wildcard"}
@@ -467,13 +469,18 @@ _IPV4_CHECKSUM: Final = (1, 10)
 
 
 def _dynset(a: Attributes) -> Instruction:
-    over = None
+    over = limit = None
     if 7 in a:
         held = attributes(a[7])
-        if text(held[1]) != "limit":
-            raise KeyError(text(held[1]))
-        over = bool(number(attributes(held[2]).get(5)) & _LIMIT_OVER)
-    return UpdateSet(_UPDATES[number(a[3])], number(a[2]), number(a[4]), over)
+        kind, asked = text(held[1]), attributes(held[2])
+        match kind:
+            case "limit":
+                over = bool(number(asked.get(5)) & _LIMIT_OVER)
+            case "connlimit":
+                over, limit = bool(number(asked.get(2)) & _LIMIT_OVER), number(asked[1])
+            case _:
+                raise KeyError(kind)
+    return UpdateSet(_UPDATES[number(a[3])], number(a[2]), number(a[4]), over, limit)
 
 
 def _ct(a: Attributes) -> Instruction:

@@ -75,12 +75,14 @@ class RecentSet:
 class Names:
     """The objects behind nft's names: chains that are not run, counters, limits, sets of ``-m recent``.
 
+    ``limits`` has quotas as well, and ``over`` those that hold only when they are exceeded.
     ``lists`` are the names of all lists, in order.
     """
 
     chains: Mapping[str, str]
     counters: Mapping[str, str]
     limits: Mapping[str, str]
+    over: frozenset[str]
     hashed: Mapping[str, str]
     sets: Mapping[str, RecentSet]
     lists: tuple[str, ...]
@@ -194,7 +196,7 @@ class _Rule:
                 self._state.note("helper", name)
             case Take(name=name):
                 self._state.note("take", self._whole.names.limits[name])
-                if not self._state.sample.within:
+                if self._state.sample.within is (name in self._whole.names.over):
                     raise _Break
             case SetMeta(key="nftrace", register=register):
                 self._state.note("nftrace", self._get(register, 1)[0])
@@ -280,7 +282,8 @@ class _Rule:
     def _update(self, asked: UpdateSet) -> None:
         contents = self._whole.listing.sets[asked.set]
         if asked.over is not None:
-            self._state.note("take", self._whole.names.hashed[contents.name])
+            counted = () if asked.limit is None else (asked.limit,)
+            self._state.note("take", self._whole.names.hashed[contents.name], *counted)
             if self._state.sample.within is asked.over:
                 raise _Break
             return

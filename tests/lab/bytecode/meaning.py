@@ -26,6 +26,7 @@ from translate.ir import (
     Cell,
     Choose,
     Classify,
+    ConnectionLimit,
     ConnectionState,
     Dnat,
     Drop,
@@ -51,6 +52,7 @@ from translate.ir import (
     Nth,
     Protocol,
     Proxy,
+    Quota,
     Random,
     Recent,
     RecentMode,
@@ -94,7 +96,7 @@ class World:
 
 def perform(statement: Statement, state: State, world: World) -> bool:
     """Do to ``state`` what the statement says; return whether the next statement follows."""
-    limited = any(isinstance(test, Limit) for test in statement.tests)
+    limited = any(isinstance(test, Limit | ConnectionLimit | Quota) for test in statement.tests)
     if limited and canonical(statement.tests, world.family) is None:
         return True  # what never holds takes from no bucket but its own, which nobody else asks
     if not all(_holds(test, state, world) for test in statement.tests):
@@ -151,6 +153,12 @@ def _holds(test: Test, state: State, world: World) -> bool:
         case HashLimit(name=name):
             state.note("take", name)
             return state.sample.within is not test.above
+        case ConnectionLimit(state=name, limit=limit):
+            state.note("take", name, limit)
+            return state.sample.within is not test.above
+        case Quota(state=state_name):
+            state.note("take", state_name)
+            return state.sample.within is not test.negated
         case Limit(bucket=bucket):
             state.note("take", bucket)
             return state.sample.within

@@ -130,8 +130,9 @@ IPSETS: Final = {Family.IP: _SETS, Family.IP6: _sets6()}
 
 def random_matches(seed: int, family: Family = Family.IP) -> str:
     """Return a ruleset for every table of a family, as ``iptables-restore`` takes it."""
-    draw, options = random.Random(seed), random.Random(f"options {seed}")
-    return "".join(_Table(draw, options, name, family, _WORDS[family]).text() for name in _HOOKS)
+    draw = random.Random(seed)
+    options, counts = (random.Random(f"{matches} {seed}") for matches in ("options", "counts"))
+    return "".join(_Table(draw, options, counts, name, family, _WORDS[family]).text() for name in _HOOKS)
 
 
 def matching_rules(seed: int, family: Family = Family.IP) -> Ruleset:
@@ -141,10 +142,16 @@ def matching_rules(seed: int, family: Family = Family.IP) -> Ruleset:
     return replace(ruleset, sets=read_ipsets(IPSETS[family].encode(), name="ipset-save").sets)
 
 
+_COUNTING: Final = 0.1
+"""The share of rules with a match that counts."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Table:
     draw: random.Random
     options: random.Random
+    counts: random.Random
+    """Draws the matches that count, so that the others stay those of a seed."""
     name: str
     family: Family
     words: _Words
@@ -222,6 +229,8 @@ class _Table:
         draw.shuffle(found)
         if proto in ("50", "51", "108") or self.options.random() < 0.05:
             found.append(option_match(self.options, proto, sizes=True))
+        if self.counts.random() < _COUNTING:
+            found.insert(self.counts.randint(0, len(found)), self._counting())
         return proto, " ".join((*head, *found))
 
     def _port(self, proto: str) -> str:
@@ -263,6 +272,17 @@ class _Table:
         if draw.random() < 0.2:
             return header_match(draw, self.family, hook)
         return f"-m {draw.choice(modules)}".rstrip()
+
+    def _counting(self) -> str:
+        draw = self.counts
+        limit = (
+            f"{draw.choice(('above', 'upto'))} {draw.randint(1, 2)} --connlimit-mask {draw.choice((8, 32))}"
+        )
+        modules = (
+            f"conntrack --ctstate NEW -m connlimit --connlimit-{limit} --connlimit-{draw.choice('sd')}addr",
+            f"quota {draw.choice(('', '! '))}--quota {draw.choice((0, 60, 100, 200))}",
+        )
+        return f"-m {draw.choice(modules)}"
 
     # -- targets ---------------------------------------------------------------------------------
 

@@ -294,6 +294,7 @@ def _pools(family: Family) -> dict[str, _Pool]:
         "label": (("one", "two"), ("", "a" * 31)),
         "keys": (("srcip", "srcip,dstport", "dstip,srcport", "srcip,dstip"), ("", "SRCIP", "srcip,", "src")),
         "prefix-length": (("0", "8", "24", "32"), ("33", "129", "-1", "255.0.0.0", "")),
+        "network": (("0", "8", "24", "32"), ("-1", "x", "0x10", "")),
         "table": (("100", "1000", "60000"), ("0", "-1", "x", "0x10", "")),
         "burst": (("1", "5", "20", "37"), ("0", "39", "10000", "10001", *_ODD_NUMBERS)),
         "hits": (("1", "2", "20"), _ODD_NUMBERS),
@@ -332,6 +333,10 @@ KINDS: Final = {
         "--ctstatus": "status",
         "--ctdir": "direction",
     },
+    "connlimit": {
+        **dict.fromkeys(("--connlimit-upto", "--connlimit-above"), "number"),
+        "--connlimit-mask": "network",
+    },
     "dscp": {"--dscp": "dscp", "--dscp-class": "dscp-class"},
     "hl": dict.fromkeys(("--hl-eq", "--hl-lt", "--hl-gt", "--hl"), "byte"),
     "icmp": {"--icmp-type": "icmp"},
@@ -357,6 +362,7 @@ KINDS: Final = {
     "owner": dict.fromkeys(("--uid-owner", "--gid-owner"), "owner"),
     "pkttype": {"--pkt-type": "packet-type"},
     "policy": {"--dir": "way", "--pol": "policy"},
+    "quota": {"--quota": "number"},
     "recent": {"--seconds": "seconds", "--hitcount": "hits", "--name": "name", "--mask": "mask"},
     "sctp": dict.fromkeys(("--sport", "--dport"), "ports"),
     "set": {"--match-set": "set sides"},
@@ -420,6 +426,7 @@ _MANDATORY: Final = {
     "mac": ("--mac-source",),
     "mark": ("--mark",),
     "nfacct": ("--nfacct-name",),
+    "quota": ("--quota",),
     "set": ("--match-set",),
     "state": ("--state",),
     "icmp": ("--icmp-type",),
@@ -436,6 +443,11 @@ _MANDATORY: Final = {
     "SNAT": ("--to-source",),
 }
 _USUAL: Final = {
+    "connlimit": (
+        "--connlimit-above",
+        "--connlimit-upto --connlimit-mask",
+        "--connlimit-above --connlimit-mask --connlimit-daddr",
+    ),
     "hashlimit": (
         "--hashlimit-upto --hashlimit-name",
         "--hashlimit-above --hashlimit-burst --hashlimit-mode --hashlimit-name",

@@ -16,7 +16,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from translate.ir import Account, Field, FieldTest, HashLimit, Interval, Limit, Nth, Recent, Test
+from translate.ir import (
+    Account,
+    ConnectionLimit,
+    Field,
+    FieldTest,
+    HashLimit,
+    Interval,
+    Limit,
+    Nth,
+    Quota,
+    Recent,
+    Test,
+)
 
 __all__ = ["kept_apart"]
 
@@ -33,7 +45,7 @@ _ALL_BITS: Final = {
     Field.ICMP_CODE: 0xFF,
     Field.CT_PROTO: 0xFF,
 }
-_REMEMBERS: Final = (Nth, Limit, HashLimit, Recent, Account)
+_REMEMBERS: Final = (Nth, Limit, HashLimit, ConnectionLimit, Quota, Recent, Account)
 
 
 def kept_apart(tests: Sequence[Test]) -> tuple[Test, ...]:

@@ -9,6 +9,7 @@ from typing import assert_never
 from translate.errors import Note, Refusal, UnsupportedError
 from translate.ir import (
     Account,
+    ConnectionLimit,
     Family,
     Goto,
     HashLimit,
@@ -19,6 +20,7 @@ from translate.ir import (
     LoweredChain,
     Origin,
     Program,
+    Quota,
     Recent,
     Return,
     TableName,
@@ -27,6 +29,7 @@ from translate.ir import (
 from translate.nft.legal import (
     BaseHook,
     Count,
+    CountedInSet,
     FilledSet,
     InSet,
     Key,
@@ -40,14 +43,17 @@ from translate.nft.legal import (
     SharedCounter,
     SharedHelper,
     SharedLimit,
+    SharedQuota,
     TakenInSet,
     WithinLimit,
+    WithinQuota,
 )
 from translate.nft.legalise.apart import kept_apart
+from translate.nft.legalise.connlimits import counted_in, set_of_counts
 from translate.nft.legalise.hashlimits import hash_sets, taken
 from translate.nft.legalise.headers import matches
 from translate.nft.legalise.ipsets import NamedSets
-from translate.nft.legalise.rates import limit_of
+from translate.nft.legalise.rates import limit_of, quota_of
 from translate.nft.legalise.recent import KEYED_SIZE, SIZE, RecentSets, Ring, rings_of, sets_of
 from translate.nft.legalise.shifts import counted_ports
 from translate.nft.limits.inexpressible import check_statement
@@ -57,6 +63,7 @@ from translate.nft.notes import (
     notes_on_accounts,
     notes_on_bridges,
     notes_on_checksums,
+    notes_on_connections,
     notes_on_counted_ports,
     notes_on_hits,
     notes_on_limits,
@@ -65,11 +72,13 @@ from translate.nft.notes import (
     notes_on_segment_sizes,
 )
 from translate.passes.accounts import account_origins
-from translate.passes.buckets import buckets
+from translate.passes.buckets import buckets, connection_limits, quotas
 from translate.passes.hashlimits import hash_tables
 from translate.passes.recents import recent_lists
 
 __all__ = ["DraftProgram"]
+
+_WithState = Recent | Account | Limit | HashLimit | ConnectionLimit | Quota
 
 
 @dataclass(slots=True)
@@ -91,8 +100,11 @@ class DraftProgram:
     recent: RecentSets = field(init=False)
     counters: dict[str, SharedCounter] = field(init=False)
     buckets: dict[str, SharedLimit] = field(init=False)
+    quotas: dict[str, SharedQuota] = field(init=False)
     tables: dict[str, HashLimit] = field(init=False)
     hashed: dict[str, FilledSet] = field(init=False)
+    limited: dict[str, FilledSet] = field(init=False)
+    """The sets of connections of each ``-m connlimit``."""
     maps: list[LegalMap] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
     named: NamedSets = field(init=False)
@@ -115,6 +127,13 @@ class DraftProgram:
         tables = hash_tables(program)
         self.tables = {name: test for name, (test, _) in tables.items()}
         self.hashed = hash_sets(tables, self.names)
+        self.limited = {
+            name: set_of_counts(test, origin, self.names)
+            for name, (test, origin) in connection_limits(program).items()
+        }
+        self.quotas = {
+            name: quota_of(test, origin, self.names) for name, (test, origin) in quotas(program).items()
+        }
         self.buckets = {
             name: limit_of(test, origin, self.names) for name, (test, origin) in buckets(program).items()
         }
@@ -166,15 +185,15 @@ class DraftProgram:
         start = len(before)
         tests = kept_apart((*before, *tests))
         for index, test in enumerate(tests):
-            if index >= start and isinstance(test, Recent | Account | Limit | HashLimit):
+            if index >= start and isinstance(test, _WithState):
                 parts += matches(tests[start:index], self.family, self.named.match, tests[:start])
                 parts += self._stateful(test, tests)
                 start = index + 1
         return parts + matches(tests[start:], self.family, self.named.match, tests[:start])
 
     def _stateful(
-        self, test: Recent | Account | Limit | HashLimit, tests: Sequence[Test]
-    ) -> Sequence[InSet | Count | WithinLimit | TakenInSet]:
+        self, test: _WithState, tests: Sequence[Test]
+    ) -> Sequence[InSet | Count | WithinLimit | WithinQuota | TakenInSet | CountedInSet]:
         match test:
             case Recent():
                 return self.recent.matches(test)
@@ -182,6 +201,10 @@ class DraftProgram:
                 return (Count(self.counters[name].name),)
             case HashLimit(name=name):
                 return (taken(test, self.tables[name], self.hashed[name].name, tests, self.family),)
+            case ConnectionLimit(state=state):
+                return (counted_in(test, self.limited[state].name, self.program),)
+            case Quota(state=state):
+                return (WithinQuota(self.quotas[state].name),)
             case Limit(bucket=bucket):
                 return (WithinLimit(self.buckets[bucket].name),)
             case _:
@@ -209,8 +232,13 @@ class DraftProgram:
             chains=tuple(self.chains),
             called=self.called,
             maps=(*self.named.made.values(), *self.maps),
-            sets=(*self.recent.all, *self.hashed.values()),
-            objects=(*self.counters.values(), *self.buckets.values(), *self._helpers()),
+            sets=(*self.recent.all, *self.hashed.values(), *self.limited.values()),
+            objects=(
+                *self.counters.values(),
+                *self.buckets.values(),
+                *self.quotas.values(),
+                *self._helpers(),
+            ),
             notes=self._notes(),
         )
 
@@ -225,6 +253,7 @@ class DraftProgram:
             *notes_on_hits(self.recent.lists.values()),
             *notes_on_accounts(accounts, {name: c.name for name, c in self.counters.items()}),
             *notes_on_limits(buckets(self.program).values()),
+            *notes_on_connections(self.program),
             *notes_on_counted_ports(counted_ports(self.program)),
             *notes_on_bridges(self.program),
             *notes_on_reverse_paths(self.program),

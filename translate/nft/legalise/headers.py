@@ -20,6 +20,7 @@ from translate.ir import (
     PORT_PROTOCOLS,
     Account,
     AnyOf,
+    ConnectionLimit,
     ConnectionState,
     Family,
     Field,
@@ -30,6 +31,7 @@ from translate.ir import (
     Name,
     Nth,
     Protocol,
+    Quota,
     Random,
     Recent,
     SetTest,
@@ -102,7 +104,7 @@ def matches(
                 parts.append(in_set(test))
             case Random() | Nth():
                 parts.append(test)
-            case AnyOf() | Limit() | HashLimit() | Recent() | Account():
+            case AnyOf() | Limit() | HashLimit() | ConnectionLimit() | Quota() | Recent() | Account():
                 raise AssertionError(f"{test} is no match")
             case _:
                 assert_never(test)

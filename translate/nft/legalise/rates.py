@@ -1,4 +1,4 @@
-"""Token buckets as named limits of nftables.
+"""Token buckets as named limits of nftables, and quotas as named quotas.
 
 A limit inside a rule would be one bucket per copy of the rule. A named limit is shared by all copies and all
 hooks from which the rule's chain is called, as the bucket of ``xt_limit`` is.
@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from translate.ir import Limit, Origin
-from translate.nft.legal import SharedLimit
+from translate.ir import Limit, Origin, Quota
+from translate.nft.legal import SharedLimit, SharedQuota
 from translate.nft.names import NameGiver
 
-__all__ = ["limit_of", "rate_of"]
+__all__ = ["limit_of", "quota_of", "rate_of"]
 
 _SECOND: Final = 10**9
 _UNITS: Final = {
@@ -29,6 +29,9 @@ _UNITS: Final = {
 
 _CLOSE: Final = 10_000
 
+_MOST_BYTES: Final = (1 << 63) - 1
+"""The greatest quota of ``nft_quota_do_init``, which no node ever exceeds."""
+
 
 def limit_of(test: Limit, origin: Origin, names: NameGiver) -> SharedLimit:
     """Return the bucket for a test of the rule at ``origin``."""
@@ -36,6 +39,13 @@ def limit_of(test: Limit, origin: Origin, names: NameGiver) -> SharedLimit:
     rate, unit = rate_of(test.interval)
     note = f"-m limit, line {origin.line}" if origin.line else "-m limit"
     return SharedLimit(name=name, rate=rate, unit=unit, burst=test.burst, note=note)
+
+
+def quota_of(test: Quota, origin: Origin, names: NameGiver) -> SharedQuota:
+    """Return the quota for a test of the rule at ``origin``; both kernels' let the last byte pass."""
+    name = names.give(f"quota_{test.state.replace('/', '_', 1)}")
+    note = f"-m quota, line {origin.line}" if origin.line else "-m quota"
+    return SharedQuota(name=name, size=min(test.size, _MOST_BYTES), over=test.negated, note=note)
 
 
 def rate_of(interval: int) -> tuple[int, str]:

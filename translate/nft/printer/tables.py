@@ -26,6 +26,7 @@ from translate.nft.elements import ListedElements, NftElement
 from translate.nft.legal import (
     AnyProtocol,
     Count,
+    CountedInSet,
     DnatTarget,
     DnatTo,
     Draw,
@@ -44,6 +45,7 @@ from translate.nft.legal import (
     TransportByte,
     VerdictOf,
     WithinLimit,
+    WithinQuota,
 )
 from translate.nft.model import NftChain, NftMap, NftRule, NftSet, NftTable
 from translate.nft.printer.fields import keys
@@ -117,8 +119,12 @@ def _part(part: Part, program: LegalProgram) -> str:
         case TakenInSet(set=name, key=key, rate=rate, unit=unit, burst=burst, above=above):
             limit = f"limit rate {'over ' if above else ''}{rate}/{unit} burst {burst} packets"
             return f"update @{name} {{ {key_text(key, family)} {limit} }}"
+        case CountedInSet(set=name, key=key, limit=limit, above=above):
+            return f"add @{name} {{ {key_text(key, family)} ct count {'over ' if above else ''}{limit} }}"
         case WithinLimit(limit=name):
             return f'limit name "{name}"'
+        case WithinQuota(quota=name):
+            return f'quota name "{name}"'
         case SetHelper(helper=helper):
             return f'ct helper set "{helper.name}"'
         case VerdictOf(map=name, key=key):

@@ -14,6 +14,7 @@ from translate.read.extensions import unmodelled
 from translate.read.extensions.addrtype import ADDRTYPE
 from translate.read.extensions.cgroup import CGROUP
 from translate.read.extensions.comment import COMMENT
+from translate.read.extensions.connlimit import CONNLIMIT
 from translate.read.extensions.connmark import CONNMARK_MATCH, CONNMARK_TARGET
 from translate.read.extensions.conntrack import CONNTRACK, STATE
 from translate.read.extensions.ct import CT, NOTRACK
@@ -34,6 +35,7 @@ from translate.read.extensions.nfacct import NFACCT
 from translate.read.extensions.owner import OWNER
 from translate.read.extensions.physdev import PHYSDEV
 from translate.read.extensions.policy import POLICY
+from translate.read.extensions.quota import QUOTA
 from translate.read.extensions.recent import RECENT
 from translate.read.extensions.rpfilter import RPFILTER
 from translate.read.extensions.rt import RT
@@ -58,6 +60,7 @@ MATCHES: Final = MappingProxyType(
             AH,
             CGROUP,
             COMMENT,
+            CONNLIMIT,
             CONNMARK_MATCH,
             CONNTRACK,
             DSCP_MATCH,
@@ -79,6 +82,7 @@ MATCHES: Final = MappingProxyType(
             PHYSDEV,
             PKTTYPE,
             POLICY,
+            QUOTA,
             RECENT,
             RPFILTER,
             RT,

@@ -19,7 +19,6 @@ bpf: --bytecode=1 --object-pinned=1
 cluster: --cluster-total-nodes=1 !--cluster-local-node=1 !--cluster-local-nodemask=1 --cluster-hash-seed=1
 connbytes: !--connbytes=1 --connbytes-dir=1 --connbytes-mode=1
 connlabel: !--label=1 --set=0
-connlimit: !--connlimit-upto=1 !--connlimit-above=1 --connlimit-mask=1 --connlimit-saddr=0 --connlimit-daddr=0
 cpu: !--cpu=1
 dccp: !--sport,--source-port=1 !--dport,--destination-port=1 !--dccp-types=1 !--dccp-option=1
 devgroup: !--src-group=1 !--dst-group=1
@@ -32,7 +31,6 @@ ipv6header: !--header=1 --soft=0
 ipvs: !--ipvs=0 !--vproto=1 !--vaddr=1 !--vport=1 --vdir=1 !--vmethod=1 !--vportctl=1
 mh: !--mh-type=1
 osf: !--genre=1 --ttl=1 --log=1
-quota: !--quota=1
 rateest: --rateest=1 --rateest1=1 --rateest2=1 --rateest-delta=0 --rateest-bps=?
  --rateest-bps1=? --rateest-bps2=? --rateest-pps=? --rateest-pps1=? --rateest-pps2=?
  !--rateest-lt=0 !--rateest-gt=0 !--rateest-eq=0

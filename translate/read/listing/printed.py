@@ -211,6 +211,9 @@ _HASHLIMIT: Final = re.compile(
 )
 _NO_TABLE: Final = Unknown("the listing hides the name of a table of -m hashlimit", Hidden.TESTS)
 
+_QUOTA: Final = re.compile(r"quota: \d+ bytes(?= |$)")
+_NO_SIGN: Final = Unknown("the listing hides whether -m quota is negated", Hidden.TESTS)
+
 _COMMENT: Final = re.compile(r"/\* (.*?) \*/(?= |$)")
 
 _MATCHES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], _Words]], ...]] = tuple(
@@ -246,6 +249,13 @@ _MATCHES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], _Words]],
         (r"tcpmss match (!)?(\d+(?::\d+)?)", _simple("tcpmss", "--mss")),
         (r"ECN match((?: !?(?:ECE|CWR|ECT=[0-3]))+)", _ecn),
         (r"(esp|ah|comp)(?: +spis?:(!)?(\d+(?::\d+)?))?( reserved)?", _security),
+        (
+            r"#conn (src|dst)/(\d+) (<=|>) (\d+)",
+            lambda f: [
+                *("-m", "connlimit", "--connlimit-upto" if f[3] == "<=" else "--connlimit-above", f[4]),
+                *("--connlimit-mask", f[2], f"--connlimit-{f[1][0]}addr"),
+            ],
+        ),
         (r"length (!)?(\d+(?::\d+)?)", _simple("length", "--length")),
         (r"(TTL|HL) match (?:TTL|HL) (==|!=|<|>) (\d+)", _ttl),
         (r"rt((?: (?:type|segslefts?|length):\S+)*)", _rt),
@@ -370,10 +380,11 @@ def _part(row: Printed, text: str, at: int, target: str | None) -> int:
     if match is not None:
         _owner(row, match)
         return match.end()
-    match = _HASHLIMIT.match(text, at)
-    if match is not None:
-        row.unknown.append(_NO_TABLE)
-        return match.end()
+    for pattern, hidden in ((_HASHLIMIT, _NO_TABLE), (_QUOTA, _NO_SIGN)):
+        match = pattern.match(text, at)
+        if match is not None:
+            row.unknown.append(hidden)
+            return match.end()
     for pattern, words in _MATCHES:
         match = pattern.match(text, at)
         if match is not None:

@@ -83,6 +83,7 @@ class Forgetful:
     def __init__(self, *, lists: bool = False, single: bool = False) -> None:
         self.lists = lists
         self.watches = False
+        self.gap = 0.0
         self.times = 0
         self.emptied = 0
         self.looked = 0

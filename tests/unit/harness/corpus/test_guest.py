@@ -12,9 +12,11 @@ from translate.read.extensions import MATCHES, TARGETS
 
 NOT_TRANSLATED = {
     "-m cgroup",
+    "-m connlimit",
     "-m hashlimit",
     "-m owner",
     "-m policy",
+    "-m quota",
     "-m socket",
     "-m tcpmss",
     "-j CLASSIFY",

@@ -27,7 +27,13 @@ from tests.lab.bytecode.samples import Sample, State
 from translate.ir import ConnectionState, Family, Field
 
 NAMES = Names(
-    chains={"called": "filter/called"}, counters={"k": "k"}, limits={}, hashed={}, sets={}, lists=()
+    chains={"called": "filter/called"},
+    counters={"k": "k"},
+    limits={},
+    over=frozenset(),
+    hashed={},
+    sets={},
+    lists=(),
 )
 COUNT = Count("k")
 

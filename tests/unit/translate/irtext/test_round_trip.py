@@ -29,6 +29,7 @@ from translate.ir import (
     Cell,
     Choose,
     Classify,
+    ConnectionLimit,
     Dnat,
     Drop,
     Entry,
@@ -58,6 +59,7 @@ from translate.ir import (
     Policy,
     Program,
     Proxy,
+    Quota,
     Random,
     Recent,
     RecentMode,
@@ -223,6 +225,17 @@ def kinds_of_tests(family: Family) -> dict[object, st.SearchStrategy[Test]]:
             expire=st.integers(1, 2**32 - 1),
             size=st.integers(0, 2**32 - 1),
             above=st.booleans(),
+        ),
+        ConnectionLimit: st.builds(
+            ConnectionLimit,
+            limit=st.integers(0, 2**32 - 1),
+            above=st.booleans(),
+            side=directions,
+            mask=st.integers(0, 2**family.bits - 1),
+            state=NAMES | st.just(""),
+        ),
+        Quota: st.builds(
+            Quota, size=st.integers(0, 2**64 - 1), negated=st.booleans(), state=NAMES | st.just("")
         ),
         Limit: st.builds(
             Limit,

@@ -22,13 +22,16 @@ from hypothesis import strategies as st
 from backends.model.link import neighbour_mac
 from backends.model.node import node_from_json
 from backends.model.packet import Packet, Tuple
+from backends.model.timeouts import timeouts_of
 from backends.model.withfields import with_fields
 from backends.simulator.chance.chooser import Chooser, branches
 from backends.simulator.chance.ports import Ports
 from backends.simulator.conntrack.connection import ConntrackEntry
 from backends.simulator.conntrack.skb import Skb
+from backends.simulator.conntrack.table import Conntrack, TrackSettings
 from backends.simulator.matching.assumptions import Assumptions
 from backends.simulator.matching.conditions import Memory
+from backends.simulator.matching.connlimits import ConnectionLists
 from backends.simulator.matching.fields import View
 from backends.simulator.matching.hashlimits import HashTables
 from backends.simulator.matching.recent import RecentLists
@@ -249,6 +252,8 @@ class Draw:
         }
 
 
+SETTINGS = TrackSettings(checksum=True, tcp_loose=True, tcp_be_liberal=False, timeouts=timeouts_of(NODE))
+
 Ended = tuple[object, object, object, object]
 """The verdict, the mark, the conntrack state and the connection's mark."""
 
@@ -266,6 +271,7 @@ def simulated(rules: Rules, table: TableName, view: View) -> dict[Ended, Fractio
             RecentLists(prepared.recent),
             Assumptions(chooser),
             HashTables(prepared.hashed),
+            ConnectionLists(Conntrack(SETTINGS, Ports(chooser))),
         )
         decided = FastWalk(memory, chooser).table(here, dataclasses.replace(view, skb=skb))
         return decided, skb.mark, int(skb.ct_state), entry and entry.mark

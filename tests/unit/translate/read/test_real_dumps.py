@@ -18,16 +18,13 @@ DUMPS = Path(__file__).resolve().parents[5] / "shared/corpora/real-dumps"
 
 pytestmark = pytest.mark.skipif(not DUMPS.is_dir(), reason="needs the public dumps beside the project")
 
-READ = {
+READ: dict[str, tuple[int, dict[str, int]]] = {
     "calico-ipvs-node-excerpt": (15, {}),
     "docker-lxc-host": (23, {}),
     "docker-topos4.1": (36, {}),
     "ftp-gateway-ct-helper": (18, {}),
     "gateway-nat-chapter09": (8, {}),
-    "home-user": (
-        218,
-        {"-m connlimit": 1},
-    ),
+    "home-user": (218, {}),
     "istio-sidecar-dns": (29, {}),
     "istio-sidecar-tproxy": (31, {}),
     "kind-1.23-traefik-node": (71, {}),

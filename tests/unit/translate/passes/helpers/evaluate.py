@@ -21,6 +21,7 @@ from translate.ir import (
     AnyOf,
     Apply,
     Choose,
+    ConnectionLimit,
     ConnectionState,
     Dnat,
     Drop,
@@ -40,6 +41,7 @@ from translate.ir import (
     Policy,
     Program,
     Proxy,
+    Quota,
     Random,
     Recent,
     RecentMode,
@@ -130,7 +132,7 @@ def asked(test: Test, state: State, place: str) -> list[tuple[Fraction, State, b
             left = test.burst if left is None else left
             assert isinstance(left, int)
             return [(Fraction(1), state.remember(test.bucket, max(0, left - 1)), left > 0)]
-        case HashLimit():
+        case HashLimit() | ConnectionLimit() | Quota():
             raise NotImplementedError
         case Recent():
             side = Field.SADDR if test.side is SetDirection.SRC else Field.DADDR

@@ -1,0 +1,94 @@
+"""The connections that rules with ``-m connlimit`` count (``nf_conncount``).
+
+A rule has a list of connections for each address, with the zone. A connection enters the list of the packet
+that begins it, and leaves it when it is closed or forgotten. The kernel removes closed connections at most
+once in a jiffy; here each packet comes in a jiffy of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from backends.model.packet import Tuple
+from backends.simulator.conntrack.connection import NO_ZONE, Zone
+from backends.simulator.conntrack.skb import Skb
+from backends.simulator.conntrack.table import Conntrack
+from backends.simulator.conntrack.tcp_states import TcpState
+from backends.simulator.conntrack.tuples import tuple_of
+from translate.ir import ConnectionLimit, ConnectionStatus, SetDirection
+
+__all__ = ["ConnectionLists", "HotDrop"]
+
+_ASSURED: Final = int(ConnectionStatus.ASSURED)
+_CLOSED: Final = (TcpState.TIME_WAIT, TcpState.CLOSE)
+
+
+class HotDrop(Exception):  # noqa: N818  # par->hotdrop: not an error
+    """A match drops the packet, whatever its rule says."""
+
+
+@dataclass(slots=True)
+class _List:
+    """The connections of one address; ``cleaned`` is the last packet for which closed ones were removed."""
+
+    connections: list[tuple[Tuple, Zone]]
+    cleaned: Skb
+
+
+@dataclass(slots=True)
+class ConnectionLists:
+    """The lists of all rules of one run, empty when it begins."""
+
+    conntrack: Conntrack
+    known: dict[tuple[object, int, int], _List] = field(default_factory=dict)
+
+    def matches(self, test: ConnectionLimit, rule: object, skb: Skb) -> bool:
+        """Count the packet's connection for ``rule`` and return whether the test holds (``connlimit_mt``).
+
+        Raises HotDrop if no connection counts: the packet ended the last one of its address, or has no tuple.
+        """
+        packet = skb.packet
+        address = packet.src if test.side is SetDirection.SRC else packet.dst
+        zone = NO_ZONE if skb.entry is None else skb.entry.zone
+        key = rule, address & test.mask, zone.number
+        count = self._count(key, skb)
+        if not count:
+            raise HotDrop
+        return (count > test.limit) is test.above
+
+    def _count(self, key: tuple[object, int, int], skb: Skb) -> int:
+        """Return the number of connections with the packet's (``nf_conncount_count_skb``)."""
+        entry, zone = skb.entry, NO_ZONE
+        if entry is None or entry.template is not None:
+            zone = NO_ZONE if entry is None else entry.zone
+            own = tuple_of(skb.packet)
+            if own is None:
+                return 0
+            match = self.conntrack.find(own, zone)
+            entry = None if match is None else match[0]
+        else:
+            own, zone = entry.original, entry.zone
+        known = self.known.get(key)
+        if known is None:
+            self.known[key] = _List([(own, zone)], skb)
+            return 1
+        confirmed = entry is not None and entry.confirmed
+        if entry is not None and confirmed and entry.status & _ASSURED:
+            self._clean(known, skb)
+            return len(known.connections)
+        if (confirmed or known.cleaned is not skb) and self._clean(known, skb, (own, zone)):
+            return len(known.connections)
+        known.connections.append((own, zone))
+        return len(known.connections)
+
+    def _clean(self, known: _List, skb: Skb, wanted: tuple[Tuple, Zone] | None = None) -> bool:
+        """Remove closed and forgotten connections up to the wanted one; return whether it is there."""
+        for connection in list(known.connections):
+            match = self.conntrack.find(*connection)
+            if match is not None and connection == wanted:
+                return True
+            if match is None or (match[0].tcp is not None and match[0].tcp.state in _CLOSED):
+                known.connections.remove(connection)
+        known.cleaned = skb
+        return False
