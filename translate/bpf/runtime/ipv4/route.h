@@ -114,6 +114,8 @@ INLINE int route_output(struct pkt *p, u32 *oif, addr *via)
 			*oif = home->own ? home->own : home->oif;
 			return 0;
 		}
+		if (address_type(p->saddr, 0) == RTN_UNICAST)
+			return -1;
 	}
 	if (here) {
 		*oif = here->type == RTN_LOCAL ? LOOPBACK_INDEX : here->oif; /* or a broadcast there */
