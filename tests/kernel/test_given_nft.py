@@ -143,7 +143,7 @@ def test_a_listing_loads_and_is_listed_as_it_was(name: str, roundtrips: Path) ->
 
 
 REFUSED_AS_JSON = {
-    "statements": "prints its flags wrongly",
+    "statements": "flags",  # nft 1.0.6 prints whatever follows in memory: a word, or the end of the text
     "chains": "this has no JSON form: jump {",
     "draws": "one of its types is an integer",
     "learned": "this has no JSON form: update @dm",

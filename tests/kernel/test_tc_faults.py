@@ -6,6 +6,7 @@ Pods ``pod1`` and ``pod3`` serve on all the time; ``pod2``, the only endpoint of
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from backends.iptables.backend import IptablesBackend
 from backends.replay.worker import Worker
 from backends.tc_ebpf import TcEbpfBackend
 from tests.lab.traffic.clients import Ask, Asked
-from tests.lab.traffic.host import Tool
+from tests.lab.traffic.host import Host, Request, Tool
 from tests.lab.traffic.interrupted import BeginLoad, KillLoad, NextStep
 from tests.lab.traffic.plan import (
     CLIENTS,
@@ -166,6 +167,14 @@ def ground(request: pytest.FixtureRequest) -> Iterator[Ground]:
         yield Ground(subject, topology)
 
 
+@dataclass(frozen=True)
+class StayOnOneProcessor(Request):
+    """Keeps a process, and so the node's work on the packets that it sends, on one processor."""
+
+    def run(self, host: Host) -> None:
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+
+
 def streams_to(topology: Topology, target: Target, family: Family, address: str, port: int) -> Worker:
     worker = topology.join("client")
     worker.ask(
@@ -267,7 +276,8 @@ def test_full_tables_forget_what_is_least_used(ground: Ground) -> None:
     """Others begin and are answered, and those go on that are used again before 128 others have begun.
 
     The kernel looks for what to forget in batches of up to that many (bpf_lru_list.c), among all that it has
-    not seen used since the batch before.
+    not seen used since the batch before. Each processor has batches of its own: those of two may follow each
+    other at once, so all connections begin on one.
 
     Netfilter, when its table is full, drops what is new unless it finds something unanswered to drop
     (early_drop); how much it holds (nf_conntrack_max) is the whole machine's to say, and is left alone here.
@@ -281,6 +291,7 @@ def test_full_tables_forget_what_is_least_used(ground: Ground) -> None:
         other = Ground(TC, topology)
         kept = [streams_to(topology, t, f, t.cluster_ip(f), t.port) for f in Family for t in (TCP, UDP)]
         for family, target in itertools.product(Family, (TCP, UDP)):
+            other.worker("client", target, family).ask(StayOnOneProcessor())
             for _ in range(batches):
                 asked = other.ask("client", target, family, target.cluster_ip(family), target.port, batch)
                 assert (asked.failures, asked.pods.total()) == ([], batch)

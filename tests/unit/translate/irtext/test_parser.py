@@ -35,7 +35,11 @@ def fault(text: str) -> tuple[int, int, str]:
         ("l4.dport == 80-x -> drop", 16, "expected a value of l4.dport, found 'x'"),
         ("l4.dport == {80 90} -> drop", 17, "expected ,, found '90'"),
         ("ct.state == newish -> drop", 13, "expected a value of ct.state, found 'newish'"),
-        ("not l4.dport == 80 -> drop", 5, "expected any, random, nth, set or recent, found 'l4.dport'"),
+        (
+            "not l4.dport == 80 -> drop",
+            5,
+            "expected any, random, nth, set, recent or quota, found 'l4.dport'",
+        ),
         ("random 1/2 -> drop", 8, "expected a share such as 1073741824/2^31, found '1/2'"),
         ("set a(source) -> drop", 7, "expected src or dst, found 'source'"),
         ("recent watch a src mask 255.255.255.255 -> drop", 8, "expected set or rcheck or update or remove"),
