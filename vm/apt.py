@@ -137,6 +137,10 @@ class Archive:
             "Dir::State::status": self._folder / "status",
             "Dir::Cache": self._folder / "cache",
             "APT::Architecture": ARCHITECTURE,
+            "Acquire::Languages": "none",
+            # Images for containers keep no caches, so that every command parses the lists anew.
+            "Dir::Cache::pkgcache": "pkgcache.bin",
+            "Dir::Cache::srcpkgcache": "srcpkgcache.bin",
             # Root would otherwise fetch as _apt, who may not write into somebody's checkout.
             "APT::Sandbox::User": "root" if os.geteuid() == 0 else "",
         }

@@ -31,6 +31,7 @@ RULESETS = sorted(
     if path.name.endswith(("rules", "tables-save"))
 )
 SEEDS = range(8)
+SOME_SEEDS = [pytest.param(seed, marks=[pytest.mark.slow] if seed > 4 else []) for seed in SEEDS]
 
 
 def _nft(release: str) -> Nft:
@@ -85,13 +86,13 @@ def test_a_ruleset(path: Path, compilers: list[Nft]) -> None:
     _same(load_rules(str(path)), compilers)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", SOME_SEEDS)
 def test_random_rules(seed: int, compilers: list[Nft]) -> None:
     _same(read_ruleset(random_rules(seed).encode(), name=f"seed {seed}"), compilers)
 
 
 @pytest.mark.parametrize("family", Family)
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", SOME_SEEDS)
 def test_random_matches(seed: int, family: Family, compilers: list[Nft]) -> None:
     _same(matching_rules(seed, family), compilers)
 

@@ -199,6 +199,7 @@ def test_what_a_guard_left_is_cleaned_by_the_next(scene: Scene) -> None:
     assert scene.remains() == scene.before
 
 
+@pytest.mark.slow
 def test_a_disk_that_runs_full(scene: Scene) -> None:
     """Existing state is undone all the same, by anyone; what is loaded completely stays."""
     scene.node.ask(SmallDisk(64))

@@ -25,7 +25,7 @@ def same(before: Program, after: Program, packet: State) -> None:
 
 @pytest.mark.parametrize("level", [level for level in LEVELS if level])
 @given(ruleset=rulesets(), sent=st.lists(packets(), min_size=1, max_size=6))
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 def test_every_level_means_what_was_written(level: int, ruleset: Ruleset, sent: list[State]) -> None:
     written = verify(lower(ruleset, level=0))
     lowered = verify(lower(ruleset, level=level))
@@ -37,7 +37,7 @@ def test_every_level_means_what_was_written(level: int, ruleset: Ruleset, sent: 
 
 
 @given(ruleset=service_rulesets(), sent=st.lists(service_packets(), min_size=4, max_size=12))
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=75, deadline=None, suppress_health_check=list(HealthCheck))
 def test_templates_of_services_mean_what_was_written(ruleset: Ruleset, sent: list[State]) -> None:
     written = verify(lower(ruleset, level=0))
     lowered = verify(lower(ruleset, level=2))
@@ -50,7 +50,7 @@ def test_templates_of_services_mean_what_was_written(ruleset: Ruleset, sent: lis
 
 
 @given(ruleset=mixtures(), sent=st.lists(packets(), min_size=4, max_size=12))
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=75, deadline=None, suppress_health_check=list(HealthCheck))
 def test_rules_come_together_without_a_packet_noticing(ruleset: Ruleset, sent: list[State]) -> None:
     written = lower(ruleset, level=0)
     gathered = verify(gather(written))

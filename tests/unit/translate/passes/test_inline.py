@@ -28,7 +28,7 @@ def inlined(whole: Program, caller: str, name: str) -> LoweredChain | None:
     chosen=st.integers(0, 99),
     sent=st.lists(packets(), min_size=1, max_size=6),
 )
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=75, deadline=None, suppress_health_check=list(HealthCheck))
 def test_packets_do_not_notice(ruleset: Ruleset, level: int, chosen: int, sent: list[State]) -> None:
     before = lower(ruleset, level=level)
     calls = [(chain.name, name) for chain in before.chains for name in called(chain)]

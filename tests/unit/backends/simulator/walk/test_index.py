@@ -140,7 +140,7 @@ def _every_chain_is_indexed() -> Iterator[None]:
         yield
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(st.integers(0, 1 << 32))
 def test_the_index_changes_no_outcome(seed: int) -> None:
     for indexed, plain in both_ways(*drawn(seed)):
