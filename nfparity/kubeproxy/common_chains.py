@@ -7,7 +7,7 @@ from typing import Final
 
 from nfparity.kubeproxy.chains import split_chain
 from nfparity.kubeproxy.reading import Reading
-from nfparity.kubeproxy.rule_matches import Key, Test, tests_by_subject
+from nfparity.kubeproxy.rule_matches import Tests, tests_by_subject
 from nfparity.kubeproxy.service import Purpose
 from translate.ir import (
     Accept,
@@ -35,8 +35,6 @@ FILTER_CHAINS: Final = frozenset(
     {"KUBE-SERVICES", "KUBE-EXTERNAL-SERVICES", "KUBE-PROXY-FIREWALL", "KUBE-NODEPORTS"}
 )
 """Chains of the filter table that :mod:`~nfparity.kubeproxy.filters` reads."""
-
-Tests = dict[Key, Test]
 
 
 def read_shared(reading: Reading) -> None:

@@ -8,8 +8,7 @@ from nfparity.kubeproxy.draft import ServiceDraft
 from nfparity.kubeproxy.reading import Reading
 from nfparity.kubeproxy.rule_matches import (
     DESTINATION,
-    Key,
-    Test,
+    Tests,
     is_local,
     point,
     protocol,
@@ -22,8 +21,6 @@ __all__ = ["read_filters"]
 
 _FILTER: Final = TableName.FILTER
 _PORT: Final = frozenset({Field.L4PROTO, Field.DPORT})
-
-Tests = dict[Key, Test]
 
 
 def read_filters(reading: Reading) -> None:

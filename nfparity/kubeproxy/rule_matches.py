@@ -6,28 +6,20 @@ from typing import Final
 
 from nfparity.kubeproxy.chains import Protocol
 from translate.ir import (
-    Account,
     AddressType,
-    AnyOf,
-    ConnectionLimit,
     Field,
     FieldTest,
-    HashLimit,
     Interval,
-    Limit,
     Name,
-    Nth,
-    Quota,
-    Random,
-    Recent,
     Rule,
-    SetTest,
+    Test,
 )
 from translate.ir import Protocol as Number
 
 __all__ = [
     "DESTINATION",
     "Key",
+    "Tests",
     "is_local",
     "is_network",
     "network",
@@ -37,34 +29,11 @@ __all__ = [
     "tests_by_subject",
 ]
 
-Key = (
-    Field
-    | type[AnyOf]
-    | type[Random]
-    | type[Nth]
-    | type[Limit]
-    | type[HashLimit]
-    | type[ConnectionLimit]
-    | type[Quota]
-    | type[SetTest]
-    | type[Recent]
-    | type[Account]
-)
+Key = Field | type[Test]
 """The subject of a test: its field, or its type if it has no single field."""
 
-Test = (
-    FieldTest
-    | AnyOf
-    | Random
-    | Nth
-    | Limit
-    | HashLimit
-    | ConnectionLimit
-    | Quota
-    | SetTest
-    | Recent
-    | Account
-)
+Tests = dict[Key, Test]
+"""The tests of a rule by their subjects."""
 
 DESTINATION: Final = frozenset({Field.DADDR, Field.L4PROTO, Field.DPORT})
 """The subjects of a rule that matches an address, a protocol and a port."""
@@ -72,9 +41,9 @@ DESTINATION: Final = frozenset({Field.DADDR, Field.L4PROTO, Field.DPORT})
 _PROTOCOLS: Final = {Number.TCP: Protocol.TCP, Number.UDP: Protocol.UDP, Number.SCTP: Protocol.SCTP}
 
 
-def tests_by_subject(rule: Rule) -> dict[Key, Test] | None:
+def tests_by_subject(rule: Rule) -> Tests | None:
     """Return the rule's tests by subject; None if a subject occurs twice or a part is hidden."""
-    tests: dict[Key, Test] = {}
+    tests: Tests = {}
     for test in rule.tests:
         key: Key = test.field if isinstance(test, FieldTest) else type(test)
         if key in tests:
@@ -83,7 +52,7 @@ def tests_by_subject(rule: Rule) -> dict[Key, Test] | None:
     return None if rule.unknown else tests
 
 
-def only(tests: dict[Key, Test], key: Key) -> Interval | Name | None:
+def only(tests: Tests, key: Key) -> Interval | Name | None:
     """Return the only value of a test, or None if there are several, or it is masked or negated."""
     test = tests.get(key)
     if not isinstance(test, FieldTest) or test.negated or test.mask is not None or len(test.values) != 1:
@@ -91,13 +60,13 @@ def only(tests: dict[Key, Test], key: Key) -> Interval | Name | None:
     return test.values[0]
 
 
-def point(tests: dict[Key, Test], key: Key) -> int | None:
+def point(tests: Tests, key: Key) -> int | None:
     """Return the only number of a test."""
     value = only(tests, key)
     return value.low if isinstance(value, Interval) and value.is_point else None
 
 
-def network(tests: dict[Key, Test], key: Key) -> Interval | None:
+def network(tests: Tests, key: Key) -> Interval | None:
     """Return the only network of a test; kube-proxy uses no other intervals."""
     value = only(tests, key)
     return value if isinstance(value, Interval) and is_network(value) else None
@@ -108,7 +77,7 @@ def is_network(interval: Interval) -> bool:
     return not interval.size & (interval.size - 1) and not interval.low & (interval.size - 1)
 
 
-def protocol(tests: dict[Key, Test]) -> Protocol | None:
+def protocol(tests: Tests) -> Protocol | None:
     """Return the transport protocol of a test, if Services support it."""
     number = point(tests, Field.L4PROTO)
     return None if number is None else _PROTOCOLS.get(Number(number)) if number in _NUMBERS else None
@@ -117,6 +86,6 @@ def protocol(tests: dict[Key, Test]) -> Protocol | None:
 _NUMBERS: Final = frozenset(int(n) for n in _PROTOCOLS)
 
 
-def is_local(tests: dict[Key, Test], key: Field) -> bool:
+def is_local(tests: Tests, key: Field) -> bool:
     """Return whether an address must be the node's own (``addrtype LOCAL``)."""
     return point(tests, key) == AddressType.LOCAL

@@ -9,8 +9,7 @@ from nfparity.kubeproxy.draft import ServiceDraft
 from nfparity.kubeproxy.reading import Reading
 from nfparity.kubeproxy.rule_matches import (
     DESTINATION,
-    Key,
-    Test,
+    Tests,
     is_local,
     point,
     protocol,
@@ -32,8 +31,6 @@ _LOOPBACK: Final = {
     Family.IP: Interval.prefix(0x7F000000, 8, 32),
     Family.IP6: Interval.point(1),
 }
-
-Tests = dict[Key, Test]
 
 
 def read_entrances(reading: Reading) -> None:

@@ -16,7 +16,7 @@ from nfparity.kubeproxy.reading import Reading, SepChain
 from nfparity.kubeproxy.rule_matches import (
     DESTINATION,
     Key,
-    Test,
+    Tests,
     is_local,
     is_network,
     network,
@@ -37,6 +37,7 @@ from translate.ir import (
     RecentMode,
     Rule,
     TableName,
+    Test,
 )
 
 __all__ = ["MARK_CHAIN", "Strangers", "read_service_chains", "read_strangers"]
@@ -44,8 +45,6 @@ __all__ = ["MARK_CHAIN", "Strangers", "read_service_chains", "read_strangers"]
 MARK_CHAIN: Final = "KUBE-MARK-MASQ"
 _DROP_CHAIN: Final = "KUBE-MARK-DROP"
 _NAT: Final = TableName.NAT
-
-Tests = dict[Key, Test]
 
 
 def read_service_chains(reading: Reading) -> None:

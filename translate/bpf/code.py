@@ -29,9 +29,9 @@ class Feature(Enum):
     NOTRACK = "HAS_NOTRACK"
     """Some packets bypass connection tracking."""
     ROUTING = "READS_ROUTING"
-    """Routing headers of IPv6 are asked for."""
+    """Rules test routing headers of IPv6."""
     INDEXES = "READS_INDEXES"
-    """The SPI of ESP or AH or the CPI of IPComp is asked for."""
+    """Rules test the SPI of ESP or AH, or the CPI of IPComp."""
     FRAMES = "READS_FRAMES"
     """Rules test the kind of the frame or the hardware address of its sender."""
 

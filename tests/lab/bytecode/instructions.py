@@ -185,8 +185,8 @@ class LookUp:
 class UpdateSet:
     """``dynset``: ``operation`` is add, update or delete.
 
-    ``over`` says how a limit of the element is asked, None without one. ``limit`` is the number of
-    connections in a limit of these.
+    ``over`` is True if the limit of the element holds above it, False if below, None without a limit.
+    ``limit`` is the number of connections in a limit of these.
     """
 
     operation: str
