@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from functools import partial
 
 import pytest
 
@@ -12,11 +13,13 @@ from backends.model.flow import Flow, Reply, Send
 from backends.model.packet import Packet
 from backends.nftables.backend import NftablesBackend, NftablesLoader
 from backends.replay.session import open_session
+from backends.replay.worker import Worker, WorkerEndedError
 from backends.simulator import SimulatorBackend
 from backends.tc_ebpf import TcEbpfBackend
 from harness.diff.compare import compare
 from tests.lab.bench.__main__ import main
 from tests.lab.bench.kubelayout import kube_proxy_nftables
+from tests.lab.bench.run import time_limit
 from tests.lab.bench.soak import main as soak
 from tests.lab.bench.subjects import PLAIN, subjects
 from tests.lab.kuberules import Shape, draw_cluster, kube_proxy_rules
@@ -71,13 +74,20 @@ def test_a_load_that_takes_too_long_is_given_up(tmp_path):
         "--packets",
         "50",
         "--load-seconds",
-        "0.001",
+        "0",
         "--no-speeds",
     ]
     assert main([*options, "--only", PLAIN, "kube-proxy's nftables", "--output", str(tmp_path)]) == 0
     text = (tmp_path / "RESULTS.md").read_text()
-    assert "- kube-proxy's nftables, load, at 10 services: over 0.001 s\n" in text
-    assert "- kube-proxy's nftables, load, at 20 services: over 0.001 s at 10 services\n" in text
+    assert "- kube-proxy's nftables, load, at 10 services: over 0 s\n" in text
+    assert "- kube-proxy's nftables, load, at 20 services: over 0 s at 10 services\n" in text
+
+
+def test_a_node_that_is_ended_before_it_is_asked_says_so():
+    with Worker(partial(eval, "lambda message: message()")) as worker, time_limit(worker, 0) as expired:
+        assert expired.wait(60)
+        with pytest.raises(WorkerEndedError):
+            worker.ask(partial(eval, "__import__('time').sleep(600)"))
 
 
 def test_unknown_subjects_are_an_error(tmp_path, capsys):

@@ -22,7 +22,7 @@ from tests.lab.bench.subjects import AnyChange, Material, NotMeasured, Ready, Su
 from translate.errors import MachineError, NfparityError
 from translate.ir import Protocol
 
-__all__ = ["Limits", "Run"]
+__all__ = ["Limits", "Run", "time_limit"]
 
 _INSIDE = "cni0"
 _CLIENTS = 50
@@ -107,7 +107,7 @@ class Run:
                 ready = subject.prepare(material)
             worker = Worker(StartNode(material.cluster.node, ready.loader))
             spent = sum(ready.pure.values())
-            with _time_limit(worker, self.limits.load_seconds - spent) as expired:
+            with time_limit(worker, self.limits.load_seconds - spent) as expired:
                 try:
                     loaded: Loaded | None = worker.ask(Load())
                 except MachineError:
@@ -222,13 +222,16 @@ def _turned(subjects: Sequence[Subject], number: int) -> Sequence[Subject]:
 
 
 @contextmanager
-def _time_limit(worker: Worker, seconds: float) -> Iterator[threading.Event]:
-    """End the process behind ``worker`` after some seconds; the event says that it came to that."""
+def time_limit(worker: Worker, seconds: float) -> Iterator[threading.Event]:
+    """End the process behind ``worker`` after some seconds; the event says that it came to that.
+
+    Only the process: the socket stays with this thread, which may be about to write to it.
+    """
     expired = threading.Event()
 
     def end() -> None:
         expired.set()
-        worker.kill()
+        worker.end()
 
     timer = threading.Timer(max(seconds, 0.0), end)
     timer.start()
