@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import FrameType
 from typing import Final
 
 import pytest
 
 from nfparity.assess.catalogue import entry
+from nfparity.cli.main import main
 
 ROOT: Final = Path(__file__).parents[2]
 PAGES: Final = (
@@ -50,6 +53,67 @@ def test_both_walks_take_at_most_ten_files() -> None:
     for title in ("## The path of a rule", "## The path of a packet"):
         steps = re.findall(r"^\d+\. `", text.partition(title)[2].partition("\n## ")[0], re.MULTILINE)
         assert 5 <= len(steps) <= 10
+
+
+def _walk(title: str) -> list[tuple[str, ...]]:
+    """The files of each step of a walk: the first with its path, others ``there``, in the same directory."""
+    text = (ROOT / "docs/architecture.md").read_text().partition(f"## {title}\n")[2].partition("\n## ")[0]
+    steps = re.split(r"^\d+\. ", text.partition("\n\nFor")[0], flags=re.MULTILINE)[1:]
+    walk = []
+    for step in steps:
+        first, *others = (path for path in re.findall(r"`([\w/]+\.py)`", step))
+        walk.append(
+            (first, *(other if "/" in other else str(Path(first).with_name(other)) for other in others))
+        )
+    return walk
+
+
+def test_the_path_of_a_rule_is_the_order_of_the_calls(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rules = tmp_path / "rules"
+    match = "-m iprange --src-range 10.0.0.1-10.0.0.9"
+    rules.write_text(f"*filter\n:FORWARD ACCEPT [0:0]\n-A FORWARD {match} -j DROP\nCOMMIT\n")
+    calls: list[str] = []
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        path = frame.f_code.co_filename
+        if event == "call" and path.startswith(f"{ROOT}/"):
+            calls.append(path[len(f"{ROOT}/") :])
+
+    sys.setprofile(note)
+    try:
+        status = main(["translate", str(rules), "--to", "nft"])
+    finally:
+        sys.setprofile(None)
+    assert status == 0
+    assert "ip saddr 10.0.0.1-10.0.0.9 drop" in capsys.readouterr().out
+    walk = _walk("The path of a rule")
+    remaining = iter(calls)
+    assert all(first in remaining for first, *_ in walk), "the steps are not in the order of the calls"
+    assert {file for step in walk for file in step} <= set(calls)
+
+
+def test_the_files_of_a_match_are_those_of_the_example() -> None:
+    table = (ROOT / "docs/architecture.md").read_text().partition("| step | files |")[2].partition("\n\n")[0]
+    length = re.compile(
+        r"Field\.LENGTH\b|^    LENGTH\b|import LENGTH\b|(?<![\w-])--length\b|`-m length`", re.MULTILINE
+    )
+    files = {
+        str(path.relative_to(ROOT))
+        for top in (
+            "translate",
+            "backends",
+            "harness",
+            "nfparity",
+            "tests/lab",
+            "tests/corpus/rulesets",
+            "docs",
+        )
+        for path in (ROOT / top).rglob("*")
+        if path.is_file() and path.suffix != ".pyc" and length.search(path.read_text(errors="replace"))
+    }
+    assert files - {"docs/architecture.md"} == set(_PATH.findall(table))
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/nft-mode.md"])
