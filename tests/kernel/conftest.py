@@ -20,6 +20,7 @@ from backends.model.withfields import with_fields
 from backends.replay.session import KernelSession, open_session
 from backends.testbed.command import find_tool
 from nfparity.snapshot import Variant
+from tests.kernel.helpers.availability import require
 from translate.ir import Family, Protocol, parse_address
 
 _HERE = Path(__file__).parent
@@ -64,18 +65,14 @@ def kind_rules() -> str:
 
 @pytest.fixture(scope="module", params=["iptables-legacy", "iptables-nft"])
 def backend_name(request: pytest.FixtureRequest) -> str:
-    found = IptablesBackend(request.param).probe()
-    if not found.ok:
-        pytest.skip(f"{request.param}: {found.reason}")
+    require(IptablesBackend(request.param))
     return str(request.param)
 
 
 @pytest.fixture(scope="module", params=list(Variant))
 def variant(request: pytest.FixtureRequest) -> Variant:
     """Each place in the kernel where iptables rules can be."""
-    found = IptablesBackend(f"iptables-{request.param}").probe()
-    if not found.ok:
-        pytest.skip(found.reason)
+    require(IptablesBackend(f"iptables-{request.param}"))
     return Variant(request.param)
 
 

@@ -17,6 +17,7 @@ from backends.replay.worker import Worker, WorkerEndedError
 from backends.simulator import SimulatorBackend
 from backends.tc_ebpf import TcEbpfBackend
 from harness.diff.compare import compare
+from tests.kernel.helpers.availability import require
 from tests.lab.bench.__main__ import main
 from tests.lab.bench.kubelayout import kube_proxy_nftables
 from tests.lab.bench.run import time_limit
@@ -30,9 +31,7 @@ from translate.read import read_ruleset
 @pytest.fixture(scope="module", autouse=True)
 def _can_run():
     for backend in (NftablesBackend(), TcEbpfBackend()):
-        found = backend.probe()
-        if not found.ok:
-            pytest.skip(f"{backend.name}: {found.reason}")
+        require(backend)
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ from backends.model.packet import Packet
 from backends.simulator import SimulatorBackend
 from harness.diff.backends import backend
 from harness.diff.compare import compare
+from tests.kernel.helpers.availability import require
 from tests.lab.kuberules import Cluster, Shape, draw_cluster, kube_proxy_rules
 from translate.ir import Family, Protocol
 from translate.read import read_ruleset
@@ -55,9 +56,7 @@ def flows_of(cluster: Cluster, draw: random.Random) -> list[Flow]:
 @pytest.mark.parametrize("family", Family)
 @pytest.mark.parametrize("name", ["iptables-legacy", "nftables", "tc-ebpf"])
 def test_what_is_sent_at_once_comes_to_what_the_reference_says(name: str, family: Family) -> None:
-    availability = backend(name).probe()
-    if not availability.ok:
-        pytest.skip(f"{name}: {availability.reason}")
+    require(backend(name))
     shape = Shape(services=20, endpoints=3, udp=20, without_endpoints=2, family=family)
     cluster = draw_cluster(shape)
     flows = flows_of(cluster, random.Random(1))

@@ -20,6 +20,7 @@ from backends.iptables.backend import IptablesLoader
 from backends.replay.session import open_session
 from backends.tc_ebpf import TcEbpfBackend
 from backends.testbed.command import find_tool
+from tests.kernel.helpers.availability import require
 from translate.errors import MachineError
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -191,9 +192,7 @@ with Topology() as topology:
 @pytest.mark.skipif(find_tool("dnsmasq") is None, reason="needs dnsmasq (Debian package dnsmasq-base)")
 def test_clients_and_servers_that_are_killed(tmp_path):
     """Their namespaces go, with the programs in them and the pins of a dataplane that was meant to stay."""
-    found = TcEbpfBackend().probe()
-    if not found.ok:
-        pytest.skip(f"tc-ebpf: {found.reason}")
+    require(TcEbpfBackend())
     before = machine()
     process = subprocess.Popen(
         (sys.executable, "-c", _TRAFFIC),

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from harness.diff.backends import BACKENDS, backend
+from tests.kernel.helpers.availability import require
 
 ROOT = Path(__file__).resolve().parents[2]
 KIND = ROOT / "tests/corpus/rulesets/kind-node"
@@ -57,9 +58,7 @@ def diff(*words: str, rules: Path = KIND / "rules.iptables-save") -> subprocess.
     ],
 )
 def test_parity(name: str, level: int) -> None:
-    availability = backend(name).probe()
-    if not availability.ok:
-        pytest.skip(f"{name}: {availability.reason}")
+    require(backend(name))
     done = diff("--corpus", "-", "--backends", name, "-O", str(level), "--repeat", "40", "--format", "json")
     assert done.returncode == 0, done.stdout
     report = json.loads(done.stdout)
@@ -69,9 +68,7 @@ def test_parity(name: str, level: int) -> None:
 
 
 def needs(name: str) -> None:
-    availability = backend(name).probe()
-    if not availability.ok:
-        pytest.skip(f"{name}: {availability.reason}")
+    require(backend(name))
 
 
 def test_a_difference_on_a_kernel_is_reported_and_its_command_replays_it(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from backends.tc_ebpf import TcEbpfBackend
+from tests.kernel.helpers.availability import require
 from tests.lab.traffic.host import Tool
 from tests.lab.traffic.plan import PODS, UDP, all_rules, pod_address
 from tests.lab.traffic.subjects import Load
@@ -47,9 +48,7 @@ UNREACHABLE = {Family.IP: "EHOSTUNREACH", Family.IP6: "ENETUNREACH"}
 
 @pytest.fixture(scope="module")
 def network() -> Iterator[Topology]:
-    found = TcEbpfBackend().probe()
-    if not found.ok:
-        pytest.skip(found.reason)
+    require(TcEbpfBackend())
     with Topology(checksums="software") as topology:
         topology.sysctls(
             "node",

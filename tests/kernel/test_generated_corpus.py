@@ -16,6 +16,7 @@ from harness.diff.backends import BACKENDS, REFERENCE, backend
 from harness.diff.batch import Batch
 from harness.diff.kernelcounts import count_in_kernel
 from harness.diff.parity import Plan, run_parity
+from tests.kernel.helpers.availability import require
 from tests.kernel.helpers.reports import told
 from translate.read import read_ruleset
 
@@ -59,9 +60,7 @@ def made_for_cluster(cluster: Job) -> GeneratedCorpus:
 
 
 def able(name: str) -> None:
-    availability = backend(name).probe()
-    if not availability.ok:
-        pytest.skip(f"{name}: {availability.reason}")
+    require(backend(name))
 
 
 @pytest.mark.parametrize(

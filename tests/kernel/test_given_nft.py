@@ -33,6 +33,7 @@ from harness.diff.batch import Batch
 from harness.diff.parity import Plan, run_parity
 from harness.diff.result import ParityReport
 from nfparity.inputs.batches import load_batches
+from tests.kernel.helpers.availability import require
 from tests.kernel.helpers.reports import told
 from translate.errors import InputError, MachineError, ParseError
 from translate.ir import Family
@@ -51,9 +52,7 @@ FORMS = ("realistic.nft", "realistic.nft.json", "realistic.nft-input")
 
 @pytest.fixture(scope="module", autouse=True)
 def _needs_nftables() -> None:
-    found = NftablesBackend().probe()
-    if not found.ok:
-        pytest.skip(found.reason)
+    require(NftablesBackend())
 
 
 class Listed(NftablesLoader):
@@ -415,9 +414,7 @@ STOPPED = (
 @pytest.fixture
 def other_rules(tmp_path: Path) -> tuple[str, ...]:
     """kube-proxy's iptables rules and one more, which nft lists as something else; and flows for it."""
-    needs_iptables_nft = IptablesBackend("iptables-nft").probe()
-    if not needs_iptables_nft.ok:
-        pytest.skip(needs_iptables_nft.reason)
+    require(IptablesBackend("iptables-nft"))
     before = (KUBE / "rules.iptables-save").read_text()
     (rule,) = (line for line in REST.splitlines() if line.startswith("-A"))
     rules, flows, rest = (tmp_path / name for name in ("rules", "flows.jsonl", "rest"))

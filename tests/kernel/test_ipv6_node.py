@@ -15,6 +15,7 @@ from backends.model.outcome import Outcome, Verdict
 from backends.model.packet import Packet
 from backends.model.withfields import with_fields
 from backends.replay.session import KernelSession, open_session
+from tests.kernel.helpers.availability import require
 from translate.errors import MachineError
 from translate.ir import Family, Protocol, parse_address
 
@@ -65,9 +66,7 @@ def echo(src: str, dst: str, **fields: Any) -> Packet:
 
 @pytest.fixture(scope="module", params=["iptables-legacy", "iptables-nft"])
 def session(request: pytest.FixtureRequest) -> Iterator[KernelSession]:
-    found = IptablesBackend(request.param).probe()
-    if not found.ok:
-        pytest.skip(f"{request.param}: {found.reason}")
+    require(IptablesBackend(request.param))
     with open_session(NODE, IptablesLoader(request.param, RULES, Family.IP6)) as opened:
         yield opened
 

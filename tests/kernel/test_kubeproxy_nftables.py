@@ -17,6 +17,7 @@ from backends.testbed.command import find_tool
 from harness.diff.compare import compare
 from nfparity.kubeproxy import recover
 from nfparity.kubeproxy.nftables import LAYOUTS, InferredConfig, nftables_mode
+from tests.kernel.helpers.availability import require
 from tests.lab.kuberules import Shape, draw_cluster, kube_proxy_rules, service_uses
 from translate.ir import Family, Ruleset, parse_address
 from translate.read import read_ruleset
@@ -147,9 +148,7 @@ def test_packets_part_only_where_the_modes_are_known_to(version: str, family: Fa
     ruleset = read_ruleset(kube_proxy_rules(cluster).encode(), name="rules", family=family)
     mode = nftables_mode(recover(ruleset), version, cluster.node)
     given = GivenNftBackend("nftables mode", mode.text)
-    found = given.probe()
-    if not found.ok:
-        pytest.skip(found.reason)
+    require(given)
     job = Job(rules=ruleset, node=cluster.node, level=0)
     flows = list(service_uses(cluster))
     with SimulatorBackend().open(job) as today, given.open(job) as then:

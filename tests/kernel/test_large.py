@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from harness.diff.backends import backend
+from tests.kernel.helpers.availability import require
 from tests.kernel.helpers.reports import told
 from tests.lab.large import Expected, Subject, large_shape, large_subject, run_one
 from translate.ir import Family
@@ -31,9 +32,7 @@ def asked(request: pytest.FixtureRequest) -> tuple[Subject, Expected]:
 def test_parity(asked: tuple[Subject, Expected], name: str, level: int) -> None:
     subject, expected = asked
     carrier = backend(name)
-    availability = carrier.probe()
-    if not availability.ok:
-        pytest.skip(f"{name}: {availability.reason}")
+    require(carrier)
     report = run_one(subject, expected, carrier, level)
     assert report.parity, told(report)
     (mine,) = report.backends

@@ -18,6 +18,7 @@ from backends.tc_ebpf.loader import TcEbpfLoader
 from backends.testbed.tapnode import TapNode
 from harness.corpus.random.flows import random_flows
 from harness.diff.compare import compare
+from tests.kernel.helpers.availability import require
 from tests.lab.kuberules import Cluster, Endpoint, Shape, draw_cluster, kube_proxy_rules
 from translate.bpf import BpfChange, BpfOutput, change_between, emit
 from translate.bpf.maps import MapContents, SetContents
@@ -28,9 +29,7 @@ from translate.read import read_ruleset
 
 @pytest.fixture(scope="module", autouse=True)
 def _needs_bcc() -> None:
-    found = TcEbpfBackend().probe()
-    if not found.ok:
-        pytest.skip(found.reason)
+    require(TcEbpfBackend())
 
 
 class WatchedLoader(TcEbpfLoader):

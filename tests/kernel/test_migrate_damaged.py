@@ -25,6 +25,7 @@ from nfparity.migrate.record import Phase
 from nfparity.persistent_state.namespace import current_namespace
 from nfparity.persistent_state.recordfile import read_record, write_record
 from nfparity.snapshot import Variant
+from tests.kernel.helpers.availability import require
 from tests.kernel.helpers.migratenode import (
     DISK,
     OLD,
@@ -181,9 +182,7 @@ class Folder(Request):
 @pytest.fixture(scope="module", params=[Variant.LEGACY, pytest.param(Variant.NFT, marks=pytest.mark.slow)])
 def variant(request: pytest.FixtureRequest) -> Variant:
     """The two differ in the names of tools alone."""
-    found = IptablesBackend(f"iptables-{request.param}").probe()
-    if not found.ok:
-        pytest.skip(found.reason)
+    require(IptablesBackend(f"iptables-{request.param}"))
     return Variant(request.param)
 
 

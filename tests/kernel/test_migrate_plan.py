@@ -14,6 +14,7 @@ import pytest
 from backends.iptables.backend import IptablesBackend
 from backends.replay.worker import Worker
 from backends.testbed.command import find_tool, run
+from tests.kernel.helpers.availability import require
 from tests.lab.traffic.host import Host, Ip, Request, Start
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -62,9 +63,7 @@ class Planned(Request):
 @pytest.fixture
 def node() -> Iterator[Worker]:
     for name in ("iptables-legacy", "iptables-nft"):
-        found = IptablesBackend(name).probe()
-        if not found.ok:
-            pytest.skip(f"{name}: {found.reason}")
+        require(IptablesBackend(name))
     if find_tool("ipset") is None:
         pytest.skip("ipset is not installed")
     with Worker(Start("node", {"net/ipv4/ip_forward": "1"})) as worker:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.diff.backends import backend
+from tests.kernel.helpers.availability import require
 from tests.lab.mutation.arenas import arena
 from tests.lab.mutation.hunt import Verdict
 from tests.lab.mutation.trial import BACKENDS, SUBJECTS, try_all
@@ -26,9 +27,7 @@ pytestmark = pytest.mark.kernel
 def test_every_planted_fault_is_caught_or_proven_to_change_nothing(
     rules: str, subject: str, every: int, least: int
 ) -> None:
-    able = backend(BACKENDS[SUBJECTS[subject][0]]).probe()
-    if not able.ok:
-        pytest.skip(able.reason)
+    require(backend(BACKENDS[SUBJECTS[subject][0]]))
     (trial,) = try_all(rules, arena(rules), subjects=[subject], every=every, many=400)
     assert [j.caught.fault.key for j in trial.judged if j.hole] == []
     assert [j.caught.fault.key for j in trial.judged if j.disproved] == []

@@ -17,6 +17,7 @@ from backends.replay.worker import Worker
 from backends.tc_ebpf import TcEbpfBackend
 from backends.tc_ebpf.loader import TcEbpfLoader
 from backends.wire.frames import build
+from tests.kernel.helpers.availability import require
 from tests.kernel.helpers.tcnode import StartWith, node_of
 from translate.bpf import emit
 from translate.ir import Family, Protocol, TcpFlag, parse_address
@@ -32,9 +33,7 @@ ICMP = {Family.IP: Protocol.ICMP, Family.IP6: Protocol.ICMPV6}
 
 @pytest.fixture(scope="module", autouse=True)
 def _needs_bcc() -> None:
-    found = TcEbpfBackend().probe()
-    if not found.ok:
-        pytest.skip(found.reason)
+    require(TcEbpfBackend())
 
 
 def rules_of(family: Family) -> str:

@@ -18,6 +18,7 @@ from backends.testbed.tapnode import TapNode
 from harness.corpus.cases import read_cases
 from harness.corpus.random.flows import random_flows
 from harness.diff.compare import compare
+from tests.kernel.helpers.availability import require
 from translate.errors import MachineError
 from translate.ir import Ruleset
 from translate.nft import emit
@@ -29,9 +30,7 @@ CORPUS = Path(__file__).parents[1] / "corpus"
 
 @pytest.fixture(scope="module", autouse=True)
 def _needs_nftables() -> None:
-    found = NftablesBackend().probe()
-    if not found.ok:
-        pytest.skip(found.reason)
+    require(NftablesBackend())
 
 
 def rules(name: str) -> Ruleset:

@@ -14,6 +14,7 @@ from backends.tc_ebpf import TcEbpfBackend
 from harness.corpus.jsonlines import read_flows
 from harness.diff.compare import compare
 from nfparity.inputs.rules import load_rules
+from tests.kernel.helpers.availability import require
 from translate.errors import UnsupportedError
 from translate.nft import emit
 from translate.passes import LEVELS, lower
@@ -24,9 +25,7 @@ BACKENDS = (IptablesBackend("iptables-legacy"), IptablesBackend("iptables-nft"),
 
 @pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.name)
 def test_ports_go_where_the_simulator_sends_them(backend: Backend, kind_node: Node) -> None:
-    found = backend.probe()
-    if not found.ok:
-        pytest.skip(f"{backend.name}: {found.reason}")
+    require(backend)
     job = Job(rules=load_rules(str(FOLDER / "rules.iptables-save")), node=kind_node)
     flows = read_flows((FOLDER / "flows.jsonl").read_bytes(), name="flows", node=kind_node)
     with backend.open(job) as session:

@@ -19,6 +19,7 @@ from backends.simulator import Simulation
 from backends.tc_ebpf import TcEbpfBackend
 from harness.corpus.random.flows import random_flows
 from harness.diff.compare import compare
+from tests.kernel.helpers.availability import require
 from tests.lab.random.rules import random_rules
 from translate.errors import InputError, UnsupportedError
 from translate.ir import Family, Protocol, Rule, Ruleset, SaveMark, SetConnmark
@@ -111,9 +112,7 @@ def _rules(ruleset: Ruleset) -> Iterator[Rule]:
 
 
 def _able(backend: Backend) -> Backend:
-    found = backend.probe()
-    if not found.ok:
-        pytest.skip(f"{backend.name}: {found.reason}")
+    require(backend)
     return backend
 
 

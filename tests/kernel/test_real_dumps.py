@@ -17,6 +17,7 @@ from harness.diff.backends import BACKENDS, REFERENCE, backend
 from harness.diff.batch import Batch
 from harness.diff.parity import Plan, run_parity
 from nfparity.snapshot.inference import infer_node
+from tests.kernel.helpers.availability import require
 from tests.kernel.helpers.reports import told
 from translate.read import read_ruleset
 
@@ -51,9 +52,7 @@ def made(stem: str) -> tuple[Job, tuple[Flow, ...]]:
 @pytest.mark.parametrize("name", KERNELS)
 @pytest.mark.parametrize("stem", MISSED)
 def test_parity(stem: str, name: str) -> None:
-    availability = backend(name).probe()
-    if not availability.ok:
-        pytest.skip(f"{name}: {availability.reason}")
+    require(backend(name))
     job, flows = made(stem)
     batch = Batch(rules_path=stem, rules=job.ruleset, node=job.node, flows=flows, corpus="generated")
     for level in (1, 2) if name == "nftables" else (1,):

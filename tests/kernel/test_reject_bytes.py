@@ -16,6 +16,7 @@ from backends.replay.worker import Worker
 from backends.tc_ebpf import TcEbpfBackend
 from backends.tc_ebpf.loader import TcEbpfLoader
 from backends.wire.frames import build
+from tests.kernel.helpers.availability import require
 from tests.kernel.helpers.tcnode import StartWith, node_of
 from translate.bpf import emit
 from translate.ir import Family, Protocol, TcpFlag, parse_address
@@ -52,9 +53,7 @@ SIZES = (0, 1, 8, 500, 520, 521, 1200, 1400)
 
 @pytest.fixture(scope="module", autouse=True)
 def _needs_bcc() -> None:
-    found = TcEbpfBackend().probe()
-    if not found.ok:
-        pytest.skip(found.reason)
+    require(TcEbpfBackend())
 
 
 def rules_of(family: Family) -> str:

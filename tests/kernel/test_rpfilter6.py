@@ -17,6 +17,7 @@ from harness.corpus.rulefile import InputOptions
 from harness.diff.compare import compare
 from nfparity.inputs.batches import load_node
 from nfparity.inputs.rules import load_rules
+from tests.kernel.helpers.availability import require
 from translate.errors import UnsupportedError
 from translate.ir import Family
 from translate.passes import lower
@@ -28,9 +29,7 @@ IPTABLES = tuple(IptablesBackend(name) for name in ("iptables-legacy", "iptables
 
 def different(backend: Backend, node_file: Path) -> list[str]:
     """Return the flows on which a backend and the simulator differ."""
-    found = backend.probe()
-    if not found.ok:
-        pytest.skip(f"{backend.name}: {found.reason}")
+    require(backend)
     job = Job(rules=RULES, node=load_node(str(node_file), RULES))
     flows = read_flows((FOLDER / "flows.jsonl").read_bytes(), name="flows", node=job.node)
     with backend.open(job) as session:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import pytest
 
 from harness.diff.backends import backend
+from tests.kernel.helpers.availability import require
 from tests.lab.draws import SUBJECTS, draw, main
 from translate.errors import UnsupportedError
 from translate.ir import Family
@@ -17,9 +18,7 @@ CONNECTIONS = 20_000
 
 
 def able(subject: str) -> None:
-    availability = backend(SUBJECTS[subject][0]).probe()
-    if not availability.ok:
-        pytest.skip(f"{subject}: {availability.reason}")
+    require(backend(SUBJECTS[subject][0]))
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from backends.model.outcome import FlowResult, Verdict
 from backends.simulator import Simulation
 from harness.corpus.random.flows import random_flows
 from harness.diff.compare import compare, matching_branches
+from tests.kernel.helpers.availability import require
 from translate.read import read_ruleset
 
 RULESETS = Path(__file__).parent.parent / "corpus" / "rulesets"
@@ -45,9 +46,7 @@ FALSE_ALARM_SIGMAS = 5  # one in 1.7 million runs
 )
 def played(request: pytest.FixtureRequest) -> list[tuple[Flow, FlowResult, FlowResult]]:
     backend = IptablesBackend("iptables-legacy")
-    found = backend.probe()
-    if not found.ok:
-        pytest.skip(found.reason)
+    require(backend)
     name, count = request.param
     path = RULESETS / name
     rules = path.parent / "rules.iptables-save"

@@ -13,6 +13,7 @@ from backends.tc_ebpf import TcEbpfBackend
 from backends.tc_ebpf.cache import cache_folder
 from backends.tc_ebpf.program import LoadedProgram
 from harness.corpus.random.flows import random_flows
+from tests.kernel.helpers.availability import require
 from translate.bpf import emit
 from translate.errors import MachineError
 from translate.ir import Ruleset
@@ -29,9 +30,7 @@ RULE = "-A PREROUTING -d 10.96.0.{}/32 -p udp -m udp --dport 53 -j DNAT --to-des
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    found = TcEbpfBackend().probe()
-    if not found.ok:
-        pytest.skip(found.reason)
+    require(TcEbpfBackend())
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     return cache_folder()
 

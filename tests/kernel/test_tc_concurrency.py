@@ -14,6 +14,7 @@ from backends.model.packet import Packet
 from backends.model.withfields import with_fields
 from backends.tc_ebpf import TcEbpfBackend
 from backends.wire.frames import build
+from tests.kernel.helpers.availability import require
 from tests.kernel.helpers.tcnode import Server, tc_node
 from translate.ir import Family, Protocol, TcpFlag, parse_address
 
@@ -25,9 +26,7 @@ AHEAD = 30 * BYTES
 
 @pytest.fixture(scope="module", autouse=True)
 def _needs_bcc() -> None:
-    found = TcEbpfBackend().probe()
-    if not found.ok:
-        pytest.skip(found.reason)
+    require(TcEbpfBackend())
 
 
 class Talk:

@@ -12,6 +12,7 @@ from backends.model.packet import Packet
 from backends.replay.worker import Worker
 from backends.tc_ebpf import TcEbpfBackend
 from backends.wire.frames import build
+from tests.kernel.helpers.availability import require
 from tests.kernel.helpers.tcnode import Server, tc_node
 from translate.bpf import COUNTERS
 from translate.ir import Family, Protocol, TcpFlag, parse_address
@@ -31,9 +32,7 @@ KEY = {Family.IP: 16, Family.IP6: 48}
 
 @pytest.fixture(scope="module", autouse=True)
 def _needs_bcc() -> None:
-    found = TcEbpfBackend().probe()
-    if not found.ok:
-        pytest.skip(found.reason)
+    require(TcEbpfBackend())
 
 
 def first_packets(family: Family, proto: Protocol, *, clients: int, ports: int) -> Iterator[Packet]:

@@ -18,6 +18,7 @@ import pytest
 
 from backends.tc_ebpf import TcEbpfBackend
 from nfparity.tc import DataplaneRules, Installed, lifecycle
+from tests.kernel.helpers.availability import require
 from tests.kernel.helpers.migratenode import fill
 from tests.kernel.helpers.tcscene import FILTER, FIRST, OTHER, SECOND, SERVICE, Say, Scene, rules_of
 from tests.lab.traffic.host import Host, Request
@@ -143,9 +144,7 @@ class Write(Request):
 
 @pytest.fixture(scope="module", autouse=True)
 def _needs_bcc() -> None:
-    found = TcEbpfBackend().probe()
-    if not found.ok:
-        pytest.skip(found.reason)
+    require(TcEbpfBackend())
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ from backends.testbed.tapnode import TapNode
 from harness.corpus.cases import read_cases
 from harness.corpus.random.flows import random_flows
 from harness.diff.compare import compare
+from tests.kernel.helpers.availability import require
 from translate.bpf import emit
 from translate.errors import MachineError, UnsupportedError
 from translate.ir import Ruleset, TcpFlag
@@ -38,9 +39,7 @@ WAYS = [
 
 @pytest.fixture(scope="module", autouse=True)
 def _needs_bcc() -> None:
-    found = TcEbpfBackend().probe()
-    if not found.ok:
-        pytest.skip(found.reason)
+    require(TcEbpfBackend())
 
 
 def rules(name: str) -> Ruleset:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from backends.model.node import node_from_json
 from backends.model.packet import Packet
 from backends.model.withfields import with_fields
@@ -12,6 +10,7 @@ from backends.tc_ebpf import TcEbpfBackend
 from backends.tc_ebpf.loader import TcEbpfLoader
 from backends.testbed.tapnode import TapNode
 from backends.wire.frames import build, parse
+from tests.kernel.helpers.availability import require
 from translate.bpf import emit
 from translate.ir import Family, Protocol, parse_address
 from translate.passes import lower
@@ -87,9 +86,7 @@ class ProbingLoader(TcEbpfLoader):
 
 
 def test_extension_headers_and_discovery() -> None:
-    found = TcEbpfBackend().probe()
-    if not found.ok:
-        pytest.skip(found.reason)
+    require(TcEbpfBackend())
     output = emit(lower(read_ruleset(RULES.encode(), name="rules", family=Family.IP6), level=1))
     with open_session(NODE, ProbingLoader(output)):
         pass

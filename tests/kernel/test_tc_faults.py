@@ -16,6 +16,7 @@ import pytest
 from backends.iptables.backend import IptablesBackend
 from backends.replay.worker import Worker
 from backends.tc_ebpf import TcEbpfBackend
+from tests.kernel.helpers.availability import require
 from tests.lab.traffic.clients import Ask, Asked
 from tests.lab.traffic.host import Host, Request, Tool
 from tests.lab.traffic.interrupted import BeginLoad, KillLoad, NextStep
@@ -159,9 +160,7 @@ class Ground:
 @pytest.fixture(scope="module", params=["iptables-legacy", TC])
 def ground(request: pytest.FixtureRequest) -> Iterator[Ground]:
     subject = request.param
-    found = TcEbpfBackend().probe() if subject == TC else IptablesBackend(subject).probe()
-    if not found.ok:
-        pytest.skip(f"{subject}: {found.reason}")
+    require(TcEbpfBackend() if subject == TC else IptablesBackend(subject))
     with Topology() as topology:
         topology.ask("node", Load(subject, all_rules(FAULTY)))
         yield Ground(subject, topology)

@@ -13,6 +13,7 @@ from backends.tc_ebpf import TcEbpfBackend
 from backends.tc_ebpf.cache import Cache, cache_folder
 from backends.tc_ebpf.program import compiled
 from harness.corpus.cases import read_case
+from tests.kernel.helpers.availability import require
 from translate.bpf import Structure, emit, runtime_types
 from translate.bpf.maps import MapContents, SetContents
 from translate.passes import lower
@@ -86,9 +87,7 @@ def insist(types: list[Type], number: int, structure: Structure) -> int:
 
 @pytest.fixture(autouse=True)
 def needs_the_backend() -> None:
-    availability = TcEbpfBackend().probe()
-    if not availability.ok:
-        pytest.skip(availability.reason)
+    require(TcEbpfBackend())
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ import pytest
 from backends.tc_ebpf import TcEbpfBackend, bpfcall
 from backends.tc_ebpf.bcc import import_bcc, provided_headers
 from nfparity.tc import Installed
+from tests.kernel.helpers.availability import require
 from tests.kernel.helpers.tcscene import (
     FILTER,
     FIRST,
@@ -80,9 +81,7 @@ class ForeignCount(Request):
 
 @pytest.fixture(scope="module", autouse=True)
 def _needs_bcc() -> None:
-    found = TcEbpfBackend().probe()
-    if not found.ok:
-        pytest.skip(found.reason)
+    require(TcEbpfBackend())
 
 
 @pytest.fixture

@@ -74,9 +74,6 @@ ELSEWHERE: Final = {
     "nfparity.persistent_state.namespace": "kernel/test_migrate_damaged.py",
     "nfparity.report.fleet": "unit/nfparity/assess/fleet/test_grouping.py",
     "nfparity.tc.status": "kernel/test_tc_lifecycle.py",
-    "translate.passes.accounts": "unit/translate/nft/test_accounts.py",
-    "translate.passes.buckets": "unit/translate/read/extensions/test_limit.py",
-    "translate.passes.hashlimits": "unit/translate/read/extensions/test_hashlimit.py",
     "translate.read.tables.building": "unit/translate/read/save/test_reader.py",
     "translate.refusals": "unit/translate/nft/limits/test_inexpressible.py",
 }

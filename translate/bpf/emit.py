@@ -36,9 +36,9 @@ from translate.ir import (
     SetTest,
     TableName,
 )
-from translate.passes.buckets import buckets
 from translate.passes.calls import callees_first
 from translate.passes.recents import CAPACITY, RecentList, recent_lists
+from translate.passes.states import buckets
 
 __all__ = ["BACKEND", "MOST_STATEMENTS", "emit"]
 

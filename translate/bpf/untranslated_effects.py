@@ -7,7 +7,7 @@ from typing import Final
 
 from translate.errors import Note
 from translate.ir import Audit, FillChecksum, Log, NfLog, Origin, Program, Trace, alternatives
-from translate.passes.accounts import account_origins
+from translate.passes.states import account_origins
 
 __all__ = ["untranslated_effects"]
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from translate.ir import NOWHERE, Field, Origin, Program, Recent, RecentMode
+from translate.passes.states import tests_of_type
 
 __all__ = ["CAPACITY", "Hits", "RecentList", "changes_list", "counted", "inexact", "recent_lists"]
 
@@ -67,11 +68,8 @@ class RecentList:
 def recent_lists(program: Program) -> dict[str, RecentList]:
     """Return the lists by name, in the order in which rules first name them."""
     rules: dict[str, list[tuple[Recent, Origin]]] = {}
-    for chain in program.chains:
-        for statement in chain.statements:
-            for test in statement.tests:
-                if isinstance(test, Recent):
-                    rules.setdefault(test.name, []).append((test, statement.origin))
+    for test, origin in tests_of_type(program, Recent):
+        rules.setdefault(test.name, []).append((test, origin))
     return {name: _list(name, tests) for name, tests in rules.items()}
 
 

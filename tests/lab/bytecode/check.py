@@ -23,8 +23,8 @@ from translate.errors import Refusal
 from translate.ir import Apply, Field, Jump, Lookup, LoweredChain, Program, Recent, Statement, TableName
 from translate.nft.legal import SharedCounter, SharedLimit, SharedQuota
 from translate.nft.model import NftChain, NftTable
-from translate.passes.buckets import buckets, quotas
 from translate.passes.recents import RecentList, recent_lists
+from translate.passes.states import buckets, quotas
 
 __all__ = ["Checked", "Difference", "check"]
 

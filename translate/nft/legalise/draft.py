@@ -71,10 +71,8 @@ from translate.nft.notes import (
     notes_on_reverse_paths,
     notes_on_segment_sizes,
 )
-from translate.passes.accounts import account_origins
-from translate.passes.buckets import buckets, connection_limits, quotas
-from translate.passes.hashlimits import hash_tables
 from translate.passes.recents import recent_lists
+from translate.passes.states import account_origins, buckets, connection_limits, hash_tables, quotas
 
 __all__ = ["DraftProgram"]
 

@@ -22,20 +22,14 @@ from translate.errors import InputError
 from translate.ir import Family, Test
 from translate.read import read_ruleset
 
+pytestmark = pytest.mark.usefixtures("every_chain_indexed")
+
 CORPUS = Path(__file__).parents[4] / "corpus"
 NODES = {
     family: node_from_json((CORPUS / "rulesets" / file).read_text(), name=file)
     for family, file in ((Family.IP, "kind-node/worker.json"), (Family.IP6, "six/node.json"))
 }
 KUBE_PROXY = ("kind-worker-near-misses", "affinity-clients", "external-ips", "aws-vpc-cni", "kube-ipvs")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _every_chain_is_indexed() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(index, "_FEWEST_RULES", 1)
-        patch.setattr(index, "_FEWEST_FILED", 1)
-        yield
 
 
 def outcomes_of(branches: tuple[TracedBranch, ...]) -> dict[tuple[Outcome, ...], Fraction]:

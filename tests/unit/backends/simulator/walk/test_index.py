@@ -24,6 +24,8 @@ from backends.simulator.walk import index
 from translate.ir import Family, Field, FieldTest, Hook, Protocol, parse_address
 from translate.read import read_ruleset
 
+pytestmark = pytest.mark.usefixtures("every_chain_indexed")
+
 NODE = node_from_json(
     '{"interfaces": {"west": ["10.1.0.1/24"], "east": ["10.2.0.1/24"]}}',
     name="node",
@@ -130,14 +132,6 @@ def both_ways(text: str, flows: list[Flow]) -> Iterator[tuple[Ways, Ways]]:
 def drawn(seed: int) -> tuple[str, list[Flow]]:
     draw = random.Random(seed)
     return ruleset(draw), [flow(draw) for _ in range(4)]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _every_chain_is_indexed() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(index, "_FEWEST_RULES", 1)
-        patch.setattr(index, "_FEWEST_FILED", 1)
-        yield
 
 
 @settings(max_examples=75, deadline=None)

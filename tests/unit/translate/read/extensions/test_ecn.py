@@ -7,8 +7,9 @@ from collections.abc import Callable
 import pytest
 
 import translate.nft
+from tests.unit.translate.read.helpers.fieldtests import field_test
 from translate.errors import Diagnostic
-from translate.ir import AnyOf, Family, Field, FieldTest, Interval, Rule, Test
+from translate.ir import AnyOf, Family, Field, Rule, Test
 from translate.passes import lower
 from translate.read import read_ruleset
 
@@ -16,15 +17,8 @@ ReadRule = Callable[..., Rule]
 ReadFault = Callable[..., Diagnostic]
 
 
-def asks(
-    field: Field, low: int, high: int | None = None, *, mask: int | None = None, no: bool = False
-) -> FieldTest:
-    value = Interval(low, low if high is None else high)
-    return FieldTest(field=field, values=(value,), mask=mask, negated=no)
-
-
-ECE = asks(Field.TCP_FLAGS, 0x40, mask=0x40)
-NO_CWR = asks(Field.TCP_FLAGS, 0x80, mask=0x80, no=True)
+ECE = field_test(Field.TCP_FLAGS, 0x40, mask=0x40)
+NO_CWR = field_test(Field.TCP_FLAGS, 0x80, mask=0x80, no=True)
 
 
 @pytest.mark.parametrize(
@@ -32,11 +26,11 @@ NO_CWR = asks(Field.TCP_FLAGS, 0x80, mask=0x80, no=True)
     [
         ("-m ecn --ecn-tcp-ece", (ECE,)),
         ("-m ecn ! --ecn-tcp-cwr --ecn-tcp-ece", (ECE, NO_CWR)),
-        ("-m ecn --ecn-ip-ect 0x2", (asks(Field.TOS, 2, mask=3),)),
-        ("-m ecn ! --ecn-ip-ect 0 ! --ecn-tcp-cwr", (NO_CWR, asks(Field.TOS, 0, mask=3, no=True))),
-        ("-m tcpmss --mss 1460", (asks(Field.TCP_MSS, 1460),)),
-        ("-m tcpmss --mss :0x200", (asks(Field.TCP_MSS, 0, 512),)),
-        ("-m tcpmss ! --mss 536:", (AnyOf(tests=(asks(Field.TCP_MSS, 536, 65535),), negated=True),)),
+        ("-m ecn --ecn-ip-ect 0x2", (field_test(Field.TOS, 2, mask=3),)),
+        ("-m ecn ! --ecn-ip-ect 0 ! --ecn-tcp-cwr", (NO_CWR, field_test(Field.TOS, 0, mask=3, no=True))),
+        ("-m tcpmss --mss 1460", (field_test(Field.TCP_MSS, 1460),)),
+        ("-m tcpmss --mss :0x200", (field_test(Field.TCP_MSS, 0, 512),)),
+        ("-m tcpmss ! --mss 536:", (AnyOf(tests=(field_test(Field.TCP_MSS, 536, 65535),), negated=True),)),
     ],
 )
 @pytest.mark.parametrize("family", list(Family))
@@ -45,7 +39,7 @@ def test_meaning(read_rule: ReadRule, family: Family, rule: str, expected: tuple
 
 
 def test_the_tos_needs_no_protocol(read_rule: ReadRule) -> None:
-    assert read_rule("-m ecn --ecn-ip-ect 3").tests == (asks(Field.TOS, 3, mask=3),)
+    assert read_rule("-m ecn --ecn-ip-ect 3").tests == (field_test(Field.TOS, 3, mask=3),)
 
 
 @pytest.mark.parametrize(

@@ -6,51 +6,45 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.unit.translate.read.helpers.fieldtests import field_test
 from translate.errors import Diagnostic, ParseError
-from translate.ir import Action, AddTtl, Family, Field, FieldTest, Interval, Rule, SetTos, SetTtl
+from translate.ir import Action, AddTtl, Family, Field, FieldTest, Rule, SetTos, SetTtl
 from translate.read import read_ruleset
 
 ReadRule = Callable[..., Rule]
 ReadFault = Callable[..., Diagnostic]
 
 
-def asks(
-    field: Field, low: int, high: int | None = None, *, mask: int | None = None, no: bool = False
-) -> FieldTest:
-    value = Interval(low, low if high is None else high)
-    return FieldTest(field=field, values=(value,), mask=mask, negated=no)
-
-
 @pytest.mark.parametrize(
     ("rule", "expected"),
     [
-        ("-m length --length 60", asks(Field.LENGTH, 60)),
-        ("-m length --length :100", asks(Field.LENGTH, 0, 100)),
-        ("-m length ! --length 0x10:", asks(Field.LENGTH, 16, 65535, no=True)),
+        ("-m length --length 60", field_test(Field.LENGTH, 60)),
+        ("-m length --length :100", field_test(Field.LENGTH, 0, 100)),
+        ("-m length ! --length 0x10:", field_test(Field.LENGTH, 16, 65535, no=True)),
         # whatever the length: a packet of more than 65535 bytes is a jumbogram
-        ("-m length --length 9:5", asks(Field.LENGTH, 0, 0xFFFFFFFF, no=True)),
-        ("-m ttl --ttl-eq 64", asks(Field.TTL, 64)),
-        ("-m ttl --ttl 0100", asks(Field.TTL, 64)),
-        ("-m ttl ! --ttl-eq 1", asks(Field.TTL, 1, no=True)),
-        ("-m ttl --ttl-lt 5", asks(Field.TTL, 0, 4)),
-        ("-m ttl --ttl-gt 5", asks(Field.TTL, 6, 255)),
-        ("-m ttl --ttl-lt 0", asks(Field.TTL, 0, 255, no=True)),
-        ("-m ttl --ttl-gt 255", asks(Field.TTL, 0, 255, no=True)),
-        ("-m dscp --dscp 0x2e", asks(Field.TOS, 0xB8, mask=0xFC)),
-        ("-m dscp ! --dscp-class af11", asks(Field.TOS, 0x28, mask=0xFC, no=True)),
-        ("-m dscp --dscp-class BE", asks(Field.TOS, 0, mask=0xFC)),
-        ("-m dscp --dscp-class cs7", asks(Field.TOS, 0xE0, mask=0xFC)),
-        ("-m dscp --dscp-class AF43", asks(Field.TOS, 0x98, mask=0xFC)),
-        ("-m tos --tos 0x10", asks(Field.TOS, 0x10)),
-        ("-m tos --tos 4/0x1c", asks(Field.TOS, 4, mask=0x1C)),
-        ("-m tos ! --tos minimize-delay", asks(Field.TOS, 0x10, mask=0x3F, no=True)),
-        ("-m mac --mac-source 02:00:00:00:02:aB", asks(Field.ETHER_SADDR, 0x0200000002AB)),
-        ("-m mac ! --mac-source 2:0:0:0:2:1", asks(Field.ETHER_SADDR, 0x020000000201, no=True)),
-        ("-m pkttype --pkt-type unicast", asks(Field.PACKET_TYPE, 0)),
-        ("-m pkttype --pkt-type Host", asks(Field.PACKET_TYPE, 0)),
-        ("-m pkttype ! --pkt-type bcast", asks(Field.PACKET_TYPE, 1, no=True)),
-        ("-m pkttype --pkt-type mcast", asks(Field.PACKET_TYPE, 2)),
-        ("-m pkttype --pkt-type otherhost", asks(Field.PACKET_TYPE, 3)),
+        ("-m length --length 9:5", field_test(Field.LENGTH, 0, 0xFFFFFFFF, no=True)),
+        ("-m ttl --ttl-eq 64", field_test(Field.TTL, 64)),
+        ("-m ttl --ttl 0100", field_test(Field.TTL, 64)),
+        ("-m ttl ! --ttl-eq 1", field_test(Field.TTL, 1, no=True)),
+        ("-m ttl --ttl-lt 5", field_test(Field.TTL, 0, 4)),
+        ("-m ttl --ttl-gt 5", field_test(Field.TTL, 6, 255)),
+        ("-m ttl --ttl-lt 0", field_test(Field.TTL, 0, 255, no=True)),
+        ("-m ttl --ttl-gt 255", field_test(Field.TTL, 0, 255, no=True)),
+        ("-m dscp --dscp 0x2e", field_test(Field.TOS, 0xB8, mask=0xFC)),
+        ("-m dscp ! --dscp-class af11", field_test(Field.TOS, 0x28, mask=0xFC, no=True)),
+        ("-m dscp --dscp-class BE", field_test(Field.TOS, 0, mask=0xFC)),
+        ("-m dscp --dscp-class cs7", field_test(Field.TOS, 0xE0, mask=0xFC)),
+        ("-m dscp --dscp-class AF43", field_test(Field.TOS, 0x98, mask=0xFC)),
+        ("-m tos --tos 0x10", field_test(Field.TOS, 0x10)),
+        ("-m tos --tos 4/0x1c", field_test(Field.TOS, 4, mask=0x1C)),
+        ("-m tos ! --tos minimize-delay", field_test(Field.TOS, 0x10, mask=0x3F, no=True)),
+        ("-m mac --mac-source 02:00:00:00:02:aB", field_test(Field.ETHER_SADDR, 0x0200000002AB)),
+        ("-m mac ! --mac-source 2:0:0:0:2:1", field_test(Field.ETHER_SADDR, 0x020000000201, no=True)),
+        ("-m pkttype --pkt-type unicast", field_test(Field.PACKET_TYPE, 0)),
+        ("-m pkttype --pkt-type Host", field_test(Field.PACKET_TYPE, 0)),
+        ("-m pkttype ! --pkt-type bcast", field_test(Field.PACKET_TYPE, 1, no=True)),
+        ("-m pkttype --pkt-type mcast", field_test(Field.PACKET_TYPE, 2)),
+        ("-m pkttype --pkt-type otherhost", field_test(Field.PACKET_TYPE, 3)),
     ],
 )
 def test_meaning(read_rule: ReadRule, rule: str, expected: FieldTest) -> None:
@@ -59,7 +53,7 @@ def test_meaning(read_rule: ReadRule, rule: str, expected: FieldTest) -> None:
 
 @pytest.mark.parametrize("way", ["--hl-eq 5", "--hl 5"])
 def test_the_hop_limit_is_the_ttl_of_ipv6(read_rule: ReadRule, way: str) -> None:
-    assert read_rule(f"-m hl {way}", family=Family.IP6).tests == (asks(Field.TTL, 5),)
+    assert read_rule(f"-m hl {way}", family=Family.IP6).tests == (field_test(Field.TTL, 5),)
 
 
 @pytest.mark.parametrize(

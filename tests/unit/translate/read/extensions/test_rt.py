@@ -5,16 +5,12 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.translate.read.conftest import ReadRule
+from tests.unit.translate.read.helpers.fieldtests import field_test
 from translate.errors import ParseError
-from translate.ir import Family, Field, FieldTest, Interval
+from translate.ir import Family, Field, FieldTest
 from translate.nft import emit
 from translate.passes import lower
 from translate.read import read_ruleset
-
-
-def asks(field: Field, low: int, high: int, *, no: bool = False) -> FieldTest:
-    return FieldTest(field=field, values=(Interval(low, high),), negated=no)
-
 
 ALL = (0, 255)
 
@@ -22,22 +18,22 @@ ALL = (0, 255)
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ("", asks(Field.ROUTING_TYPE, *ALL)),
-        ("--rt-type 0", asks(Field.ROUTING_TYPE, 0, 0)),
-        ("! --rt-type 0x2", asks(Field.ROUTING_TYPE, 2, 2, no=True)),
-        ("--rt-type 256", asks(Field.ROUTING_TYPE, *ALL, no=True)),
-        ("! --rt-type 256", asks(Field.ROUTING_TYPE, *ALL)),
-        ("--rt-segsleft 1", asks(Field.ROUTING_LEFT, 1, 1)),
-        ("--rt-segsleft 1:", asks(Field.ROUTING_LEFT, 1, 255)),
-        ("! --rt-segsleft 1:3", asks(Field.ROUTING_LEFT, 1, 3, no=True)),
-        ("--rt-segsleft 3:1", asks(Field.ROUTING_LEFT, *ALL, no=True)),
-        ("--rt-segsleft 256:300", asks(Field.ROUTING_LEFT, *ALL, no=True)),
-        ("--rt-len 8", asks(Field.ROUTING_LENGTH, 0, 0)),
-        ("! --rt-len 24", asks(Field.ROUTING_LENGTH, 2, 2, no=True)),
-        ("--rt-len 2048", asks(Field.ROUTING_LENGTH, 255, 255)),
-        ("--rt-len 2056", asks(Field.ROUTING_LENGTH, *ALL, no=True)),
-        ("--rt-len 20", asks(Field.ROUTING_LENGTH, *ALL, no=True)),
-        ("! --rt-len 0", asks(Field.ROUTING_LENGTH, *ALL)),
+        ("", field_test(Field.ROUTING_TYPE, *ALL)),
+        ("--rt-type 0", field_test(Field.ROUTING_TYPE, 0, 0)),
+        ("! --rt-type 0x2", field_test(Field.ROUTING_TYPE, 2, 2, no=True)),
+        ("--rt-type 256", field_test(Field.ROUTING_TYPE, *ALL, no=True)),
+        ("! --rt-type 256", field_test(Field.ROUTING_TYPE, *ALL)),
+        ("--rt-segsleft 1", field_test(Field.ROUTING_LEFT, 1, 1)),
+        ("--rt-segsleft 1:", field_test(Field.ROUTING_LEFT, 1, 255)),
+        ("! --rt-segsleft 1:3", field_test(Field.ROUTING_LEFT, 1, 3, no=True)),
+        ("--rt-segsleft 3:1", field_test(Field.ROUTING_LEFT, *ALL, no=True)),
+        ("--rt-segsleft 256:300", field_test(Field.ROUTING_LEFT, *ALL, no=True)),
+        ("--rt-len 8", field_test(Field.ROUTING_LENGTH, 0, 0)),
+        ("! --rt-len 24", field_test(Field.ROUTING_LENGTH, 2, 2, no=True)),
+        ("--rt-len 2048", field_test(Field.ROUTING_LENGTH, 255, 255)),
+        ("--rt-len 2056", field_test(Field.ROUTING_LENGTH, *ALL, no=True)),
+        ("--rt-len 20", field_test(Field.ROUTING_LENGTH, *ALL, no=True)),
+        ("! --rt-len 0", field_test(Field.ROUTING_LENGTH, *ALL)),
     ],
 )
 def test_meaning(read_rule: ReadRule, options: str, expected: FieldTest) -> None:
