@@ -6,11 +6,14 @@ Properties draw the same examples in every run, and none is judged by its time;
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import gc
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from translate.collector import collector_seldom
 
 settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.register_profile("random", deadline=None)
@@ -25,6 +28,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write the expected outputs under tests/golden anew instead of comparing",
     )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtestloop() -> Generator[None, object, object]:
+    """Run the tests as ``nfparity`` runs; none walks the thousands of tests that were collected."""
+    gc.collect()
+    gc.freeze()
+    with collector_seldom():
+        return (yield)
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from typing import Final, NoReturn, Protocol, cast
 from harness.files.errors import CaptureError
 from harness.files.output import standard_streams
 from nfparity.cli.parser import Parser, UsageError
+from translate.collector import collector_seldom
 from translate.errors import InputError, MachineError
 
 __all__ = ["COMMANDS", "VERSION", "main"]
@@ -53,7 +54,7 @@ class _Command(Protocol):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run ``nfparity`` with these arguments and return the exit status."""
-    with standard_streams():
+    with standard_streams(), collector_seldom():
         previous = signal.getsignal(signal.SIGTERM)
         try:
             signal.signal(signal.SIGTERM, _terminate)

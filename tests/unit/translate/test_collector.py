@@ -1,4 +1,4 @@
-"""The pause of the cyclic collector: it ends, and changes nothing for who had paused already."""
+"""The pauses of the cyclic collector end, and change nothing for a caller that has paused it already."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from collections.abc import Iterator
 
 import pytest
 
-from translate.collector import collector_paused
+from translate.collector import collector_paused, collector_seldom
 
 
 @pytest.fixture(autouse=True)
 def _collector_as_before() -> Iterator[None]:
-    enabled = gc.isenabled()
+    enabled, threshold = gc.isenabled(), gc.get_threshold()
     gc.enable()
+    gc.set_threshold(700, 10, 10)
     yield
+    gc.set_threshold(*threshold)
     if not enabled:
         gc.disable()
 
@@ -44,3 +46,17 @@ def test_a_collector_that_was_off_stays_off() -> None:
     with collector_paused():
         pass
     assert not gc.isenabled()
+
+
+def test_the_collector_runs_seldom_and_then_as_before() -> None:
+    before = gc.get_threshold()
+
+    def fails() -> None:
+        with collector_seldom():
+            assert gc.isenabled()
+            assert gc.get_threshold() == (100_000, *before[1:])
+            raise LookupError
+
+    with pytest.raises(LookupError):
+        fails()
+    assert gc.get_threshold() == before
