@@ -100,5 +100,8 @@ golden: ## write the expected outputs (tests/golden, cases of passes) anew; revi
 capture: ## build/nfparity-capture.pyz: nfparity capture in one file, for nodes with Python 3.8 and nothing else
 	python3 -m nfparity.capture.package build/nfparity-capture.pyz
 
+deb: ## build/nfparity_VERSION_all.deb, for Debian 12 and 13; needs no root
+	@deploy/deb/build.sh
+
 clean: ## remove .venv, the build folder and caches
 	rm -rf .venv build .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,7 +1,7 @@
 """Check of the tools, libraries and backends of this machine, and the packages to install.
 
 A backend's own probe decides whether it can run. Programs and libraries are also listed, because they can be
-installed. Needs of the project's own tests are listed separately. Nothing is changed.
+installed. In a checkout, the needs of the project's own tests are listed, too. Nothing is changed.
 """
 
 from __future__ import annotations
@@ -18,11 +18,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from backends.tc_ebpf.bcc import find_headers
+from backends.tc_ebpf.bcc import find_headers, headers_package
 from harness.diff.backends import BACKENDS, backend
 from translate.errors import NfparityError
 
-_SETUP: Final = Path(__file__).resolve().parents[1] / "vm" / "setup.sh"
+_CHECKOUT: Final = (Path(__file__).resolve().parents[1] / "vm" / "setup.sh").exists()
+_OWN_ENVIRONMENT: Final = sys.prefix != sys.base_prefix
+"""True in a virtual environment: libraries come from pip there, and otherwise from the distribution."""
 
 __all__ = ["Check", "Kind", "diagnose", "packages_to_install", "versions"]
 
@@ -47,11 +49,11 @@ _TEST_PROGRAMS: Final = {
 }
 _LIBRARIES: Final = {
     "deepdiff": "nfparity diff",
-    "distributed": "nfparity assess of several snapshots",
     "pyroute2": "kernel backends",
     "rich": "tables and progress on a terminal",
     "scapy": "pcap import and export",
 }
+_OPTIONAL: Final = {"distributed": "nfparity assess of several snapshots"}
 _BINDINGS: Final = {
     # bindings that only the distribution provides, in the folders of its Python
     "nftables": ("python3-nftables", "backend nftables"),
@@ -78,7 +80,7 @@ def diagnose() -> tuple[Check, ...]:
         *_programs("program", _PROGRAMS),
         *_python(),
         *_backends(),
-        *_programs("test", _TEST_PROGRAMS),
+        *(_programs("test", _TEST_PROGRAMS) if _CHECKOUT else ()),
     )
 
 
@@ -117,19 +119,20 @@ def _machine() -> Iterator[Check]:
     )
     headers = find_headers()
     if headers is None:
-        where = "none: make setup unpacks some under build/" if _SETUP.exists() else "none"
+        where = "none; for backend tc-ebpf, with those of any kernel"
+        if _CHECKOUT:
+            where += ": make setup unpacks some under build/"
     elif headers[0].is_relative_to(Path("/lib/modules", platform.release())):
         where = "of the running kernel"
     else:
         where = f"{headers[0]}: another kernel's, which suffice for tc programs"
-    architecture = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
     yield Check(
         kind="machine",
         name="kernel headers",
         ok=headers is not None,
         detail=where,
         # In a checkout, make setup unpacks headers without the compiler that this package depends on.
-        package=None if _SETUP.exists() else f"linux-headers-{architecture}",
+        package=None if _CHECKOUT else headers_package(),
     )
     bpffs = Path("/sys/fs/bpf")
     mounted = bpffs.is_mount()
@@ -169,12 +172,15 @@ def _version(path: str, option: str) -> str:
 def _python() -> Iterator[Check]:
     ok = sys.version_info >= (3, 11)
     yield Check(kind="library", name="python", ok=ok, detail=platform.python_version())
-    for name, purpose in _LIBRARIES.items():
+    for name, purpose in sorted((_LIBRARIES | _OPTIONAL).items()):
+        package = None if _OWN_ENVIRONMENT else f"python3-{name}"
         try:
             detail, installed = importlib.metadata.version(name), True
         except importlib.metadata.PackageNotFoundError:
-            detail, installed = f"missing; for {purpose}: pip install {name}", False
-        yield Check(kind="library", name=name, ok=installed, detail=detail)
+            command = f"pip install {name}" if package is None else f"sudo apt install {package}"
+            detail, installed = f"missing; for {purpose}: {command}", False
+        wanted = package if name in _LIBRARIES else None
+        yield Check(kind="library", name=name, ok=installed, detail=detail, package=wanted)
     for name, (package, purpose) in _BINDINGS.items():
         places = [p for place in _PLACES for p in Path("/").glob(f"{place}/{name}/__init__.py")]
         detail = str(places[0].parent) if places else f"missing; for {purpose}"

@@ -9,7 +9,7 @@ from typing import Final
 from backends.model.contract import Availability, Job
 from backends.replay.availability import kernel_lacks
 from backends.replay.session import KernelSession, open_session
-from backends.tc_ebpf.bcc import find_headers, find_package
+from backends.tc_ebpf.bcc import find_headers, find_package, headers_package
 from backends.tc_ebpf.loader import TcEbpfLoader
 from translate.bpf import BACKEND, emit
 from translate.ir import Family, Program
@@ -34,7 +34,7 @@ class TcEbpfBackend:
         if find_package() is None:
             return Availability(False, "BCC is not installed (Debian package python3-bpfcc)")
         if find_headers() is None:
-            return Availability(False, "no kernel headers (Debian package linux-headers-amd64)")
+            return Availability(False, f"no kernel headers (Debian package {headers_package()})")
         return kernel_lacks(TcEbpfLoader(emit(NO_RULES)))
 
     def open(self, job: Job) -> AbstractContextManager[KernelSession]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import platform
 import re
 import sys
 from collections.abc import Iterator
@@ -22,13 +23,15 @@ from typing import Final
 
 from translate.errors import MachineError
 
-__all__ = ["Headers", "find_headers", "find_package", "import_bcc", "provided_headers"]
+__all__ = ["Headers", "find_headers", "find_package", "headers_package", "import_bcc", "provided_headers"]
 
 _PLACES: Final = ("/usr/lib/python3/dist-packages", "/usr/lib/python3/site-packages")
 _MODULES: Final = Path("/lib/modules")
 _SOURCES: Final = Path("/usr/src")
 # Kernels unpacked for the VM, headers included; see vm/kernel.py.
 _UNPACKED: Final = Path(__file__).resolve().parents[2] / "build" / "kernels"
+_DPKG: Final = Path("/var/lib/dpkg/info")
+_ARCHITECTURES: Final = {"x86_64": "amd64", "aarch64": "arm64"}
 _NAMED: Final = "NFPARITY_KERNEL_HEADERS"
 _VARIABLE: Final = "BCC_KERNEL_SOURCE"
 # Debian keeps these apart from the source that the variable names.
@@ -92,6 +95,19 @@ def find_headers() -> Headers | None:
     return max(available, key=lambda h: _version(h[0]), default=None)
 
 
+def headers_package() -> str:
+    """Return the Debian package with kernel headers for this machine.
+
+    Those of the running kernel if apt has installed it: their package needs no other kernel. Otherwise (in a
+    container, with a kernel of one's own) the newest ones, whose package may install a kernel image, too.
+    """
+    release = os.uname().release
+    if (_DPKG / f"linux-image-{release}.list").is_file():
+        return f"linux-headers-{release}"
+    machine = platform.machine()
+    return f"linux-headers-{_ARCHITECTURES.get(machine, machine)}"
+
+
 @contextmanager
 def provided_headers() -> Iterator[tuple[str, ...]]:
     """Provide headers for BCC inside a ``with`` block; yield the flags for its compiler.
@@ -103,7 +119,7 @@ def provided_headers() -> Iterator[tuple[str, ...]]:
         yield ()
         return
     if headers is None:
-        raise MachineError("no kernel headers (Debian package linux-headers-amd64); BCC needs some")
+        raise MachineError(f"no kernel headers (Debian package {headers_package()}); BCC needs some")
     build, source = (h.resolve() for h in headers)
     os.environ[_VARIABLE] = str(source)
     try:

@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+import importlib.metadata
+
 import pytest
 
+import nfparity.doctor
+from backends.tc_ebpf.bcc import headers_package
 from harness.diff.backends import BACKENDS, backend, parse_backends
 from nfparity.doctor import Check, diagnose, packages_to_install
 from translate.errors import InputError
@@ -32,3 +36,36 @@ def test_names() -> None:
     with pytest.raises(InputError):
         backend("what")
     assert [backend(n).name for n in BACKENDS] == list(BACKENDS)
+
+
+def _lacking(monkeypatch: pytest.MonkeyPatch, *, checkout: bool, environment: bool) -> dict[str, Check]:
+    """The checks of a machine without kernel headers and without the libraries of pyproject.toml."""
+
+    def nothing(name: str) -> str:
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(nfparity.doctor, "_CHECKOUT", checkout)
+    monkeypatch.setattr(nfparity.doctor, "_OWN_ENVIRONMENT", environment)
+    monkeypatch.setattr(nfparity.doctor, "find_headers", lambda: None)
+    monkeypatch.setattr(importlib.metadata, "version", nothing)
+    monkeypatch.setattr(nfparity.doctor, "_backends", lambda: ())
+    return {check.name: check for check in diagnose()}
+
+
+def test_an_installed_package_is_told_to_use_apt(monkeypatch: pytest.MonkeyPatch) -> None:
+    checks = _lacking(monkeypatch, checkout=False, environment=False)
+    assert "sudo apt install python3-deepdiff" in checks["deepdiff"].detail
+    assert "sudo apt install python3-distributed" in checks["distributed"].detail
+    wanted = packages_to_install(tuple(checks.values()))
+    assert {"python3-deepdiff", "python3-scapy", headers_package()} <= set(wanted)
+    assert "python3-distributed" not in wanted
+    assert not [check for check in checks.values() if check.kind == "test" or "make" in check.detail]
+
+
+def test_a_checkout_is_told_to_use_make_and_pip(monkeypatch: pytest.MonkeyPatch) -> None:
+    checks = _lacking(monkeypatch, checkout=True, environment=True)
+    assert "make setup" in checks["kernel headers"].detail
+    assert checks["kernel headers"].package is None
+    assert "pip install deepdiff" in checks["deepdiff"].detail
+    assert checks["deepdiff"].package is None
+    assert "curl" in checks
