@@ -2,6 +2,6 @@
 
 It runs on a node without nfparity: it needs only the standard library of Python 3.8 and ``harness.files``.
 ``package`` packs it into one file (``make capture``). ``tools`` runs the
-node's programs; ``rules`` reads both variants of iptables; ``network`` and ``sysctls`` read the rest;
-``files`` writes and reads snapshots; ``program`` is the command. Any package may import it.
+node's programs; ``rules`` reads both variants of iptables; ``network``, ``sysctls`` and ``modules`` read the
+rest; ``files`` writes and reads snapshots; ``program`` is the command. Any package may import it.
 """

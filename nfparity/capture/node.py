@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 from harness.files.errors import MACHINE, CaptureError
+from nfparity.capture.modules import read_modules
 from nfparity.capture.network import read_network
 from nfparity.capture.rules import Rules
 from nfparity.capture.sysctls import read_switches
@@ -25,6 +26,7 @@ def capture_node(
     path: str | None = None,
     proc: Path = Path("/proc"),
     sys: Path = Path("/sys"),
+    lib: Path = Path("/lib"),
 ) -> tuple[dict[str, bytes], tuple[str, ...]]:
     """Return the files of a snapshot of this network namespace, and the notes about it.
 
@@ -40,6 +42,7 @@ def capture_node(
         raise CaptureError(f"no rules can be read here (as root, with iptables?): {why}", MACHINE)
     files["sysctl.json"] = _text(read_switches(proc))
     node = os.uname()
+    modules = read_modules(node.release, proc=proc, lib=lib)
     files["meta.json"] = _text(
         {
             "format": FORMAT,
@@ -48,6 +51,7 @@ def capture_node(
             "kernel": {"release": node.release, "version": node.version, "machine": node.machine},
             "tools": tools.versions,
             "stacks": rules.stacks,
+            **({} if modules is None else {"modules": modules}),
             "anonymised": False,
             "notes": notes.lines,
         }

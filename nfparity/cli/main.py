@@ -29,6 +29,7 @@ COMMANDS: Final = {
     "graph": "show the chains and the jumps between them",
     "corpus": "generate, check, record, import and export flows; measure coverage",
     "assess": "list the differences of kube-proxy's nftables mode, with example packets",
+    "requires": "list the kernel modules that rules and their translation need",
     "tc": "load and manage the tc eBPF program",
     "capture": "capture a snapshot of this node: rules, interfaces, routes, sysctls",
     "migrate": "migrate this node to nftables, with rollback",

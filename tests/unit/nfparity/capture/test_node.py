@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
 from pathlib import Path
 
@@ -19,7 +20,7 @@ class Machine:
     """A node of files."""
 
     def __init__(self, root: Path) -> None:
-        self.bin, self.proc, self.sys = root / "bin", root / "proc", root / "sys"
+        self.bin, self.proc, self.sys, self.lib = (root / name for name in ("bin", "proc", "sys", "lib"))
         for folder in (self.bin, self.proc / "net", self.proc / "sys", self.sys / "module"):
             folder.mkdir(parents=True)
         self.ran = root / "ran"
@@ -39,7 +40,7 @@ class Machine:
         file.write_text("".join(f"{n}\n" for n in names))
 
     def captured(self) -> tuple[dict[str, bytes], tuple[str, ...]]:
-        return capture_node(now=0.0, path=str(self.bin), proc=self.proc, sys=self.sys)
+        return capture_node(now=0.0, path=str(self.bin), proc=self.proc, sys=self.sys, lib=self.lib)
 
 
 @pytest.fixture
@@ -138,6 +139,19 @@ def test_the_rest_of_a_node(machine: Machine) -> None:
     assert not [
         line for line in asked if any(word in line for word in (" add ", " flush", " del", "restore"))
     ]
+
+
+def test_modules_of_netfilter_are_kept(machine: Machine) -> None:
+    machine.tool("iptables-nft-save", EMPTY)
+    machine.tool("ip", "[]")
+    assert "modules" not in json.loads(machine.captured()[0]["meta.json"])
+    folder = machine.lib / "modules" / os.uname().release
+    folder.mkdir(parents=True)
+    (folder / "modules.order").write_text("kernel/net/netfilter/xt_mark.ko.xz\nkernel/drivers/net/tun.ko\n")
+    (folder / "modules.builtin").write_text("kernel/net/netfilter/nf_tables.ko\n")
+    (machine.proc / "modules").write_text("ip_set 61440 0 - Live 0x0\nxt_mark 16384 1 - Live 0x0\n")
+    meta = json.loads(machine.captured()[0]["meta.json"])
+    assert meta["modules"] == ["ip_set", "nf_tables", "xt_mark"]
 
 
 def test_what_is_missing_is_told(machine: Machine) -> None:

@@ -68,6 +68,7 @@ COMMANDS = {
     "explain": ["explain", "RULES"],
     "explain a packet": ["explain", "RULES", "--packet", "udp 10.0.0.1:1 > 10.0.0.2:53"],
     "graph": ["graph", "RULES"],
+    "requires": ["requires", "RULES", "--on", "debian-12"],
     "generate": ["corpus", "generate", "RULES"],
     "coverage": ["corpus", "coverage", "RULES", "--corpus", "FLOWS"],
     "import": ["corpus", "import", "capture.pcap", "--rules", "RULES"],

@@ -24,7 +24,7 @@ FLOW = (
 )
 PACKET = "udp 10.244.0.5:1 > 10.96.0.10:53 in pod5"
 COMMANDS = (
-    *("translate", "simulate", "diff", "explain", "graph", "corpus", "assess"),
+    *("translate", "simulate", "diff", "explain", "graph", "corpus", "assess", "requires"),
     *("tc", "capture", "migrate", "doctor"),
 )
 

@@ -166,6 +166,7 @@ def nfparity(*words: str, redirect: str = "", **environment: str) -> subprocess.
 
 WRITING = [
     ("graph", RULES),
+    ("requires", RULES),
     ("simulate", "--corpus", "tests/corpus/cases/accept-local"),
     ("translate", RULES, "--to", "iptables"),
     ("explain", RULES, "--format", "json"),

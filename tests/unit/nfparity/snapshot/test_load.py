@@ -169,6 +169,7 @@ COMMANDS = [
     ("explain", "SNAPSHOT"),
     ("explain", "SNAPSHOT", "--packet", "tcp 192.0.2.7:4000 > 192.0.2.2:80 in eth0"),
     ("graph", "SNAPSHOT"),
+    ("requires", "SNAPSHOT"),
     ("corpus", "generate", "SNAPSHOT", "-o", "OUT"),
     ("corpus", "coverage", "SNAPSHOT", "--corpus", "FLOWS"),
 ]

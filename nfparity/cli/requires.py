@@ -1,0 +1,110 @@
+"""``nfparity requires``: the kernel modules that rules need today and after a migration."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from backends.model.variant import Variant, variant_of
+from harness.files.userfiles import read_bytes, read_text
+from nfparity.cli.options import add_format, add_rules, input_options, print_unknown
+from nfparity.inputs.rules import load_rules
+from nfparity.requires import Modules, Need, Presence, listed_modules, platform_modules, platform_names
+from nfparity.snapshot import load_snapshot
+from nfparity.snapshot.archive import is_snapshot
+from translate.errors import InputError, Refusal
+from translate.ir import Ruleset
+
+_EXAMPLE = """\
+example:
+  nfparity requires rules.iptables-save --on rhel-10
+  find /lib/modules/$(uname -r) -name '*.ko*' | nfparity requires rules.iptables-save --modules -
+
+Without a machine, the modules are listed. A snapshot has the modules of its node (nfparity capture), and is
+compared with these unless another machine is given.
+
+exit status: 0 if the machine has every module, 1 if it lacks one
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.epilog = _EXAMPLE
+    add_rules(parser)
+    machine = parser.add_mutually_exclusive_group()
+    machine.add_argument(
+        "--on", metavar="PLATFORM", help=f"the machine: one of {', '.join(platform_names())}"
+    )
+    machine.add_argument(
+        "--modules",
+        metavar="FILE",
+        help="the machine: a list of its modules, such as modules.order and modules.builtin, or lsmod",
+    )
+    add_format(parser, "text", "json")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the modules, and those that the machine lacks."""
+    from nfparity.report.requires import requires_json, requires_lines
+
+    if arguments.rules == arguments.modules == "-":
+        raise InputError("RULES and --modules cannot both be standard input")
+    ruleset = load_rules(arguments.rules, input_options(arguments))
+    print_unknown(ruleset)
+    machine = _machine(arguments)
+    variant = _variant(arguments)
+    needs, refusals = _needs(ruleset, variant)
+    if arguments.format == "json":
+        data = requires_json(needs, machine)
+        data["variant"] = variant.value
+        data["refused_lines"] = [refusal.origin.line for refusal in refusals]
+        print(json.dumps(data, indent=2))
+    else:
+        print(f"IPv{ruleset.family.version} rules of iptables-{variant.value}")
+        for line in requires_lines(needs, machine):
+            print(line)
+        if refusals:
+            print(
+                f"not translated, and so not counted: {len(refusals)} rules (nfparity translate lists them)"
+            )
+    lacks = machine is not None and any(machine.presence(n.module) is not Presence.PRESENT for n in needs)
+    return 1 if lacks else 0
+
+
+def _needs(ruleset: Ruleset, variant: Variant) -> tuple[tuple[Need, ...], tuple[Refusal, ...]]:
+    """Return all needs, and the refusals of the rules that have no translation."""
+    from nfparity.requires import kube_proxy_needs, rules_needs, translation_needs
+    from translate.condense import emit_nft, lower
+    from translate.gaps import translate_with_gaps
+
+    output, refusals = translate_with_gaps(ruleset, lambda rules: emit_nft(lower(rules, level=1)))
+    return (
+        *rules_needs(ruleset, variant),
+        *translation_needs(output.text),
+        *kube_proxy_needs((ruleset.family,)),
+    ), refusals
+
+
+def _machine(arguments: argparse.Namespace) -> Modules | None:
+    """Return the machine that was given, else that of the snapshot if it has a list of its modules."""
+    if arguments.on is not None:
+        return platform_modules(arguments.on)
+    if arguments.modules is not None:
+        return listed_modules(read_text(arguments.modules), name=arguments.modules)
+    if not is_snapshot(arguments.rules):
+        return None
+    names = load_snapshot(arguments.rules).meta.get("modules")
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        return None
+    return Modules(name=arguments.rules, present=frozenset(names))
+
+
+def _variant(arguments: argparse.Namespace) -> Variant:
+    """Return the variant of the rules: that of the snapshot, else by the text's first comment."""
+    if arguments.variant is not None:
+        return Variant(arguments.variant)
+    if is_snapshot(arguments.rules):
+        snapshot = load_snapshot(arguments.rules)
+        rules = snapshot.rules_in_force(arguments.family or snapshot.main_family)
+        return next(variant for (variant, _), read in snapshot.rules.items() if read is rules)
+    return Variant.LEGACY if arguments.rules == "-" else variant_of(read_bytes(arguments.rules))

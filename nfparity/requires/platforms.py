@@ -1,0 +1,97 @@
+"""The kernel modules that a machine has: of a named platform, or of a list from the machine itself."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from enum import StrEnum
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from translate.errors import InputError
+
+__all__ = ["Modules", "Presence", "listed_modules", "platform_modules", "platform_names"]
+
+_PLATFORMS: Final = Path(__file__).with_name("platforms.toml")
+_MODULE: Final = re.compile(
+    r"(?:^|[\s/])([A-Za-z0-9_-]+)(?:\.ko(?:\.(?:xz|zst|gz))?)?(?=[\s:]|$)", re.MULTILINE
+)
+
+
+class Presence(StrEnum):
+    """The availability of a module on a machine."""
+
+    PRESENT = "present"
+    OPTIONAL = "optional"
+    """Only if a package is installed that the platform does not install by itself."""
+    ABSENT = "absent"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Modules:
+    """The modules of a machine or platform.
+
+    ``present`` are all its modules, or None if it has all but ``absent`` and ``optional``; the last are
+    patterns such as ``xt_*``. ``package`` has the optional ones. ``sources`` are where this is from.
+    """
+
+    name: str
+    present: frozenset[str] | None = None
+    absent: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+    package: str = ""
+    sources: tuple[str, ...] = ()
+
+    def presence(self, module: str) -> Presence:
+        """Return whether the machine has a module."""
+        if self.present is not None:
+            return Presence.PRESENT if module in self.present else Presence.ABSENT
+        if any(fnmatchcase(module, pattern) for pattern in self.absent):
+            return Presence.ABSENT
+        if any(fnmatchcase(module, pattern) for pattern in self.optional):
+            return Presence.OPTIONAL
+        return Presence.PRESENT
+
+
+def platform_names() -> tuple[str, ...]:
+    """Return the names of the platforms, in the order of the file."""
+    return tuple(_platforms())
+
+
+def platform_modules(name: str) -> Modules:
+    """Return the modules of a platform. Raises InputError for a name that is not in the file."""
+    known = _platforms()
+    if name not in known:
+        raise InputError(
+            f"no platform {name!r} is known; known are {', '.join(known)}. "
+            "For any other, give the list of its modules with --modules"
+        )
+    return known[name]
+
+
+def listed_modules(text: str, *, name: str) -> Modules:
+    """Return the modules that a text lists: ``modules.order``, ``modules.builtin``, ``lsmod``, or names.
+
+    Raises InputError if it lists no module of netfilter.
+    """
+    names = frozenset(word.replace("-", "_") for word in _MODULE.findall(text))
+    if not any(known.startswith(("nf_", "nft_", "xt_", "ip_tables")) for known in names):
+        raise InputError(f"{name}: this lists no module of netfilter")
+    return Modules(name=name, present=names)
+
+
+@cache
+def _platforms() -> dict[str, Modules]:
+    return {
+        key: Modules(
+            name=row["name"],
+            absent=tuple(row["absent"]),
+            optional=tuple(row.get("optional", ())),
+            package=row.get("package", ""),
+            sources=tuple(row["sources"]),
+        )
+        for key, row in tomllib.loads(_PLATFORMS.read_text(encoding="utf-8")).items()
+    }

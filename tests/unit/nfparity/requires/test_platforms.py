@@ -1,0 +1,72 @@
+"""The modules of platforms and of lists."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import pytest
+
+from nfparity.requires import Presence, listed_modules, platform_modules, platform_names
+from translate.errors import InputError
+
+DEBIAN = {"debian-12": "6.1", "debian-13": "6.12"}
+
+
+def real(kernel: str) -> set[str]:
+    lines = Path(__file__).with_name(f"modules-{kernel}.txt").read_text().splitlines()
+    return {line.partition(":")[0] for line in lines if not line.startswith("#")}
+
+
+@pytest.mark.parametrize("name", DEBIAN)
+def test_debian_is_as_its_package(name: str) -> None:
+    machine, there = platform_modules(name), real(DEBIAN[name])
+    everywhere = real("6.1") | real("6.12") | {"ipt_ULOG"}
+    for module in everywhere - {"nft_objref"}:  # part of nf_tables since Linux 6.2
+        assert (machine.presence(module) is Presence.PRESENT) == (module in there), module
+
+
+@pytest.mark.parametrize("name", platform_names())
+def test_every_pattern_means_a_module(name: str) -> None:
+    machine = platform_modules(name)
+    assert machine.sources
+    every = real("6.1") | real("6.12")
+    elsewhere = {"ipt_ULOG", "br_netfilter", "nft_flow_offload"}
+    for pattern in (*machine.absent, *machine.optional):
+        there = any(fnmatchcase(module, pattern) for module in every | elsewhere)
+        assert there or pattern.startswith("nf_conntrack_"), pattern
+    assert bool(machine.optional) == bool(machine.package)
+
+
+def test_optional_and_absent_modules() -> None:
+    machine = platform_modules("rhel-10")
+    assert machine.presence("xt_comment") is Presence.OPTIONAL
+    assert machine.presence("nft_compat") is Presence.OPTIONAL
+    assert machine.presence("xt_u32") is Presence.ABSENT
+    assert machine.presence("nft_ct") is Presence.PRESENT
+
+
+def test_an_unknown_platform_names_the_known_ones() -> None:
+    with pytest.raises(InputError, match=r"no platform 'windows' is known; known are debian-12, .*--modules"):
+        platform_modules("windows")
+
+
+LISTS = {
+    "modules.order": "kernel/net/netfilter/xt_mark.ko\nkernel/net/netfilter/nf_tables.ko\n",
+    "find": "/lib/modules/6.1.0/kernel/a/xt_mark.ko.xz\n/lib/modules/6.1.0/kernel/a/nf_tables.ko.zst\n",
+    "lsmod": "Module    Size  Used by\nxt_mark    16384  1\nnf_tables 300 2 nft_ct,xt_mark\n",
+    "names": "xt-mark\nnf_tables\n",
+}
+
+
+@pytest.mark.parametrize("form", LISTS)
+def test_forms_of_a_list(form: str) -> None:
+    machine = listed_modules(LISTS[form], name="list")
+    assert machine.presence("xt_mark") is machine.presence("nf_tables") is Presence.PRESENT
+    assert machine.presence("xt_comment") is Presence.ABSENT
+
+
+@pytest.mark.parametrize("text", ["", "tun.ko\n", "\0\x1b[31m\n"])
+def test_a_list_without_netfilter_is_an_error(text: str) -> None:
+    with pytest.raises(InputError, match="lists no module of netfilter"):
+        listed_modules(text, name="list")
