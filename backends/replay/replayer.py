@@ -26,7 +26,8 @@ from backends.replay.bursts import groups, send_burst
 from backends.replay.loader import Loader, Watched
 from backends.testbed.tapnode import Sighting, TapNode
 from backends.wire.datagrams import DPORT, SPORT, Datagram, Passed, flow_of
-from backends.wire.frames import FrameError, Identity, Parsed, build, identity, parse
+from backends.wire.frames import Identity, build, identity
+from backends.wire.parsing import FrameError, Parsed, parse
 from translate.errors import MachineError
 from translate.ir import REJECT_ICMP_CODES, Family, Protocol, RejectKind, TcpFlag
 

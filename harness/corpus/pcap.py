@@ -23,7 +23,8 @@ from backends.model.node import Node
 from backends.model.outcome import FlowResult, Outcome, Verdict
 from backends.model.packet import Icmp6Type, IcmpType, Packet, Port, PortClass
 from backends.model.withfields import with_fields
-from backends.wire.frames import FrameError, Parsed, build, parse
+from backends.wire.frames import build
+from backends.wire.parsing import FrameError, Parsed, parse
 from harness.corpus.capturefile import read_capture, write_capture
 from harness.corpus.entry import entry_of
 from harness.corpus.packets import protocol_name

@@ -33,7 +33,7 @@ _TCP_STATES: Final = (
     "CLOSE",
     "SYN_SENT2",
 )
-"""The states in the order of the enum in ``tcp.h``, with the names of conntrack(8)."""
+"""The states in the order of the enum in ``tcpstates.h``, with the names of conntrack(8)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,8 @@ from backends.replay.session import open_session
 from backends.tc_ebpf import TcEbpfBackend
 from backends.tc_ebpf.loader import TcEbpfLoader
 from backends.testbed.tapnode import TapNode
-from backends.wire.frames import build, parse
+from backends.wire.frames import build
+from backends.wire.parsing import parse
 from tests.kernel.helpers.availability import require
 from translate.bpf import emit
 from translate.ir import Family, Protocol, parse_address

@@ -9,7 +9,7 @@ from backends.model.link import frame_type
 from backends.model.packet import Packet
 from backends.simulator.conntrack.connection import ORIGINAL, ConntrackEntry
 from backends.simulator.routing.path import Path
-from translate.ir import ConnectionState, PacketType
+from translate.ir import ConnectionState, Family, PacketType
 
 __all__ = ["Skb", "SocketKind"]
 
@@ -71,3 +71,10 @@ class Skb:
     def ct_state(self) -> ConnectionState:
         """The state that ``--ctstate`` tests; INVALID without one (``xt_conntrack``)."""
         return ConnectionState.INVALID if self.state is None else self.state
+
+    def route_key(self) -> tuple[object, ...]:
+        """Return the values whose change makes ``ipt_mangle_out`` or ``ip6t_mangle_out`` route again."""
+        packet = self.packet
+        if packet.family is Family.IP:
+            return self.mark, packet.tos, packet.src, packet.dst
+        return self.mark, packet.tos, packet.src, packet.dst, packet.ttl

@@ -9,17 +9,24 @@ from __future__ import annotations
 from typing import Final
 
 from backends.model.packet import Icmp6Type, IcmpType, Packet
+from backends.simulator.conntrack.skb import Skb
 from backends.simulator.conntrack.tuples import NR_ICMP_TYPES
 from backends.simulator.routing.scopes import MAPPED
-from translate.ir import REJECT_ICMP_CODES, Family, Protocol, RejectKind, TcpFlag
+from translate.ir import REJECT_ICMP_CODES, Family, PacketType, Protocol, RejectKind, TcpFlag
 
-__all__ = ["checksum_holds", "icmp_due", "reset", "reset_due", "sender_is_one", "unreachable"]
+__all__ = ["checksum_holds", "icmp_error", "no_error", "no_reset", "reset", "unreachable"]
 
 _GRE, _ESP, _AH = 47, 50, 51
 _OTHERWISE_SUMMED: Final = frozenset({_GRE, _ESP, _AH, Protocol.SCTP, Protocol.UDPLITE, Protocol.DCCP})
 
 _NOT_ANSWERED: Final = frozenset({1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12})
 """ICMP types that count as errors, which get no answer (``icmp_pointers[].error``)."""
+
+_TOS, _INTERNETWORK_CONTROL = 0x1E, 0xC0
+"""The bits of TOS that an ICMP error copies from its packet, and its own precedence (``__icmp_send``)."""
+
+_FOR_MANY: Final = "broadcasts and multicasts are not answered"
+_NO_SENDER: Final = "its source names no node"
 
 
 def unreachable(family: Family, kind: RejectKind) -> tuple[int, int]:
@@ -28,8 +35,18 @@ def unreachable(family: Family, kind: RejectKind) -> tuple[int, int]:
     return message, REJECT_ICMP_CODES[family][kind]
 
 
-def icmp_due(packet: Packet) -> bool:
-    """Return whether an ICMP error may be sent about a packet that is not an ICMP error (``__icmp_send``)."""
+def no_error(skb: Skb) -> str | None:
+    """Return why no ICMP error is sent about a packet (``__icmp_send``); None if one may be sent."""
+    packet = skb.packet
+    assert skb.path is not None
+    if not skb.path.answerable or (packet.dmac is not None and skb.type is not PacketType.UNICAST):
+        return _FOR_MANY
+    if not _is_no_error(packet):
+        return "ICMP errors are not answered with ICMP errors"
+    return None if _sender_is_one(packet) else _NO_SENDER
+
+
+def _is_no_error(packet: Packet) -> bool:
     if packet.family is Family.IP6:
         # is_ineligible
         return packet.proto != Protocol.ICMPV6 or (packet.icmp_type or 0) >= 128
@@ -39,9 +56,24 @@ def icmp_due(packet: Packet) -> bool:
     return icmp_type <= NR_ICMP_TYPES and icmp_type not in _NOT_ANSWERED
 
 
-def sender_is_one(packet: Packet) -> bool:
+def _sender_is_one(packet: Packet) -> bool:
     """Return whether the source names one node, which IPv6 requires for an answer (RFC 4443, 2.4)."""
     return packet.family is Family.IP or (packet.src != 0 and packet.src >> 120 != 0xFF)
+
+
+def icmp_error(packet: Packet, icmp_type: int, code: int, source: int) -> Packet:
+    """Return the ICMP error from ``source`` to the source of ``packet`` (``__icmp_send``, ``icmp6_send``)."""
+    four = packet.family is Family.IP
+    return Packet(
+        family=packet.family,
+        src=source,
+        dst=packet.src,
+        proto=Protocol.ICMP if four else Protocol.ICMPV6,
+        icmp_type=icmp_type,
+        icmp_code=code,
+        quoted=packet,
+        tos=packet.tos & _TOS | _INTERNETWORK_CONTROL if four else 0,
+    )
 
 
 def checksum_holds(packet: Packet) -> bool:
@@ -70,8 +102,18 @@ def _summed_with_addresses(packet: Packet) -> bool:
     return (pseudo + int.from_bytes(padded, "big")) % 0xFFFF == 0
 
 
-def reset_due(packet: Packet) -> bool:
-    """Return whether a RST is sent about a packet (``nf_reject_ip_tcphdr_get``).
+def no_reset(skb: Skb) -> str | None:
+    """Return why no RST is sent about a packet (``nf_send_reset``); None if one is sent."""
+    assert skb.path is not None
+    if not _may_be_reset(skb.packet):
+        return "it is not a TCP segment that may be reset"
+    if not skb.path.answerable:
+        return _FOR_MANY
+    return None if _sender_is_one(skb.packet) else _NO_SENDER
+
+
+def _may_be_reset(packet: Packet) -> bool:
+    """Return whether the packet is a segment that gets a RST (``nf_reject_ip_tcphdr_get``).
 
     Over IPv6 none is sent if an address is IPv4-mapped: ``nf_send_reset6`` requires unicast addresses, and
     ``ipv6_addr_type`` does not classify such an address as unicast.

@@ -17,10 +17,10 @@ from backends.simulator.conntrack.table import Conntrack
 from backends.simulator.hooks.fate import Delivered, Dropped, Fate, Forwarded, Rejected
 from backends.simulator.hooks.reject import (
     checksum_holds,
-    icmp_due,
+    icmp_error,
+    no_error,
+    no_reset,
     reset,
-    reset_due,
-    sender_is_one,
     unreachable,
 )
 from backends.simulator.matching.fields import View
@@ -45,7 +45,6 @@ from translate.ir import (
     Hook,
     Masquerade,
     PacketType,
-    Protocol,
     Redirect,
     Reject,
     RejectKind,
@@ -62,9 +61,6 @@ _GROUP = 0xFF
 """The first byte of a multicast address of IPv6."""
 _WITHOUT_OUT = (Hook.PREROUTING, Hook.INPUT)
 _MANGLE, _NAT = TableName.MANGLE, TableName.NAT
-
-_TOS, _INTERNETWORK_CONTROL = 0x1E, 0xC0
-"""The bits of TOS that an ICMP error copies from its packet, and its own precedence (``__icmp_send``)."""
 
 
 @dataclass(slots=True)
@@ -275,7 +271,7 @@ class Stack:
         if table.name is _NAT:
             return self._nat(table, view)
         skb = view.skb
-        before = _route_key(skb)
+        before = skb.route_key()
         decision = self.walk.table(table, view)
         match decision:
             case Accept():
@@ -286,7 +282,7 @@ class Stack:
                 return self._reject(skb, decision.kind, f"rejected in table {table.name}, {view.hook}")
             case Dnat() | Snat() | Masquerade() | Redirect():
                 raise AssertionError(decision)  # the reader keeps NAT targets in the nat table
-        if table.name is _MANGLE and view.hook is Hook.OUTPUT and before != _route_key(skb):
+        if table.name is _MANGLE and view.hook is Hook.OUTPUT and before != skb.route_key():
             return self._reroute(skb, "mangle OUTPUT changed the packet")
         return None
 
@@ -353,37 +349,19 @@ class Stack:
         """Send an ICMP error about the packet to its source (``__icmp_send``)."""
         packet = skb.packet
         assert skb.path is not None
-        if not skb.path.answerable or (packet.dmac is not None and skb.type is not PacketType.UNICAST):
-            return self._silent(kind, "broadcasts and multicasts are not answered", why)
-        if not icmp_due(packet):
-            return self._silent(kind, "ICMP errors are not answered with ICMP errors", why)
-        if not sender_is_one(packet):
-            return self._silent(kind, "its source names no node", why)
+        if (reason := no_error(skb)) is not None:
+            return self._silent(kind, reason, why)
         path = self.router.route_error(packet.src, skb.path, packet.dst, skb.dev)
         if isinstance(path, NoRoute):
             return self._silent(kind, "there is no route back", why)
-        error = Packet(
-            family=packet.family,
-            src=path.source,
-            dst=packet.src,
-            proto=Protocol.ICMP if packet.family is Family.IP else Protocol.ICMPV6,
-            icmp_type=icmp_type,
-            icmp_code=code,
-            quoted=packet,
-            tos=packet.tos & _TOS | _INTERNETWORK_CONTROL if packet.family is Family.IP else 0,
-        )
+        error = icmp_error(packet, icmp_type, code, path.source)
         return self._answer(skb, error, path, kind, why, SocketKind.KERNEL)
 
     def _reset(self, skb: Skb, why: str) -> Fate:
         """Send a RST (``nf_send_reset``)."""
         kind = RejectKind.TCP_RESET
-        assert skb.path is not None
-        if not reset_due(skb.packet):
-            return self._silent(kind, "it is not a TCP segment that may be reset", why)
-        if not skb.path.answerable:
-            return self._silent(kind, "broadcasts and multicasts are not answered", why)
-        if not sender_is_one(skb.packet):
-            return self._silent(kind, "its source names no node", why)
+        if (reason := no_reset(skb)) is not None:
+            return self._silent(kind, reason, why)
         rst = reset(skb.packet)
         path = self.router.route_reset(rst.dst, rst.src)
         if isinstance(path, NoRoute):
@@ -422,11 +400,3 @@ class Stack:
         if self.recorder.enabled:
             self.recorder.add(Answered(kind=kind, packet=None, why=reason))
         return Dropped(f"{why}; {reason}")
-
-
-def _route_key(skb: Skb) -> tuple[object, ...]:
-    """Return the values whose change makes ``ipt_mangle_out`` or ``ip6t_mangle_out`` route again."""
-    packet = skb.packet
-    if packet.family is Family.IP:
-        return skb.mark, packet.tos, packet.src, packet.dst
-    return skb.mark, packet.tos, packet.src, packet.dst, packet.ttl

@@ -1,9 +1,10 @@
 """The hand-written half of the tc program, as C text that ``translate.bpf.emit`` puts together.
 
 The order of its parts: ``base``, the structures of :mod:`translate.bpf.tables`, ``ipv4/address``, ``types``,
-the maps of ``tables``, ``counters``, ``ipv4/header``, ``sctp``, ``packet``, ``tcp``, ``conntrack``, ``nat``,
-``route``, ``ipv4/route``, the parts that only some rules need (``recent``, ``ipset``, ``nth``, ``limit``),
-then the generated chains, then ``slot``, ``binding``, ``forward``, ``hooks``, ``ipv4/answer`` and ``reject``.
+the maps of ``tables``, ``counters``, ``ipv4/header``, ``sctp``, ``packet``, ``tcpstates``, ``tcpwindow``,
+``tcp``, ``entries``, ``icmperrors``, ``conntrack``, ``nat``, ``route``, ``ipv4/route``, the parts that only
+some rules need (``recent``, ``ipset``, ``nth``, ``limit``), then the generated chains, then ``slot``,
+``binding``, ``forward``, ``hooks``, ``ipv4/answer`` and ``reject``.
 ``ipv6/`` has the same parts for IPv6, which define the same names; everything else serves both families.
 """
 
@@ -26,7 +27,8 @@ _FOLDERS: Final = {Family.IP: "ipv4", Family.IP6: "ipv6"}
 def before_chains(family: Family, parts: Collection[RuntimePart], counters: int, buckets: int) -> str:
     """Return the runtime that the chains of a family use, with these optional parts."""
     own = _FOLDERS[family]
-    common = ("sctp", "packet", "tcp", "conntrack", "nat", "route")
+    tracking = ("tcpstates", "tcpwindow", "tcp", "entries", "icmperrors", "conntrack")
+    common = ("sctp", "packet", *tracking, "nat", "route")
     optional = (part.value for part in RuntimePart if part in parts)
     maps = (table.declaration() for table in runtime_maps(family, parts, counters=counters, buckets=buckets))
     return "\n".join(

@@ -20,7 +20,8 @@ from backends.replay.loader import Loader, Watched
 from backends.replay.pipe import pack_flows, pack_results, unpack_flows, unpack_results
 from backends.replay.replayer import Replayer
 from backends.testbed.tapnode import Sighting, TapNode
-from backends.wire.frames import build, parse
+from backends.wire.frames import build
+from backends.wire.parsing import parse
 from translate.errors import MachineError
 from translate.ir import Family, TcpFlag
 

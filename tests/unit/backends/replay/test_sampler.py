@@ -6,7 +6,7 @@ import pytest
 
 from backends.model.packet import Packet
 from backends.replay.sampler import _Template
-from backends.wire.frames import parse
+from backends.wire.parsing import parse
 from translate.ir import Family, Protocol, TcpFlag
 
 PORTS = [1024, 1025, 4096, 0xBAFF, 65535]

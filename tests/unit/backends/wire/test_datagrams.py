@@ -13,7 +13,8 @@ from backends.model.outcome import FlowResult, Outcome, OutcomeBranch, Verdict
 from backends.model.packet import Packet, PortClass
 from backends.model.withfields import with_fields
 from backends.wire.datagrams import Datagram, flow_of, number_of, pack, result_of, to_datagram, unpack
-from backends.wire.frames import FrameError, build, parse
+from backends.wire.frames import build
+from backends.wire.parsing import FrameError, parse
 from translate.ir import Family, Protocol
 
 UDP = Packet(family=Family.IP, src=1, dst=2, proto=Protocol.UDP, sport=10, dport=20, ttl=9)

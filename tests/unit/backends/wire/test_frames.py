@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from backends.model.packet import Packet
 from backends.model.withfields import with_fields
-from backends.wire.frames import FrameError, build, identity, parse
+from backends.wire.frames import build, identity
+from backends.wire.parsing import FrameError, parse
 from translate.errors import UnsupportedError
 from translate.ir import Family, Protocol, TcpFlag, parse_address
 

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from backends.model.packet import Packet
 from backends.model.withfields import with_fields
-from backends.wire.frames import FrameError, build, identity, parse
+from backends.wire.frames import build, identity
 from backends.wire.ipv6header import FLOW_LABEL, unpack_ipv6
+from backends.wire.parsing import FrameError, parse
 from translate.ir import Family, Protocol, TcpFlag, parse_address
 
 U16 = st.integers(0, 0xFFFF)

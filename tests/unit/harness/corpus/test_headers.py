@@ -11,7 +11,8 @@ from backends.model.flow import Again, Flow, Reply, Send
 from backends.model.node import Interface, Node
 from backends.model.packet import Packet, Routing
 from backends.model.withfields import with_fields
-from backends.wire.frames import build, parse
+from backends.wire.frames import build
+from backends.wire.parsing import parse
 from harness.corpus.headers import HEADER_FIELDS, header_value, with_header
 from harness.corpus.jsonlines import read_flows, write_flows
 from translate.errors import ParseError

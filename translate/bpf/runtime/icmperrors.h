@@ -1,0 +1,94 @@
+/* Connections of ICMP errors: that of the packet that an error quotes (nf_conntrack_proto_icmp.c). */
+
+/* The packet that an error of the stack is about, if it is that: the one before it on this CPU, which is still
+ * under way. Forwarded but never seen at egress: anybody may quote what has left, that one only the stack. */
+INLINE struct pkt *quoted_packet(struct pkt *p, struct tuple *inner, u16 id)
+{
+	u32 own = p->slot & (SLOTS_EACH - 1), number = p->slot - own + (own > 1 ? own - 1 : SLOTS_EACH - 1);
+	struct pkt *about;
+
+	number &= SLOTS - 1;
+	about = slots.lookup(&number);
+	if (!about || about->stage != AT_FORWARD || about->left_saddr != inner->src || about->left_daddr != inner->dst ||
+	    about->left_id != id || about->proto != inner->proto)
+		return 0;
+	return about;
+}
+
+/* Whether the packet is an error of the stack about one that is UNTRACKED, as what it is about is attached
+ * to it (icmp_glue_bits, nf_ct_attach). */
+INLINE int is_about_untracked(struct __sk_buff *skb, struct pkt *p)
+{
+	struct tuple inner;
+	struct pkt *about;
+	u16 id;
+
+	if (!p->has_icmp || !is_icmp_error(p->icmp_type) || parse_quoted(skb, p, &inner, &id))
+		return 0;
+	inner.proto = p->quoted_proto;
+	about = quoted_packet(p, &inner, id);
+	return about && !about->has_ct && about->ct_state == CT_UNTRACKED;
+}
+
+/* The stack gives an error that it makes the connection of the packet that it is about, entered or
+ * not (icmp_glue_bits, nf_ct_attach). It makes it while that packet is under way, on the same CPU. */
+INLINE int attach_error(struct pkt *p, struct tuple *inner, u16 id)
+{
+	struct pkt *about = quoted_packet(p, inner, id);
+
+	if (!about || !about->has_ct)
+		return 0;
+	if (about->has_ports && (about->sport != inner->sport || about->dport != inner->dport))
+		return 0;
+	p->conn = about->conn;
+	p->dir = !about->dir;
+	return 1;
+}
+
+/* An ICMP error belongs to the connection of the packet that it quotes (nf_conntrack_inet_error). */
+INLINE void track_error(struct __sk_buff *skb, struct pkt *p, u64 now)
+{
+	u8 l4[8] = {};
+	struct tuple inner, inverse;
+	struct conn *c;
+	u8 dir = 0;
+	u16 id;
+
+	if (parse_quoted(skb, p, &inner, &id))
+		return;
+	inner.proto = p->quoted_proto;
+	inner.sport = inner.dport = 0;
+	p->quoted_ports = is_port_protocol(p->quoted_proto);
+	if (p->quoted_proto == PROTO_GRE) {
+		if (bpf_skb_load_bytes(skb, p->quoted_l4, l4, sizeof(l4)))
+			return;
+		parse_gre(p, l4);
+		if (p->gre == GRE_STRANGE)
+			return;
+		inner.dport = p->gre_key;
+	} else if (p->quoted_ports || p->quoted_proto == PROTO_ICMP) {
+		if (bpf_skb_load_bytes(skb, p->quoted_l4, l4, sizeof(l4)))
+			return;
+		if (p->quoted_ports) {
+			inner.sport = l4[0] << 8 | l4[1];
+			inner.dport = l4[2] << 8 | l4[3];
+		} else {
+			inner.sport = l4[4] << 8 | l4[5];
+			inner.dport = l4[0] << 8 | l4[1];
+		}
+	}
+	if (!p->incoming && attach_error(p, &inner, id)) {
+		/* done */
+	} else {
+		if (invert(&inverse, &inner))
+			return;
+		c = find(&inverse, &dir, now);
+		if (!c || p->daddr != (dir ? c->reply.dst : c->orig.dst))
+			return;
+		p->conn = *c;
+		p->dir = dir;
+	}
+	p->has_ct = 1;
+	p->related = 1;
+	p->ct_state = CT_RELATED;
+}

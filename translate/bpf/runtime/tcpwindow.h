@@ -1,0 +1,175 @@
+/* Windows of TCP connections: options and sequence numbers, tcp_in_window of nf_conntrack_proto_tcp.c. */
+
+/* Read the options once: window scale and "SACK permitted" (tcp_options), and the highest number that
+ * is acknowledged selectively (tcp_sack). */
+INLINE void tcp_read_options(struct __sk_buff *skb, struct pkt *p)
+{
+	u32 zero = 0, at = 0, length = p->tcp_doff - 20;
+	struct bytes *b = scratch.lookup(&zero);
+
+	p->option_scale = p->option_flags = 0;
+	p->sack = p->ack;
+	if (!b || p->tcp_doff <= 20)
+		return;
+	for (u32 i = 0; i < 10; i++) {
+		asm volatile("" : "+r"(i));
+		if (i * 4 >= length)
+			break;
+		if (bpf_skb_load_bytes(skb, p->l4 + 20 + i * 4, b->data + i * 4, 4))
+			return;
+	}
+	for (u32 i = 0; i < 40; i++) {
+		u8 kind, size;
+		/* One range for all rounds lets the verifier see that they are alike. */
+		asm volatile("" : "+r"(i));
+		at &= 63;
+		if (at >= length)
+			break;
+		kind = b->data[at];
+		if (kind == 0)
+			break;
+		if (kind == 1) {
+			at++;
+			continue;
+		}
+		size = b->data[at + 1];
+		if (size < 2 || at + size > length)
+			break;
+		if (kind == 4 && size == 2)
+			p->option_flags |= SIDE_SACK;
+		if (kind == 3 && size == 3) {
+			u8 scale = b->data[at + 2];
+			p->option_scale = scale > 14 ? 14 : scale;
+			p->option_flags |= SIDE_SCALES;
+		}
+		if (kind == 5) {
+			u8 *edge = b->data + at;
+			u32 right;
+#define BLOCK(k)                                                                                        \
+	if (size >= 10 + 8 * (k)) {                                                                     \
+		right = (u32)edge[6 + 8 * (k)] << 24 | edge[7 + 8 * (k)] << 16 |                        \
+			edge[8 + 8 * (k)] << 8 | edge[9 + 8 * (k)];                                     \
+		if (after(right, p->sack))                                                              \
+			p->sack = right;                                                                \
+	}
+			BLOCK(0)
+			BLOCK(1)
+			BLOCK(2)
+			BLOCK(3)
+		}
+		at += size;
+	}
+}
+
+INLINE u32 segment_end(struct pkt *p)
+{
+	return p->seq + (p->segment - p->tcp_doff) + !!(p->tcp_flags & FLAG_SYN) +
+	       !!(p->tcp_flags & FLAG_FIN);
+}
+
+/* tcp_init_sender */
+INLINE void tcp_begin(struct pkt *p, struct side *sender, struct side *receiver, u32 dir)
+{
+	sender->end = sender->maxend = segment_end(p);
+	sender->maxwin = p->window ? p->window : 1;
+	sender->scale = p->option_scale;
+	sender->flags = (sender->flags & SIDE_LIBERAL) | p->option_flags;
+	if (dir == 1 && !(sender->flags & receiver->flags & SIDE_SCALES))
+		sender->scale = receiver->scale = 0;
+}
+
+/* Whether a segment lies in the windows (tcp_in_window). Returns TRACK_OK, _IGNORE or _INVALID. */
+INLINE int tcp_in_window(struct pkt *p, struct conn *c, u32 dir, u32 index, int liberal)
+{
+	struct side *sender = dir ? &c->server : &c->client;
+	struct side *receiver = dir ? &c->client : &c->server;
+	u32 seq = p->seq, ack = p->ack, sack = p->ack, window = p->window, end = segment_end(p);
+	u32 reach, swin;
+	u8 flags = p->tcp_flags;
+	int in_window;
+
+	if (receiver->flags & SIDE_SACK)
+		sack = p->sack;
+	if (sender->maxwin == 0) {
+		if (flags & FLAG_SYN) {
+			tcp_begin(p, sender, receiver, dir);
+			if (!(flags & FLAG_ACK))
+				return TRACK_OK;
+		} else {
+			/* In the middle of a connection: take what the segment says. */
+			swin = window << (sender->scale & 15);
+			sender->end = end;
+			sender->maxwin = swin ? swin : 1;
+			sender->maxend = end + sender->maxwin;
+			if (receiver->maxwin == 0)
+				receiver->end = receiver->maxend = sack;
+			else if (sack == receiver->end + 1)
+				receiver->end++;
+		}
+	} else if ((flags & FLAG_SYN) && after(end, sender->end) &&
+		   (c->tcp_state == TCP_SYN_SENT || c->tcp_state == TCP_SYN_RECV)) {
+		tcp_begin(p, sender, receiver, dir);
+		if (dir == 1 && !(flags & FLAG_ACK))
+			return TRACK_OK;
+	}
+	if (!(flags & FLAG_ACK) || ((flags & FLAG_RST) && ack == 0))
+		ack = sack = receiver->end;
+	if ((flags & FLAG_RST) && seq == 0 && c->tcp_state == TCP_SYN_SENT)
+		seq = end = sender->end;
+
+	if (sender->flags & SIDE_LIBERAL)
+		liberal = 1;
+	in_window = !receiver->maxwin || after(end, sender->end - receiver->maxwin - 1);
+	reach = receiver->end - (sender->maxwin > MAX_ACK_WINDOW ? sender->maxwin : MAX_ACK_WINDOW) - 1;
+	if (!before(seq, sender->maxend + 1)) {
+		u32 overshot = end - sender->maxend + 1;
+		if (in_window && receiver->maxwin && after(sack, reach) && overshot <= receiver->maxwin &&
+		    before(sack, receiver->end + 1)) {
+			sender->end = end;
+			sender->flags |= SIDE_UNACKED;
+			return liberal ? TRACK_OK : TRACK_IGNORE;
+		}
+		return liberal ? TRACK_OK : TRACK_INVALID;
+	}
+	if (!before(sack, receiver->end + 1))
+		return liberal ? TRACK_OK : TRACK_INVALID;
+	if (!in_window || !after(sack, reach))
+		return liberal ? TRACK_OK : TRACK_IGNORE;
+
+	if (!(flags & FLAG_SYN))
+		window <<= sender->scale & 15;
+	swin = window + (sack - ack);
+	if (sender->maxwin < swin)
+		sender->maxwin = swin;
+	if (after(end, sender->end)) {
+		sender->end = end;
+		sender->flags |= SIDE_UNACKED;
+	}
+	if ((flags & FLAG_ACK) && (!(sender->flags & SIDE_ACKED) || after(ack, sender->maxack))) {
+		sender->maxack = ack;
+		sender->flags |= SIDE_ACKED;
+	}
+	if (receiver->maxwin && after(end, sender->maxend))
+		receiver->maxwin += end - sender->maxend;
+	if (after(sack + window, receiver->maxend - 1)) {
+		receiver->maxend = sack + window;
+		if (window == 0)
+			receiver->maxend++;
+	}
+	if (ack == receiver->end)
+		receiver->flags &= ~SIDE_UNACKED;
+	if (index == SEG_ACK) {
+		if (c->last_dir == dir && c->last_seq == seq && c->last_ack == ack && c->last_end == end &&
+		    c->last_win == p->window) {
+			c->retransmissions++;
+		} else {
+			c->last_dir = dir;
+			c->last_seq = seq;
+			c->last_ack = ack;
+			c->last_end = end;
+			c->last_win = p->window;
+			c->retransmissions = 0;
+		}
+	}
+	return TRACK_OK;
+}
