@@ -37,7 +37,8 @@ class Facts:
     """The facts of one family of a node.
 
     ``version`` is the Kubernetes version after the change; None: unknown. ``meta`` is the snapshot's
-    ``meta.json``. ``service_range`` contains every ClusterIP; ``assumed`` lists the inferred facts.
+    ``meta.json``; ``native_tables`` are nftables tables that iptables did not write (``ip kube-proxy``).
+    ``service_range`` contains every ClusterIP; ``assumed`` lists the inferred facts.
     """
 
     ruleset: Ruleset
@@ -47,6 +48,7 @@ class Facts:
     places: Places
     version: Version | None = None
     meta: Mapping[str, object] = field(default_factory=dict)
+    native_tables: tuple[str, ...] = ()
     service_range: Interval | None = None
     assumed: tuple[str, ...] = ()
     index: ServiceIndex = field(init=False, compare=False, repr=False)
@@ -145,6 +147,7 @@ def gather(
     *,
     version: Version | None = None,
     meta: Mapping[str, object] | None = None,
+    native_tables: tuple[str, ...] = (),
     service_range: Interval | None = None,
     assumed: tuple[str, ...] = (),
 ) -> Facts:
@@ -153,6 +156,8 @@ def gather(
     ``assumed`` is appended to the assumptions about the node.
     """
     said = [*node.assumed, *assumed]
+    if native_tables:
+        said.append(f"other nftables tables are ignored and not loaded: {', '.join(native_tables)}")
     ips = [s.cluster_ip for s in state.services if s.cluster_ip is not None]
     if service_range is None and len(ips) > 1:
         service_range = _smallest(ips, ruleset.family)
@@ -167,6 +172,7 @@ def gather(
         places=Places.of(ruleset, node),
         version=version,
         meta=meta or {},
+        native_tables=native_tables,
         service_range=service_range,
         assumed=(*said, *state.notes, *_not_understood(state), *_not_modelled(ruleset), *other_rules.notes),
     )

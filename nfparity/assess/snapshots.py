@@ -183,12 +183,12 @@ def _facts(
         version=options.version,
         meta=snapshot.meta,
         service_range=options.service_ranges.get(family),
-        assumed=_native_tables(snapshot),
+        native_tables=_native_tables(snapshot),
     )
 
 
 def _native_tables(snapshot: Snapshot) -> tuple[str, ...]:
-    """Return a note about nftables tables that iptables did not write, if the node has any."""
+    """Return the nftables tables that iptables did not write, for example ``ip kube-proxy``."""
     if snapshot.nft is None:
         return ()
     tables: dict[str, None] = {}
@@ -199,9 +199,7 @@ def _native_tables(snapshot: Snapshot) -> tuple[str, ...]:
         if table is not None and table.text("name", None) not in set(TableName):
             tables[f"{table.text('family', '')} {table.text('name', '')}"] = None
     problems.raise_if_any()
-    if not tables:
-        return ()
-    return (f"other nftables tables are ignored and not loaded: {', '.join(tables)}",)
+    return tuple(tables)
 
 
 def _nftables_mode(

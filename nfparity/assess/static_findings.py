@@ -1,4 +1,4 @@
-"""Findings without packets: versions that are too old, services that collide."""
+"""Findings without packets: versions, modules, names, and tables of the snapshot."""
 
 from __future__ import annotations
 
@@ -10,18 +10,24 @@ from typing import Final
 from nfparity.assess.difference import Evidence, evidence
 from nfparity.assess.facts import Facts
 from nfparity.kubeproxy.service import Service
-from translate.ir import format_address
+from nfparity.requires import kube_proxy_needs
+from translate.ir import Name, format_address
 
 __all__ = ["StaticFinding", "static_findings"]
 
 _KERNEL: Final = (5, 13)
 _NFT: Final = (1, 0, 1)
+_COMMENT_BYTES: Final = 128
+"""The longest comment of an element or rule (``NFTNL_UDATA_COMMENT_MAXLEN`` of libnftnl)."""
 _NUMBERS: Final = re.compile(r"\d+(?:\.\d+)+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StaticFinding:
-    """A difference that is visible in the snapshot: its id, subject, a sentence about it, and its lines."""
+    """A difference that is visible in the snapshot: its id, subject, a sentence about it, and its lines.
+
+    It holds if its entry of the catalogue holds at the node's version.
+    """
 
     k: str
     subject: str
@@ -33,6 +39,10 @@ def static_findings(facts: Facts) -> Iterator[StaticFinding]:
     """Yield the findings that need no packet."""
     yield from _too_old(facts)
     yield from _collisions(facts)
+    yield from _long_names(facts)
+    yield from _interface_names(facts)
+    yield from _modules(facts)
+    yield from _leftovers(facts)
 
 
 def _too_old(facts: Facts) -> Iterator[StaticFinding]:
@@ -64,3 +74,46 @@ def _collisions(facts: Facts) -> Iterator[StaticFinding]:
         where = f"{format_address(facts.family, address)}:{port}/{protocol}"
         lines = evidence(line for s in services for line in s.lines if line.address == address)
         yield StaticFinding(k="K29", subject=names, description=f"both have {where}", lines=lines)
+
+
+def _long_names(facts: Facts) -> Iterator[StaticFinding]:
+    for service in facts.services:
+        size = len((service.name or "").encode())
+        if size > _COMMENT_BYTES:
+            reason = f"its name has {size} bytes, and a comment of nftables at most {_COMMENT_BYTES}"
+            yield StaticFinding(
+                k="K42", subject=facts.label(service), description=reason, lines=evidence(service.lines)
+            )
+
+
+def _interface_names(facts: Facts) -> Iterator[StaticFinding]:
+    pods = facts.state.pods
+    if isinstance(pods, Name):
+        name = f"{pods.text}{'+' if pods.wildcard else ''}"
+        yield StaticFinding(
+            k="K43", subject=name, description=f"packets of pods are those of interface {name}"
+        )
+
+
+def _modules(facts: Facts) -> Iterator[StaticFinding]:
+    """Yield the modules that are missing, if capture recorded those of the node."""
+    modules = facts.meta.get("modules")
+    if not isinstance(modules, list):
+        return
+    for need in kube_proxy_needs((facts.family,)):
+        if need.module not in modules:
+            yield StaticFinding(
+                k="K44", subject=need.module, description="the node does not have this module"
+            )
+    rules = [rule for rule in facts.ruleset.rules() if any(match.name == "nfacct" for match in rule.matches)]
+    if rules and "xt_nfacct" not in modules:
+        lines = ", ".join(str(rule.origin.line) for rule in rules)
+        yield StaticFinding(k="K46", subject="xt_nfacct", description=f"the rules at lines {lines} need it")
+
+
+def _leftovers(facts: Facts) -> Iterator[StaticFinding]:
+    table = f"{facts.family.value} kube-proxy"
+    if table in facts.native_tables and facts.services:
+        yield StaticFinding(
+            k="K45", subject=table, description="this table and chains of the iptables mode exist"
+        )

@@ -10,6 +10,7 @@ import pytest
 from backends.model.node import Node
 from nfparity.assess.facts import Facts
 from nfparity.assess.static_findings import static_findings
+from nfparity.requires import kube_proxy_needs
 from tests.lab.kuberules import Cluster, Endpoint, Service, kube_proxy_rules
 from translate.ir import Family, Interval, parse_address
 
@@ -59,6 +60,50 @@ def test_two_services_with_one_address_and_port(made: Callable[..., Facts], node
     assert one.subject == "a/s1:p and a/s2:p"
     assert one.description == "both have 203.0.113.9:80/tcp"
     assert len(one.lines) == 2
+
+
+def test_a_name_that_is_longer_than_a_comment(made: Callable[..., Facts], node: Node) -> None:
+    text = cluster_text(80, node=node)
+    for size, names in ((128, 0), (129, 1)):
+        long = f"{'n' * 62}/{'s' * (size - 65)}:p"
+        assert len(long) == size
+        findings = list(static_findings(made(text.replace("a/s1:p", long))))
+        assert [(one.k, one.subject) for one in findings] == [("K42", long)] * names
+        assert all(f"has {size} bytes" in one.description and one.lines for one in findings)
+
+
+@pytest.mark.parametrize(("interface", "subject"), [("cni0", "cni0"), ("azv+", "azv+")])
+def test_pods_behind_an_interface(
+    made: Callable[..., Facts], node: Node, interface: str, subject: str
+) -> None:
+    text = cluster_text(80, node=node).replace("! -s 10.244.0.0/16 ", f"! -i {interface} ")
+    (finding,) = static_findings(made(text))
+    assert (finding.k, finding.subject) == ("K43", subject)
+
+
+def test_modules_that_the_node_lacks(facts: Facts) -> None:
+    every = [need.module for need in kube_proxy_needs([facts.family])]
+    assert not list(static_findings(replace(facts, meta={"modules": every})))
+    some = [module for module in every if module != "nft_numgen"]
+    (finding,) = static_findings(replace(facts, meta={"modules": some}))
+    assert (finding.k, finding.subject) == ("K44", "nft_numgen")
+
+
+def test_rules_with_a_match_that_is_missing(made: Callable[..., Facts], node: Node) -> None:
+    dropped = "-m conntrack --ctstate INVALID"
+    text = cluster_text(80, node=node)
+    assert dropped in text
+    facts = made(text.replace(dropped, f"{dropped} -m nfacct --nfacct-name dropped"))
+    every = [need.module for need in kube_proxy_needs([facts.family])]
+    (finding,) = static_findings(replace(facts, meta={"modules": every}))
+    assert finding.k == "K46"
+    assert not list(static_findings(replace(facts, meta={"modules": [*every, "xt_nfacct"]})))
+
+
+def test_a_table_of_the_other_mode(facts: Facts) -> None:
+    assert not list(static_findings(replace(facts, native_tables=("ip6 kube-proxy", "ip calico"))))
+    (finding,) = static_findings(replace(facts, native_tables=("ip calico", "ip kube-proxy")))
+    assert (finding.k, finding.subject) == ("K45", "ip kube-proxy")
 
 
 def test_one_address_at_two_ports_is_no_clash(made: Callable[..., Facts], node: Node) -> None:
