@@ -8,7 +8,7 @@ rules, and generates the rules of its nftables mode. ``assess`` compares these m
 node's rules; ``tc`` keeps a tc program in a network namespace. ``persistent_state`` contains the locks,
 records and guard of ``migrate`` and ``tc``; ``report`` prints the results of ``assess`` and ``migrate``;
 ``doctor``
-checks this machine.
+checks this machine, and ``manual`` writes man pages and completion.
 """
 
 __all__: list[str] = []

@@ -28,6 +28,9 @@ cp deploy/deb/nfparity "$root/usr/bin/nfparity"
 cp deploy/deb/rtupdate "$share/python3/runtime.d/nfparity.rtupdate"
 "$python" -m nfparity.capture.package "$share/nfparity/nfparity-capture.pyz"
 
+"$python" -m nfparity.manual "$share"
+gzip -9n "$share"/man/man1/*.1
+
 cp README.md docs/*.md "$documents"
 gzip -9n <CHANGELOG.md >"$documents/CHANGELOG.md.gz"
 cp deploy/deb/copyright "$documents/copyright"

@@ -7,7 +7,7 @@ import importlib
 import signal
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from types import FrameType
 from typing import Final, NoReturn, Protocol, cast
 
@@ -17,9 +17,10 @@ from nfparity.cli.parser import Parser, UsageError
 from translate.collector import collector_seldom
 from translate.errors import InputError, MachineError
 
-__all__ = ["COMMANDS", "VERSION", "main"]
+__all__ = ["COMMANDS", "SUMMARY", "VERSION", "main", "make_parser"]
 
 VERSION: Final = "0.1.0"
+SUMMARY: Final = "translate a node's iptables rules, and test the translation with packets"
 
 COMMANDS: Final = {
     "translate": "translate iptables rules to nftables or to a tc eBPF program",
@@ -39,6 +40,7 @@ COMMANDS: Final = {
 _EPILOG: Final = """\
 exit status: 0 parity or done, 1 differences, 2 bad input, 3 the machine lacks something or output cannot
 be written, 4 no difference, but not everything was tested, 70 a bug of nfparity
+
 `nfparity COMMAND --help` shows the options of a command and an example
 """
 
@@ -124,12 +126,9 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-def _dispatch(words: list[str]) -> int:
-    parser = Parser(
-        prog="nfparity",
-        description="Translate a node's iptables rules, and test the translation with packets.",
-        epilog=_EPILOG,
-    )
+def make_parser(configured: Container[str]) -> Parser:
+    """Return the parser, with the options of the ``configured`` commands: their modules are imported."""
+    parser = Parser(prog="nfparity", description=f"{SUMMARY.capitalize()}.", epilog=_EPILOG)
     parser.add_argument(
         "--version",
         action=_Version,
@@ -140,9 +139,15 @@ def _dispatch(words: list[str]) -> int:
     commands = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND", required=True)
     for name, summary in COMMANDS.items():
         sub = commands.add_parser(name, help=summary, description=summary)
-        if name == (words[0] if words else None):
-            command = cast(_Command, importlib.import_module(f"nfparity.cli.{name}"))
-            command.configure(sub)
-    arguments = parser.parse_args(words)
-    module = cast(_Command, importlib.import_module(f"nfparity.cli.{arguments.command}"))
-    return module.run(arguments)
+        if name in configured:
+            _module(name).configure(sub)
+    return parser
+
+
+def _dispatch(words: list[str]) -> int:
+    arguments = make_parser(words[:1]).parse_args(words)
+    return _module(arguments.command).run(arguments)
+
+
+def _module(command: str) -> _Command:
+    return cast(_Command, importlib.import_module(f"nfparity.cli.{command}"))

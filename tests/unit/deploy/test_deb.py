@@ -14,7 +14,13 @@ ROOT = Path(__file__).parents[3]
 BUILD = ROOT / "deploy/deb/build.sh"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
-pytestmark = pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="needs dpkg-deb (Debian)")
+pytestmark = [
+    pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="needs dpkg-deb (Debian)"),
+    pytest.mark.skipif(
+        subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True).returncode != 0,
+        reason="needs the repository: the package has its tracked files",
+    ),
+]
 
 
 def build(folder: Path, *, umask: int = 0o022) -> Path:
@@ -81,6 +87,17 @@ def test_the_documents_that_the_policy_asks_for(installed: Path) -> None:
     assert (folder / "commands.md").is_file()
     changelog = subprocess.run(["zcat", folder / "changelog.gz"], capture_output=True, text=True, check=True)
     assert changelog.stdout.startswith(f"nfparity ({PROJECT['version']}) ")
+
+
+def test_man_pages_and_completion(installed: Path) -> None:
+    share = installed / "usr/share"
+    assert {"nfparity.1.gz", "nfparity-assess.1.gz"} <= {page.name for page in share.glob("man/man1/*")}
+    for file in (
+        "bash-completion/completions/nfparity",
+        "zsh/vendor-completions/_nfparity",
+        "fish/vendor_completions.d/nfparity.fish",
+    ):
+        assert "translate" in (share / file).read_text()
 
 
 def test_the_command_takes_its_own_modules_before_all_others(installed: Path, tmp_path: Path) -> None:
