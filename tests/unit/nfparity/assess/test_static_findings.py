@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from backends.model.node import Node
+from nfparity.assess.catalogue import Decided, catalogue
 from nfparity.assess.facts import Facts
 from nfparity.assess.static_findings import static_findings
 from nfparity.requires import kube_proxy_needs
@@ -104,6 +107,11 @@ def test_a_table_of_the_other_mode(facts: Facts) -> None:
     assert not list(static_findings(replace(facts, native_tables=("ip6 kube-proxy", "ip calico"))))
     (finding,) = static_findings(replace(facts, native_tables=("ip calico", "ip kube-proxy")))
     assert (finding.k, finding.subject) == ("K45", "ip kube-proxy")
+
+
+def test_every_difference_that_facts_decide_is_tested_here() -> None:
+    tested = set(re.findall(r'"(K\d\d)"', Path(__file__).read_text()))
+    assert tested == {one.id for one in catalogue() if one.decided is Decided.FACTS}
 
 
 def test_one_address_at_two_ports_is_no_clash(made: Callable[..., Facts], node: Node) -> None:
