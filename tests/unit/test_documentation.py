@@ -19,6 +19,7 @@ ROOT: Final = Path(__file__).parents[2]
 PAGES: Final = (
     "README.md",
     "CONTRIBUTING.md",
+    "SECURITY.md",
     *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("*.md")),
 )
 _TOP: Final = ("translate", "backends", "harness", "nfparity", "tests", "vm", "docs", "deploy")
