@@ -30,6 +30,7 @@ class BesideLoader(Loader):
         self.reset_fallback = first.reset_fallback
         self.lists = first.lists or second.lists
         self.gap = max(first.gap, second.gap)
+        self.counts = first.counts or second.counts
 
     def load(self, tap: TapNode) -> None:
         """Load both in order. Raises MachineError with the message of the tool that failed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import AbstractContextManager
 from typing import Final
 
@@ -18,6 +19,9 @@ from translate.ir import Family
 __all__ = ["NftablesBackend", "NftablesLoader"]
 
 
+_ACCOUNTS: Final = re.compile(r"\bct (?:original |reply )?(?:packets|bytes|avgpkt)\b")
+
+
 class NftablesLoader(Loader):
     """Loads nft text in one transaction, through one permanent handle."""
 
@@ -28,6 +32,7 @@ class NftablesLoader(Loader):
         self.family = family
         if " ct count " in text:
             self.gap = JIFFIES
+        self.counts = _ACCOUNTS.search(text) is not None
         self._handle: NftHandle | None = None
         self._emptier: SetEmptier | None = None
 

@@ -75,6 +75,9 @@ class Loader(ABC):
     gap: float = 0.0
     """The least time between two packets of a flow in seconds: some rules clean state once in a jiffy."""
 
+    counts: bool = False
+    """True if rules read the packets or bytes of connections, which count only if a sysctl says so."""
+
     watches: bool = False
     """True if :meth:`watch` is needed to find flows that meet a random choice or change a list."""
 

@@ -19,6 +19,7 @@ from backends.replay.replayer import Replayer
 from backends.replay.sampler import Destination, sample
 from backends.replay.worker import Worker
 from backends.testbed.suppress_stack_rst import suppress_stack_rst
+from backends.testbed.sysctls import set_accounting
 from backends.testbed.tapnode import TapNode
 from translate.errors import Note
 from translate.ir import Family
@@ -65,6 +66,8 @@ class _Start:
         suppress_stack_rst(self.loader.reset_fallback, self.loader.family)
         self.loader.load(tap)
         tap.apply_sysctls()
+        if self.loader.counts:
+            set_accounting()
         return _Server(Replayer(tap, self.loader))
 
 

@@ -9,7 +9,7 @@ from backends.model.node import DEFAULT_SYSCTLS, Node
 from translate.errors import MachineError
 from translate.ir import Family
 
-__all__ = ["set_node_sysctls", "set_own_sysctls"]
+__all__ = ["set_accounting", "set_node_sysctls", "set_own_sysctls"]
 
 _OWN: Final = {
     # An echo request must count as delivered, without an answer.
@@ -69,6 +69,14 @@ def set_node_sysctls(node: Node) -> None:
             if name.startswith((f"net.ipv4.conf.{device}.", f"net.ipv6.conf.{device}.")):
                 name = name.replace(device, device.replace(".", "/"), 1)
         _set(name, value, missing_ok=name.startswith("net.netfilter."))
+
+
+def set_accounting() -> None:
+    """Let conntrack count packets and bytes (``connbytes_mt_check``).
+
+    Raises MachineError without conntrack.
+    """
+    _set("net.netfilter.nf_conntrack_acct", "1", missing_ok=False)
 
 
 def _set(name: str, value: str, *, missing_ok: bool) -> None:

@@ -10,6 +10,7 @@ from typing import Final, assert_never
 
 from harness.corpus.packets import flags_to_text, protocol_name
 from translate.ir import (
+    ACCOUNTS,
     Accept,
     Account,
     Action,
@@ -66,6 +67,7 @@ from translate.ir import (
     Trace,
     Value,
     ZoneSide,
+    field_bits,
     format_address,
     format_mac,
 )
@@ -124,6 +126,8 @@ def _interval_text(field: Field, value: Value, family: Family) -> str:
         length = value.prefix_length(family.bits)
         if length is not None:
             return f"{format_address(family, value.low)}/{length}"
+    if field in ACCOUNTS and value.high == (1 << field_bits(field, family)) - 1:
+        return f"{value.low} or more"
     return f"{value_text(field, value.low, family)}-{value_text(field, value.high, family)}"
 
 

@@ -37,6 +37,7 @@ from translate.ir.actions import (
 )
 from translate.ir.family import Family, format_address, parse_address
 from translate.ir.fields import (
+    ACCOUNTS,
     INDEX_PROTOCOLS,
     PORT_PROTOCOLS,
     AddressType,
@@ -110,6 +111,7 @@ from translate.ir.values import Interval, Name, Value
 from translate.ir.walks import longest_walk
 
 __all__ = [
+    "ACCOUNTS",
     "CONNTRACK_PRIORITY",
     "INDEX_PROTOCOLS",
     "NOWHERE",

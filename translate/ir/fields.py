@@ -10,6 +10,7 @@ from typing import Final
 from translate.ir.family import Family
 
 __all__ = [
+    "ACCOUNTS",
     "INDEX_PROTOCOLS",
     "PORT_PROTOCOLS",
     "AddressType",
@@ -92,6 +93,15 @@ class Field(Enum):
     CT_REPLY_DADDR = _Row("ct.reply.daddr", None, _CONNECTION)
     CT_REPLY_SPORT = _Row("ct.reply.sport", 16, _CONNECTION)
     CT_REPLY_DPORT = _Row("ct.reply.dport", 16, _CONNECTION)
+    CT_PACKETS = _Row("ct.packets", 64, _CONNECTION)  # of both directions, with this one
+    CT_ORIGINAL_PACKETS = _Row("ct.original.packets", 64, _CONNECTION)
+    CT_REPLY_PACKETS = _Row("ct.reply.packets", 64, _CONNECTION)
+    CT_BYTES = _Row("ct.bytes", 64, _CONNECTION)  # from the IP headers on
+    CT_ORIGINAL_BYTES = _Row("ct.original.bytes", 64, _CONNECTION)
+    CT_REPLY_BYTES = _Row("ct.reply.bytes", 64, _CONNECTION)
+    CT_AVERAGE = _Row("ct.average", 64, _CONNECTION)  # bytes in a packet, rounded down
+    CT_ORIGINAL_AVERAGE = _Row("ct.original.average", 64, _CONNECTION)
+    CT_REPLY_AVERAGE = _Row("ct.reply.average", 64, _CONNECTION)
     FIB_SADDR_TYPE = _Row("fib.saddr.type", 8, _ALWAYS)
     FIB_DADDR_TYPE = _Row("fib.daddr.type", 8, _ALWAYS)
     FIB_SADDR_TYPE_IIF = _Row("fib.saddr.type.iif", 8)  # addrtype --limit-iface-in
@@ -146,6 +156,12 @@ class Field(Enum):
 
     def __repr__(self) -> str:
         return f"Field.{self.name}"
+
+
+ACCOUNTS: Final = frozenset(
+    field for field in Field if field.text.endswith((".packets", ".bytes", ".average"))
+)
+"""Fields that the kernel counts for a connection (``net.netfilter.nf_conntrack_acct``)."""
 
 
 def field_bits(field: Field, family: Family) -> int:

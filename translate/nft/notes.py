@@ -10,6 +10,7 @@ from typing import Final
 
 from translate.errors import Note
 from translate.ir import (
+    ACCOUNTS,
     Action,
     ConnectionLimit,
     ConnectionState,
@@ -36,6 +37,7 @@ __all__ = [
     "notes_on_checksums",
     "notes_on_connections",
     "notes_on_counted_ports",
+    "notes_on_counters_of_connections",
     "notes_on_hits",
     "notes_on_limits",
     "notes_on_lists",
@@ -161,6 +163,16 @@ def _testing(program: Program, fields: Collection[Field]) -> Iterator[Origin]:
         for statement in chain.statements:
             if any(isinstance(t, FieldTest) and t.field in fields for t in flat(statement.tests)):
                 yield from (each.origin for each in alternatives(statement))
+
+
+def notes_on_counters_of_connections(program: Program) -> Iterator[Note]:
+    """Yield a note for each rule that reads the packets or bytes of a connection."""
+    text = (
+        "connections count their packets only while net.netfilter.nf_conntrack_acct is 1, which xt_connbytes"
+        " sets when its rule is loaded, and nftables does not; set it before the first connection"
+    )
+    origins = _testing(program, ACCOUNTS)
+    return (Note(origin, BACKEND, "connbytes-accounting", text) for origin in dict.fromkeys(origins))
 
 
 def notes_on_connections(program: Program) -> Iterator[Note]:

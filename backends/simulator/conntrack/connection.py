@@ -41,8 +41,8 @@ class ConntrackEntry:
 
     ``status`` has the bits of :class:`ConnectionStatus`. ``source_done``/``destination_done``: NAT has bound
     that side (``IPS_SRC_NAT_DONE``, ``IPS_DST_NAT_DONE``). ``masquerade_out`` is the output device of a
-    masquerade. ``template`` is not None for a template, which replaces a connection until conntrack sees the
-    packet (``nf_ct_tmpl_alloc``).
+    masquerade. ``packets`` and ``bytes`` are counts of each direction (``nf_conn_acct``). ``template`` is not
+    None for a template, which replaces a connection until conntrack sees the packet (``nf_ct_tmpl_alloc``).
     """
 
     original: Tuple
@@ -57,6 +57,8 @@ class ConntrackEntry:
     destination_done: bool = False
     masquerade_out: str | None = None
     zone: Zone = NO_ZONE
+    packets: tuple[int, int] = (0, 0)
+    bytes: tuple[int, int] = (0, 0)
     template: Template | None = None
 
     def split(self) -> ConntrackEntry:
@@ -74,8 +76,18 @@ class ConntrackEntry:
             self.destination_done,
             self.masquerade_out,
             self.zone,
+            self.packets,
+            self.bytes,
             self.template,
         )
+
+    def count(self, direction: int, length: int) -> None:
+        """Count a packet of ``length`` bytes (``nf_ct_acct_update``)."""
+        (there, back), (sent, answered) = self.packets, self.bytes
+        if direction == ORIGINAL:
+            self.packets, self.bytes = (there + 1, back), (sent + length, answered)
+        else:
+            self.packets, self.bytes = (there, back + 1), (sent, answered + length)
 
     def tuple(self, direction: int) -> Tuple:
         """Return the tuple of packets that go in ``direction``."""

@@ -223,7 +223,9 @@ class Conntrack:
         else:
             state = ConnectionState.NEW
         match self._follow(entry, direction, skb.packet):
-            case TcpVerdict.ACCEPT | TcpVerdict.IGNORE:
+            case TcpVerdict.ACCEPT:
+                entry.count(direction, skb.packet.length)
+            case TcpVerdict.IGNORE:
                 pass
             case TcpVerdict.INVALID:
                 return
@@ -232,6 +234,7 @@ class Conntrack:
                 self._attach(skb, zone)
                 return
             case TcpVerdict.KILL:
+                entry.count(direction, skb.packet.length)
                 self.kill(entry)
         skb.entry, skb.direction, skb.state = entry, direction, state
         if direction == REPLY and state is ConnectionState.ESTABLISHED:

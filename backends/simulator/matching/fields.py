@@ -10,7 +10,7 @@ from typing import Final
 from backends.model.leading import security_index
 from backends.model.link import neighbour_mac
 from backends.model.packet import Port
-from backends.simulator.conntrack.connection import ConntrackEntry
+from backends.simulator.conntrack.connection import ORIGINAL, REPLY, ConntrackEntry
 from backends.simulator.conntrack.skb import Skb, SocketKind
 from backends.simulator.routing.router import AnyRouter
 from translate.ir import INDEX_PROTOCOLS, Field, Hook, Protocol, TcpFlag
@@ -95,6 +95,31 @@ def _of_connection(read: Callable[[ConntrackEntry], Value]) -> Reader:
     return lambda view: None if view.skb.entry is None else read(view.skb.entry)
 
 
+def _of_account(read: Callable[[ConntrackEntry], int]) -> Reader:
+    """Return a reader of counts, which a template lacks (``connbytes_mt``)."""
+    return _of_connection(lambda entry: None if entry.template is not None else read(entry))
+
+
+def _counted(read: Callable[[ConntrackEntry], tuple[int, int]], sides: tuple[int, ...]) -> Reader:
+    """Return a reader of the packets or bytes of some directions of a connection."""
+    return _of_account(lambda entry: sum(read(entry)[side] for side in sides))
+
+
+def _average(sides: tuple[int, ...]) -> Reader:
+    """Return a reader of the average length of packets, 0 where there are none."""
+
+    def read(entry: ConntrackEntry) -> int:
+        packets = sum(entry.packets[side] for side in sides)
+        return sum(entry.bytes[side] for side in sides) // packets if packets else 0
+
+    return _of_account(read)
+
+
+_PACKETS: Final = attrgetter("packets")
+_BYTES: Final = attrgetter("bytes")
+_BOTH: Final = (ORIGINAL, REPLY)
+
+
 def _reverse_path(view: View) -> Value:
     packet = view.skb.packet
     return int(view.router.leads_back(packet.src, packet.dst, view.iif))
@@ -136,6 +161,15 @@ _READERS: Final[dict[Field, Reader]] = {
     Field.CT_REPLY_DADDR: _of_connection(lambda entry: entry.reply.dst),
     Field.CT_REPLY_SPORT: _of_connection(lambda entry: entry.reply.sport),
     Field.CT_REPLY_DPORT: _of_connection(lambda entry: entry.reply.dport),
+    Field.CT_PACKETS: _counted(_PACKETS, _BOTH),
+    Field.CT_ORIGINAL_PACKETS: _counted(_PACKETS, (ORIGINAL,)),
+    Field.CT_REPLY_PACKETS: _counted(_PACKETS, (REPLY,)),
+    Field.CT_BYTES: _counted(_BYTES, _BOTH),
+    Field.CT_ORIGINAL_BYTES: _counted(_BYTES, (ORIGINAL,)),
+    Field.CT_REPLY_BYTES: _counted(_BYTES, (REPLY,)),
+    Field.CT_AVERAGE: _average(_BOTH),
+    Field.CT_ORIGINAL_AVERAGE: _average((ORIGINAL,)),
+    Field.CT_REPLY_AVERAGE: _average((REPLY,)),
     # a Node has no policy routing by mark
     Field.REVERSE_PATH: _reverse_path,
     Field.REVERSE_PATH_BY_MARK: _reverse_path,

@@ -16,6 +16,7 @@ from typing import Final, TypeVar
 from backends.model.flow import Again, IcmpError, Reply, Send, Step
 from backends.model.packet import IcmpType, Packet
 from backends.model.withfields import with_fields
+from harness.corpus.generate.counted import conversations
 from harness.corpus.generate.goals import Sighting
 from harness.corpus.generate.headers import with_headers
 from harness.corpus.generate.places import Places
@@ -89,6 +90,9 @@ class Candidates:
                 yield _shape(first, times)
             if first is not None and (ConnectionState.UNTRACKED in states):
                 yield (first,)
+            for opening in (first, answer):
+                if opening is not None:
+                    yield from conversations(opening, wants)
             if ConnectionState.ESTABLISHED in states:
                 if first is not None:
                     yield (first, Reply(), Again())

@@ -387,6 +387,9 @@ _CT: Final = {
     10: "protocol",
     11: "proto-src",
     12: "proto-dst",
+    14: "packets",
+    15: "bytes",
+    16: "avgpkt",
     17: "zone",
     19: "saddr",  # NFT_CT_SRC_IP, and the same for IPv6 behind it
     20: "daddr",

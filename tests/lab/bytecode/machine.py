@@ -45,7 +45,7 @@ from tests.lab.bytecode.instructions import (
 )
 from tests.lab.bytecode.listing import Listing
 from tests.lab.bytecode.samples import State
-from translate.ir import ConnectionState, Family, Field
+from translate.ir import ACCOUNTS, ConnectionState, Family, Field
 
 __all__ = ["Names", "RecentSet", "run"]
 
@@ -396,6 +396,8 @@ class _Rule:
             return value.to_bytes(state.sample.family.bits // 8, "big")
         if asked is Field.CT_STATUS:
             return _number(value, _WORD)
+        if asked in ACCOUNTS:
+            return _number(value, 8)
         width = (asked.bits or 8) + 7 >> 3
         return value.to_bytes(width, "big")
 
@@ -447,6 +449,11 @@ _CONNECTION: Final[Mapping[tuple[str, str | None], Field]] = {
     ("status", None): Field.CT_STATUS,
     ("direction", None): Field.CT_DIRECTION,
     ("protocol", "original"): Field.CT_PROTO,
+    **{
+        (key, way): Field[f"CT_{'' if way is None else way.upper() + '_'}{name}"]
+        for way in (None, "original", "reply")
+        for key, name in (("packets", "PACKETS"), ("bytes", "BYTES"), ("avgpkt", "AVERAGE"))
+    },
     **{
         (key, way): Field[f"CT_{way.upper()}_{name}"]
         for way in ("original", "reply")

@@ -27,6 +27,7 @@ _FLAGS: Final = ("--syn", "--tcp-flags SYN,ACK SYN", "--tcp-flags ALL NONE", "--
 _MARKS: Final = ("1", "0", "0x1/0x1", "0x2/0x3", "0xffffffff", "0x80000000/0x80000000")
 _STATES: Final = ("NEW", "ESTABLISHED,RELATED", "INVALID", "NEW,DNAT", "SNAT", "UNTRACKED,INVALID")
 _STATUSES: Final = ("ASSURED", "SEEN_REPLY,EXPECTED", "NONE", "CONFIRMED", "NONE,ASSURED")
+_COUNTS: Final = ("0", "2", "1:2", "2:4", "60:200", "0:18446744073709551615")
 _RECENT: Final = (
     "--set",
     "--rcheck",
@@ -281,6 +282,9 @@ class _Table:
         modules = (
             f"conntrack --ctstate NEW -m connlimit --connlimit-{limit} --connlimit-{draw.choice('sd')}addr",
             f"quota {draw.choice(('', '! '))}--quota {draw.choice((0, 60, 100, 200))}",
+            f"connbytes {draw.choice(('', '! '))}--connbytes {draw.choice(_COUNTS)}"
+            f" --connbytes-mode {draw.choice(('packets', 'bytes', 'avgpkt'))}"
+            f" --connbytes-dir {draw.choice(('original', 'reply', 'both'))}",
         )
         return f"-m {draw.choice(modules)}"
 

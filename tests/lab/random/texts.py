@@ -301,6 +301,12 @@ def _pools(family: Family) -> dict[str, _Pool]:
         "mask": (_MASKS[family], _ODD_ADDRESSES[family]),
         "length": (_LENGTHS, _ODD_LENGTHS),
         "byte": (_BYTES, _ODD_BYTES),
+        "count": (
+            ("0", "10:20", ":5", "100:", "7:7", "0:18446744073709551615"),
+            ("0:18446744073709551616", "9:5", "1:2:3", "-1:5", "5:5", "0x10:020", ":", "1-2", *_ODD_NUMBERS),
+        ),
+        "counted": (("packets", "bytes", "avgpkt"), ("", "Packets", "packet", "avg")),
+        "counted-way": (("original", "reply", "both"), ("", "ORIGINAL", "orig", "src")),
         "rt": (("0", "8", "0x18", "010", "256"), ("4294967295", "4294967296", "1:2", *_ODD_NUMBERS)),
         "segments": (("0", "1:255", ":3", "2:", "5:4"), ("4294967295", "0:4294967296", "1:2:3", "", "x")),
         "index": (("0", "0x100", ":9", "5:", "7:5", "70000"), ("4294967296", "-1", "1:2:3", "", "x")),
@@ -337,6 +343,7 @@ KINDS: Final = {
         **dict.fromkeys(("--connlimit-upto", "--connlimit-above"), "number"),
         "--connlimit-mask": "network",
     },
+    "connbytes": {"--connbytes": "count", "--connbytes-mode": "counted", "--connbytes-dir": "counted-way"},
     "dscp": {"--dscp": "dscp", "--dscp-class": "dscp-class"},
     "hl": dict.fromkeys(("--hl-eq", "--hl-lt", "--hl-gt", "--hl"), "byte"),
     "icmp": {"--icmp-type": "icmp"},
@@ -448,6 +455,7 @@ _USUAL: Final = {
         "--connlimit-upto --connlimit-mask",
         "--connlimit-above --connlimit-mask --connlimit-daddr",
     ),
+    "connbytes": ("--connbytes --connbytes-mode --connbytes-dir",),
     "hashlimit": (
         "--hashlimit-upto --hashlimit-name",
         "--hashlimit-above --hashlimit-burst --hashlimit-mode --hashlimit-name",

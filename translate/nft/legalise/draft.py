@@ -56,6 +56,7 @@ from translate.nft.legalise.ipsets import NamedSets
 from translate.nft.legalise.rates import limit_of, quota_of
 from translate.nft.legalise.recent import KEYED_SIZE, SIZE, RecentSets, Ring, rings_of, sets_of
 from translate.nft.legalise.shifts import counted_ports
+from translate.nft.limits.accounting import refused_accounts
 from translate.nft.limits.inexpressible import check_statement
 from translate.nft.limits.untracked import refused_answers
 from translate.nft.names import NameGiver
@@ -65,6 +66,7 @@ from translate.nft.notes import (
     notes_on_checksums,
     notes_on_connections,
     notes_on_counted_ports,
+    notes_on_counters_of_connections,
     notes_on_hits,
     notes_on_limits,
     notes_on_lists,
@@ -222,7 +224,7 @@ class DraftProgram:
 
     def legal(self) -> LegalProgram:
         """Return the legal Program. Raises UnsupportedError with every rule that nftables cannot express."""
-        refusals = [*self.refusals, *refused_answers(self.program)]
+        refusals = [*self.refusals, *refused_answers(self.program), *refused_accounts(self.program)]
         if refusals:
             raise UnsupportedError(tuple(sorted(refusals, key=lambda r: r.origin.line)))
         return LegalProgram(
@@ -252,6 +254,7 @@ class DraftProgram:
             *notes_on_accounts(accounts, {name: c.name for name, c in self.counters.items()}),
             *notes_on_limits(buckets(self.program).values()),
             *notes_on_connections(self.program),
+            *notes_on_counters_of_connections(self.program),
             *notes_on_counted_ports(counted_ports(self.program)),
             *notes_on_bridges(self.program),
             *notes_on_reverse_paths(self.program),

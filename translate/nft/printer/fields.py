@@ -44,6 +44,9 @@ _PACKET_TYPES: Final[dict[int, str]] = {
 _SYMBOLS: Final = frozenset({Field.L4PROTO, Field.CT_PROTO, Field.CT_STATE, Field.CT_DIRECTION, *_FIB})
 
 
+_COUNTS: Final = {"packets": "packets", "bytes": "bytes", "average": "avgpkt"}
+
+
 @cache
 def expression(field: Field, family: Family) -> str:
     """Return the nft expression that reads ``field``."""
@@ -120,6 +123,12 @@ def expression(field: Field, family: Family) -> str:
             return "ct reply proto-src"
         case Field.CT_REPLY_DPORT:
             return "ct reply proto-dst"
+        case Field.CT_PACKETS | Field.CT_BYTES | Field.CT_AVERAGE:
+            return f"ct {_COUNTS[field.text.removeprefix('ct.')]}"
+        case Field.CT_ORIGINAL_PACKETS | Field.CT_ORIGINAL_BYTES | Field.CT_ORIGINAL_AVERAGE:
+            return f"ct original {_COUNTS[field.text.removeprefix('ct.original.')]}"
+        case Field.CT_REPLY_PACKETS | Field.CT_REPLY_BYTES | Field.CT_REPLY_AVERAGE:
+            return f"ct reply {_COUNTS[field.text.removeprefix('ct.reply.')]}"
         case Field.FIB_SADDR_TYPE:
             return "fib saddr type"
         case Field.FIB_DADDR_TYPE:

@@ -14,6 +14,7 @@ from translate.read.extensions import unmodelled
 from translate.read.extensions.addrtype import ADDRTYPE
 from translate.read.extensions.cgroup import CGROUP
 from translate.read.extensions.comment import COMMENT
+from translate.read.extensions.connbytes import CONNBYTES
 from translate.read.extensions.connlimit import CONNLIMIT
 from translate.read.extensions.connmark import CONNMARK_MATCH, CONNMARK_TARGET
 from translate.read.extensions.conntrack import CONNTRACK, STATE
@@ -60,6 +61,7 @@ MATCHES: Final = MappingProxyType(
             AH,
             CGROUP,
             COMMENT,
+            CONNBYTES,
             CONNLIMIT,
             CONNMARK_MATCH,
             CONNTRACK,

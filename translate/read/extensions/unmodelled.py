@@ -17,7 +17,6 @@ __all__ = ["MATCHES", "TARGETS"]
 _MATCH_OPTIONS: Final = """
 bpf: --bytecode=1 --object-pinned=1
 cluster: --cluster-total-nodes=1 !--cluster-local-node=1 !--cluster-local-nodemask=1 --cluster-hash-seed=1
-connbytes: !--connbytes=1 --connbytes-dir=1 --connbytes-mode=1
 connlabel: !--label=1 --set=0
 cpu: !--cpu=1
 dccp: !--sport,--source-port=1 !--dport,--destination-port=1 !--dccp-types=1 !--dccp-option=1

@@ -250,6 +250,13 @@ _MATCHES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], _Words]],
         (r"ECN match((?: !?(?:ECE|CWR|ECT=[0-3]))+)", _ecn),
         (r"(esp|ah|comp)(?: +spis?:(!)?(\d+(?::\d+)?))?( reserved)?", _security),
         (
+            r"(! )?connbytes (\d+(?::\d+)?) connbytes mode (\w+) connbytes direction (\w+)",
+            lambda f: [
+                *("-m", "connbytes", *_inverted(f[1], ["--connbytes", f[2]])),
+                *("--connbytes-mode", f[3], "--connbytes-dir", f[4]),
+            ],
+        ),
+        (
             r"#conn (src|dst)/(\d+) (<=|>) (\d+)",
             lambda f: [
                 *("-m", "connlimit", "--connlimit-upto" if f[3] == "<=" else "--connlimit-above", f[4]),

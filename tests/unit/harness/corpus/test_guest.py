@@ -12,6 +12,7 @@ from translate.read.extensions import MATCHES, TARGETS
 
 NOT_TRANSLATED = {
     "-m cgroup",
+    "-m connbytes",
     "-m connlimit",
     "-m hashlimit",
     "-m owner",

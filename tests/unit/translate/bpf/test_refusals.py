@@ -102,6 +102,10 @@ CASES: dict[str, tuple[Case, int]] = {
     "socket-owner": (rules("-m owner --uid-owner 5 -j DROP", hook="OUTPUT"), 3),
     "socket-lookup": (rules("-m socket -j DROP", hook="INPUT"), 3),
     "rpfilter6": (rules("-m rpfilter -j DROP", hook="PREROUTING", family=Family.IP6), 3),
+    "connbytes": (
+        rules("-m connbytes --connbytes 9 --connbytes-mode bytes --connbytes-dir both -j DROP"),
+        3,
+    ),
     "connlimit": (rules("-m connlimit --connlimit-above 3 -j DROP"), 3),
     "quota": (rules("-m quota --quota 1000 -j DROP"), 3),
     "hashlimit": (rules("-m hashlimit --hashlimit-upto 1/s --hashlimit-name a -j DROP"), 3),
