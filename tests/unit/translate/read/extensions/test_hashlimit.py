@@ -80,3 +80,8 @@ def test_rates_of_bytes_and_windows_are_kept_as_written(read_rule: ReadRule, wor
 )
 def test_what_iptables_refuses(read_fault: ReadFault, words: str, message: str) -> None:
     assert read_fault(f"-m hashlimit --hashlimit-name a {words}".strip()).message == message
+
+
+def test_a_name_is_not_empty(read_fault: ReadFault) -> None:
+    message = "the name of a table of hashlimit has one character at least"
+    assert read_fault('-m hashlimit --hashlimit-upto 1/s --hashlimit-name ""').message == message
