@@ -33,6 +33,8 @@ from translate.ir import (
     Interval,
     Jump,
     Masquerade,
+    Proxy,
+    Queue,
     Redirect,
     Reject,
     Return,
@@ -266,7 +268,7 @@ class WalkEnds:
         return False
 
 
-_ENDING = Accept | Drop | Return | Reject | Goto | Dnat | Snat | Masquerade | Redirect
+_ENDING = Accept | Drop | Return | Reject | Proxy | Queue | Goto | Dnat | Snat | Masquerade | Redirect
 
 
 def _on(test: Test, field: Field) -> bool:

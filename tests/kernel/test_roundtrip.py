@@ -23,6 +23,7 @@ COMMANDS = {Family.IP: "iptables", Family.IP6: "ip6tables"}
 CASES = [
     pytest.param(Family.IP, "every-option/ip.rules", id="every-option-ip"),
     pytest.param(Family.IP6, "every-option/ip6.rules", id="every-option-ip6"),
+    pytest.param(Family.IP, "every-option/queue.rules", id="every-option-queue"),
     pytest.param(Family.IP, "kind-node/rules.iptables-save", id="kind-node"),
 ]
 

@@ -30,6 +30,7 @@ SAMPLES: Final = (
     "tests/corpus/rulesets/every-option/ip6.rules",
     "tests/corpus/rulesets/every-option/set.rules",
     "tests/corpus/rulesets/every-option/nfacct.rules",
+    "tests/corpus/rulesets/every-option/queue.rules",
     "tests/corpus/rulesets/every-option/refused.rules",
 )
 """Rules that together use every option, and what nftables refuses of it; relative to the project's root."""

@@ -30,6 +30,7 @@ from translate.ir import (
     NfLog,
     NoTrack,
     Proxy,
+    Queue,
     Redirect,
     Reject,
     RejectKind,
@@ -98,6 +99,8 @@ def _action(action: Action, context: Context, number: NumberText) -> Code:
             return Code((f"p->mark = {kept} ^ {number(value)};",))
         case Proxy():
             raise CannotExpress("tproxy", "a tc program runs before the stack looks for transparent sockets")
+        case Queue():
+            raise CannotExpress("queue", "a tc program cannot hand a packet to a queue of netfilter")
         case LimitMss() | StripOptions():
             raise CannotExpress("tcp-options", NO_TCP_OPTIONS)
         case SetConnmark(value, mask):

@@ -23,6 +23,7 @@ REFUSED: Final = {
     "interface-mask": "an interface compared under a mask",
     "ipsec": "`-m policy`",
     "program-size": "chains of more than 4,096 rules in one hook, counted wherever a jump leads to them",
+    "queue": "`-j NFQUEUE`",
     "quota": "`-m quota`",
     "recent-hitcount": "`-m recent --hitcount` above 1",
     "rpfilter6": "`-m rpfilter` over IPv6",

@@ -30,6 +30,7 @@ __all__ = [
     "NatPorts",
     "NoTrack",
     "Proxy",
+    "Queue",
     "Redirect",
     "Reject",
     "RejectKind",
@@ -147,6 +148,20 @@ class Proxy:
     port: int
     value: int = 0
     mask: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Queue:
+    """Hand the packet to the program that reads a queue from ``first`` to ``last``, which decides about it.
+
+    ``by_processor``: the processor's number chooses the queue, otherwise a hash of the connection. Where no
+    program reads it, the packet is dropped; with ``bypass`` it passes the table (``nf_queue``).
+    """
+
+    first: int
+    last: int
+    bypass: bool = False
+    by_processor: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,6 +326,7 @@ Action = (
     | LimitMss
     | StripOptions
     | Proxy
+    | Queue
     | SetConnmark
     | SaveMark
     | RestoreMark

@@ -26,6 +26,7 @@ from translate.ir import (
     NfLog,
     NoTrack,
     Proxy,
+    Queue,
     Redirect,
     Reject,
     RejectKind,
@@ -81,6 +82,9 @@ def format_action(action: Action, family: Family) -> str:
                 "device" if address is None else format_interval(Field.DADDR, Interval.point(address), family)
             )
             return f"proxy {where} port {port} mark {value:#x}/{mask:#x}"
+        case Queue(first=first, last=last, bypass=bypass, by_processor=by_processor):
+            ways = (" bypass" if bypass else "") + (" by-processor" if by_processor else "")
+            return f"queue {first} to {last}{ways}"
         case StripOptions(options=options):
             return f"strip-options {quoted(' '.join(map(str, options)))}"
         case SetConnmark(value=value, mask=mask):
@@ -192,6 +196,8 @@ def _take_action(cursor: Cursor, family: Family) -> Action:
             return StripOptions(_take_options(cursor))
         case "connmark":
             return _take_connmark(cursor)
+        case "queue":
+            return _take_queue(cursor)
         case "tos":
             cursor.expect("set-tos")
             return SetTos(*_take_mark(cursor, _MOST_BYTE))
@@ -232,6 +238,14 @@ def _take_proxy(cursor: Cursor, family: Family) -> Proxy:
     cursor.expect("mark")
     value, mask = _take_mark(cursor)
     return Proxy(address=address, port=port, value=value, mask=mask)
+
+
+def _take_queue(cursor: Cursor) -> Queue:
+    first = cursor.number("a queue", most=65535)
+    cursor.expect("to")
+    last = cursor.number("a queue", most=65535)
+    bypass = cursor.take("bypass")
+    return Queue(first=first, last=last, bypass=bypass, by_processor=cursor.take("by-processor"))
 
 
 def _take_options(cursor: Cursor) -> tuple[int, ...]:

@@ -54,6 +54,7 @@ from translate.ir.actions import (
     Masquerade,
     NoTrack,
     Proxy,
+    Queue,
     Redirect,
     Reject,
     RestoreMark,
@@ -154,6 +155,7 @@ def _action(table: TableName, action: Action) -> Action:
             | LimitMss()
             | StripOptions()
             | Proxy()
+            | Queue()
             | SetConnmark()
             | SaveMark()
             | RestoreMark()

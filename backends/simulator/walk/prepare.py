@@ -31,6 +31,7 @@ from translate.ir import (
     Masquerade,
     Policy,
     Proxy,
+    Queue,
     Random,
     Recent,
     Redirect,
@@ -126,6 +127,8 @@ def _prepared(name: str, rules: tuple[Rule, ...]) -> tuple[PreparedRule, ...]:
         action = rule.actions[0] if rule.actions else None
         if isinstance(action, Proxy):
             action = Drop()  # a node under test has no listening sockets
+        if isinstance(action, Queue):
+            action = Accept() if action.bypass else Drop()  # and no program that reads a queue
         effect, control = (action, None) if isinstance(action, EFFECTS) else (None, action)
         draws = any(isinstance(test, Random) for test in tests)
         prepared.append(PreparedRule(rule, name, number, tests, conditions, effect, control, draws))
@@ -177,6 +180,8 @@ def prepare(ruleset: Ruleset, *, assuming: bool = False) -> Prepared:
     for table in ruleset.tables:
         tables[table.name] = PreparedTable(table.name, {c.name: c for c in table.chains})
         refusals += [r for c in table.chains for rule in c.rules for r in _refusals(rule, ruleset.family)]
+        if table.name is TableName.NAT:
+            refusals += map(_queued, (rule for c in table.chains for rule in c.rules if _queues(rule)))
     refusals += _other_masks(ruleset)
     if not assuming:
         refusals += [
@@ -214,6 +219,16 @@ def _other_masks(ruleset: Ruleset) -> Iterator[Refusal]:
         if masks.setdefault(test.name, test.mask) != test.mask:
             reason = f"the list {test.name} has another mask in an earlier rule, which may count for both"
             yield Refusal(rule.origin, NAME, "recent-mask", reason)
+
+
+def _queues(rule: Rule) -> bool:
+    return any(isinstance(action, Queue) for action in rule.actions)
+
+
+def _queued(rule: Rule) -> Refusal:
+    """Refuse NFQUEUE in nat, after which the connection is not bound at this hook (``nf_nat_inet_fn``)."""
+    reason = "NFQUEUE in nat is not simulated: the connection stays without a translation at this hook"
+    return Refusal(rule.origin, NAME, "queue-nat", reason)
 
 
 def _refusals(rule: Rule, family: Family) -> list[Refusal]:

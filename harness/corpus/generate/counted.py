@@ -38,6 +38,7 @@ def conversations(first: Send, wants: Wants) -> Iterator[tuple[Step, ...]]:
             for count in ends(wants.values(field)):
                 if count <= _MOST:
                     yield (first, *islice(chain.from_iterable(repeat(steps)), count))
+                    yield (first, *(Reply(), Again()) * count)
     for field in _OF_LENGTHS:
         if wants.asks(field):
             for length in ends(wants.values(field)):

@@ -20,6 +20,7 @@ __all__ = [
     "Constant",
     "Count",
     "Decide",
+    "HandOver",
     "Help",
     "Instruction",
     "LoadCt",
@@ -241,6 +242,15 @@ class TransparentProxy:
 
 
 @dataclass(frozen=True, slots=True)
+class HandOver:
+    """``queue``: the first queue, the number of queues, and ``NFT_QUEUE_FLAG_*``."""
+
+    first: int
+    total: int
+    flags: int
+
+
+@dataclass(frozen=True, slots=True)
 class LoadExtension:
     """``exthdr`` of IPv6: bytes of the first extension header of this kind."""
 
@@ -352,6 +362,7 @@ Instruction = (
     | LoadTcpOption
     | StripTcpOption
     | TransparentProxy
+    | HandOver
     | SetTcpOption
     | StorePayload
     | Nat
@@ -554,6 +565,7 @@ _KINDS: Final[Mapping[str, Callable[[Attributes], Instruction]]] = {
     "fib": _fib,
     "rt": _rt,
     "tproxy": lambda a: TransparentProxy(number(a[2]) if 2 in a else None, number(a[3]) if 3 in a else None),
+    "queue": lambda a: HandOver(number(a[1]), number(a[2]), number(a.get(3))),
     "exthdr": _exthdr,
     "payload": _payload,
     "numgen": lambda a: NumberGenerator(

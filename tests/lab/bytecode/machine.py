@@ -16,6 +16,7 @@ from tests.lab.bytecode.instructions import (
     Constant,
     Count,
     Decide,
+    HandOver,
     Help,
     Instruction,
     LoadCt,
@@ -214,6 +215,9 @@ class _Rule:
                     None if address is None else int.from_bytes(self._get(address, width), "big"),
                     None if port is None else int.from_bytes(self._get(port, 2), "big"),
                 )
+            case HandOver(first=first, total=total, flags=flags):
+                self._state.note("queue", first, total, flags)
+                return _DONE
             case StripTcpOption(kind=kind):
                 self._state.note("strip", kind)
             case LoadRoute(target=target):

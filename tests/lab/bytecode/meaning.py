@@ -52,6 +52,7 @@ from translate.ir import (
     Nth,
     Protocol,
     Proxy,
+    Queue,
     Quota,
     Random,
     Recent,
@@ -275,6 +276,9 @@ def _act(actions: Sequence[Action], state: State) -> bool:
                 state.note("proxy", address, port or None)
                 state.mark = (state.mark & ~action.mask & _ALL) ^ action.value
                 state.note("accept")
+                return False
+            case Queue(first=first, last=last, bypass=bypass, by_processor=by_processor):
+                state.note("queue", first, last - first + 1, bypass | by_processor << 1)
                 return False
             case StripOptions(options=options):
                 for one in options:

@@ -307,6 +307,10 @@ def _pools(family: Family) -> dict[str, _Pool]:
         ),
         "counted": (("packets", "bytes", "avgpkt"), ("", "Packets", "packet", "avg")),
         "counted-way": (("original", "reply", "both"), ("", "ORIGINAL", "orig", "src")),
+        "balance": (
+            ("0:1", "5:9", "0:65534", "7:"),
+            ("5:5", "9:5", "5", ":", ":5", "0:65535", "1:65535", "0x1:0x3", "1:2:3", "-1:5", "1-2", ""),
+        ),
         "rt": (("0", "8", "0x18", "010", "256"), ("4294967295", "4294967296", "1:2", *_ODD_NUMBERS)),
         "segments": (("0", "1:255", ":3", "2:", "5:4"), ("4294967295", "0:4294967296", "1:2:3", "", "x")),
         "index": (("0", "0x100", ":9", "5:", "7:5", "70000"), ("4294967296", "-1", "1:2:3", "", "x")),
@@ -421,6 +425,7 @@ KINDS: Final = {
         "--nflog-prefix": "text",
         **dict.fromkeys(("--nflog-group", "--nflog-size", "--nflog-range", "--nflog-threshold"), "group"),
     },
+    "NFQUEUE": {"--queue-num": "group", "--queue-balance": "balance"},
     "REDIRECT": {"--to-ports": "nat-ports"},
     "REJECT": {"--reject-with": "reject"},
 }
@@ -470,6 +475,7 @@ _USUAL: Final = {
         "--update --hitcount",
         "--rcheck --seconds --reap",
     ),
+    "NFQUEUE": ("--queue-num", "--queue-num --queue-bypass", "--queue-balance --queue-cpu-fanout"),
     "statistic": ("--mode --probability", "--mode --every --packet", "--mode --every"),
     "CONNMARK": (
         "--set-mark",

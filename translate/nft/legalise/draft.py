@@ -58,6 +58,7 @@ from translate.nft.legalise.recent import KEYED_SIZE, SIZE, RecentSets, Ring, ri
 from translate.nft.legalise.shifts import counted_ports
 from translate.nft.limits.accounting import refused_accounts
 from translate.nft.limits.inexpressible import check_statement
+from translate.nft.limits.queues import refused_queues
 from translate.nft.limits.untracked import refused_answers
 from translate.nft.names import NameGiver
 from translate.nft.notes import (
@@ -225,6 +226,7 @@ class DraftProgram:
     def legal(self) -> LegalProgram:
         """Return the legal Program. Raises UnsupportedError with every rule that nftables cannot express."""
         refusals = [*self.refusals, *refused_answers(self.program), *refused_accounts(self.program)]
+        refusals += refused_queues(self.program)
         if refusals:
             raise UnsupportedError(tuple(sorted(refusals, key=lambda r: r.origin.line)))
         return LegalProgram(

@@ -29,6 +29,8 @@ REFUSED: Final = {
     "nat-port-shift": "`--to-destination A:1000-2000/3000`, ports counted from another one, unless the rule"
     " tests the destination port and each one gets a port of its own",
     "notrack-answers": "`NOTRACK` in OUTPUT where another rule depends on the state of the node's own errors",
+    "queue-nat": "`-j NFQUEUE` in nat",
+    "queue-route": "`-j NFQUEUE` in OUTPUT of mangle",
     "recent-hitcount": "`-m recent --hitcount` above 1 with a negated check, and above 32",
     "tproxy": "`-j TPROXY --on-port 0` without an address",
 }

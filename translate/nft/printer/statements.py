@@ -30,6 +30,7 @@ from translate.ir import (
     NfLog,
     NoTrack,
     Proxy,
+    Queue,
     Redirect,
     Reject,
     RejectKind,
@@ -98,6 +99,10 @@ def statement(action: Action, family: Family, chains: Mapping[str, str]) -> str:
         case Proxy(address=address, port=port):
             where = "" if address is None else _address(family, address)
             return f"tproxy to {where}{f':{port}' if port else ''}"
+        case Queue(first=first, last=last, bypass=bypass, by_processor=by_processor):
+            flags = ",".join((*(["bypass"] if bypass else ()), *(["fanout"] if by_processor else ())))
+            numbers = str(first) if first == last else f"{first}-{last}"
+            return f"queue num {numbers} {flags}".rstrip()
         case StripOptions(options=options):
             return " ".join(f"reset tcp option {_OPTIONS.get(option, option)}" for option in options)
         case SetConnmark(value=value, mask=mask):

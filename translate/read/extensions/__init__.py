@@ -33,6 +33,7 @@ from translate.read.extensions.mark import MARK_MATCH, MARK_TARGET
 from translate.read.extensions.multiport import MULTIPORT
 from translate.read.extensions.nat import DNAT, MASQUERADE, REDIRECT, SNAT
 from translate.read.extensions.nfacct import NFACCT
+from translate.read.extensions.nfqueue import NFQUEUE
 from translate.read.extensions.owner import OWNER
 from translate.read.extensions.physdev import PHYSDEV
 from translate.read.extensions.policy import POLICY
@@ -118,6 +119,7 @@ TARGETS: Final = MappingProxyType(
             MARK_TARGET,
             MASQUERADE,
             NFLOG,
+            NFQUEUE,
             NOTRACK,
             REDIRECT,
             REJECT,

@@ -318,6 +318,15 @@ _OPTIONS: Final[tuple[tuple[re.Pattern[str], str, Callable[[re.Match[str]], _Wor
             "TPROXY",
             lambda f: ["--on-port", f[2], "--on-ip", f[1], "--tproxy-mark", f[3]],
         ),
+        (
+            r"NFQUEUE (num|balance) (\d+(?::\d+)?)( bypass)?( cpu-fanout)?",
+            "NFQUEUE",
+            lambda f: [
+                *(f"--queue-{f[1]}", f[2]),
+                *(["--queue-bypass"] if f[3] else []),
+                *(["--queue-cpu-fanout"] if f[4] else []),
+            ],
+        ),
         (r"DSCP set (0x[0-9a-f]+)", "DSCP", lambda f: ["--set-dscp", f[1]]),
         (r"TOS (set|and|or|xor) ?(\S+)", "TOS", lambda f: [f"--{f[1]}-tos", f[2]]),
         (r"(TTL|HL) (set to|increment by|decrement by) (\d+)", "TTL", _change_of_ttl),

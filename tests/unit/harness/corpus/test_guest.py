@@ -23,6 +23,7 @@ NOT_TRANSLATED = {
     "-j CLASSIFY",
     "-j TCPMSS",
     "-j TCPOPTSTRIP",
+    "-j NFQUEUE",
     "-j TPROXY",
 }
 """Extensions that one of the translations refuses, so that a case with them compares nothing there."""

@@ -185,7 +185,7 @@ def test_several_ways_that_differ_alike_are_told_once() -> None:
     assert (found.field, found.expected, found.observed) == ("mark", 0, 1)
 
 
-OPEN = Outcome(verdict=Verdict.UNKNOWN, hidden="line 3: -j NFQUEUE is not modelled")
+OPEN = Outcome(verdict=Verdict.UNKNOWN, hidden="line 3: -j HMARK is not modelled")
 PAIR = Flow(id="f", steps=(*FLOW.steps, *FLOW.steps))
 
 

@@ -59,6 +59,7 @@ from translate.ir import (
     Policy,
     Program,
     Proxy,
+    Queue,
     Quota,
     Random,
     Recent,
@@ -286,6 +287,13 @@ def kinds_of_actions(family: Family) -> dict[object, st.SearchStrategy[Action]]:
         Log: st.builds(Log, TEXT, st.integers(0, 7), details),
         **{kind: st.builds(kind) for kind in (Audit, FillChecksum, Trace)},
         Classify: st.builds(Classify, MARKS),
+        Queue: st.builds(
+            Queue,
+            first=st.integers(0, 65535),
+            last=st.integers(0, 65535),
+            bypass=st.booleans(),
+            by_processor=st.booleans(),
+        ),
         Proxy: st.builds(
             Proxy,
             address=st.none() | st.integers(0, 2**family.bits - 1),

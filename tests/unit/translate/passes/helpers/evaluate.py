@@ -41,6 +41,7 @@ from translate.ir import (
     Policy,
     Program,
     Proxy,
+    Queue,
     Quota,
     Random,
     Recent,
@@ -247,7 +248,9 @@ def _actions(program: Program, actions: tuple[Action, ...], state: State) -> Dis
                     state = state.put(Field.CT_STATE, int(ConnectionState.NEW))
             case NoTrack():
                 state = state.put(Field.CT_STATE, int(ConnectionState.UNTRACKED))
-            case Accept() | Drop() | Reject() | Proxy() | Dnat() | Snat() | Masquerade() | Redirect():
+            case (
+                Accept() | Drop() | Reject() | Proxy() | Queue() | Dnat() | Snat() | Masquerade() | Redirect()
+            ):
                 return {(action, state): Fraction(1)}
             case Return():
                 return {(None, state): Fraction(1)}

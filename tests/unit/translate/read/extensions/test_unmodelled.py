@@ -65,7 +65,7 @@ def test_what_is_unknown_of_a_rule_is_named() -> None:
         ("-m osf --genre Linux -m recent --set --name seen", True),
         ("-m osf --genre Linux -j TEE --gateway 10.0.0.1", False),
         ("-j TEE --gateway 10.0.0.1", False),
-        ("-j NFQUEUE --queue-num 1", True),
+        ("-j HMARK --hmark-mod 5 --hmark-rnd 1 --hmark-tuple src", True),
         ("-j ACCEPT", False),
     ],
 )

@@ -190,7 +190,7 @@ def test_a_table_that_cannot_hold_it_is_reported():
         ("ACCEPT tcp -- anywhere anywhere tcp dpt:22 cpu 3", Accept(), {Hidden.TESTS}),
         ("X all -- anywhere anywhere /* cut com", Jump("X"), {Hidden.TESTS}),
         ("X all -- anywhere anywhere [goto]  cpu 3", Goto("X"), {Hidden.TESTS}),
-        ("NFQUEUE all -- anywhere anywhere NFQUEUE num 3", None, {Hidden.TESTS, Hidden.ACTION}),
+        ("HMARK all -- anywhere anywhere HMARK mod 5 0x0", None, {Hidden.TESTS, Hidden.ACTION}),
         (
             "DNAT tcp -- anywhere anywhere cpu 3 to:10.0.0.1:80",
             None,

@@ -1,0 +1,59 @@
+"""``-j NFQUEUE``: packets for a program of the node that decides about them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from translate.ir import Queue
+from translate.read.extensions.declaration import (
+    Context,
+    Options,
+    OptionSpec,
+    TargetExtension,
+    parse_number,
+    parse_range,
+)
+from translate.read.spelling.errors import OptionError
+
+__all__ = ["NFQUEUE"]
+
+_LAST: Final = 65535
+
+
+def _queues(options: Options) -> tuple[int, int]:
+    """Return the first and the last queue."""
+    single, balanced = options.find("--queue-num"), options.find("--queue-balance")
+    if balanced is None:
+        number = 0 if single is None else parse_number(single[1].arguments[0], _LAST, option=single[0])
+        return number, number
+    index, option = balanced
+    if single is not None:
+        raise OptionError("NFQUEUE takes --queue-num or --queue-balance, not both", option=index)
+    text = option.arguments[0]
+    first, last = parse_range(text, _LAST, option=index)
+    # Only a missing end is 65535 (xtopt_parse_mint); xt_NFQUEUE does not take all 65,536 queues.
+    if ":" not in text or first >= last or (last == _LAST and (not first or not text.endswith(":"))):
+        raise OptionError(f'"{text}" is no range of queues from 0 to 65534', option=index)
+    return first, last
+
+
+def _nfqueue(options: Options, _context: Context) -> Queue:
+    first, last = _queues(options)
+    fanout = options.find("--queue-cpu-fanout")
+    if fanout is not None and options.find("--queue-balance") is None:
+        raise OptionError("--queue-cpu-fanout needs --queue-balance", option=fanout[0])
+    bypass = options.find("--queue-bypass") is not None
+    return Queue(first=first, last=last, bypass=bypass, by_processor=fanout is not None)
+
+
+NFQUEUE: Final = TargetExtension(
+    name="NFQUEUE",
+    options=(
+        OptionSpec(name="--queue-num"),
+        OptionSpec(name="--queue-balance"),
+        OptionSpec(name="--queue-bypass", arguments=0),
+        OptionSpec(name="--queue-cpu-fanout", arguments=0),
+    ),
+    meaning=_nfqueue,
+)
+"""``-j NFQUEUE`` (``xt_NFQUEUE``)."""
