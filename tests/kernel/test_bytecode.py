@@ -71,14 +71,13 @@ def _same(ruleset: Ruleset, compilers: list[Nft]) -> None:
     checked = check(programs, compilers)
     assert checked.statements or checked.refused
     assert not checked.differences, _shown(checked.differences)
-    for program in programs:
-        _load(program, compilers)
+    _load(programs, compilers)
 
 
-def _load(program: Program, compilers: list[Nft]) -> None:
-    text = expressible(program)[1].text
-    for nft in compilers:
-        nft.compiled(text)
+def _load(programs: list[Program], compilers: list[Nft]) -> None:
+    for text in dict.fromkeys(expressible(program)[1].text for program in programs):
+        for nft in compilers:
+            nft.load(text)
 
 
 @pytest.mark.parametrize("path", RULESETS, ids=lambda path: f"{path.parent.name}-{path.name}")
@@ -158,8 +157,7 @@ def _shows(ruleset: Ruleset, compilers: list[Nft]) -> bool:
     try:
         if check(programs, compilers).differences:
             return True
-        for program in programs:
-            _load(program, compilers)
+        _load(programs, compilers)
     except NftError:
         return True
     return False
@@ -227,11 +225,11 @@ def test_chains_that_are_too_deep_are_seen(compilers: list[Nft], monkeypatch: py
     names = [f"c{n}" for n in range(17)]
     calls = [f"-A {a} -p tcp -g {b}" for a, b in zip(["FORWARD", *names], names, strict=False)]
     program = lower(_rules("filter", *(f":{name} - [0:0]" for name in names), *calls), level=0)
-    _load(program, compilers)
+    _load([program], compilers)
     monkeypatch.setattr(import_module("translate.nft.legalise.chains"), "MAX_DEPTH", 99)
     for nft in compilers:
         with pytest.raises(NftError, match="Too many links"):
-            _load(program, [nft])
+            _load([program], [nft])
 
 
 def test_a_variable_in_a_prefix_is_seen(compilers: list[Nft], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -240,4 +238,4 @@ def test_a_variable_in_a_prefix_is_seen(compilers: list[Nft], monkeypatch: pytes
     monkeypatch.setattr(logging, "_VARIABLE", re.compile("(nothing)"))
     for nft in compilers:
         with pytest.raises(NftError, match="unknown identifier"):
-            _load(program, [nft])
+            _load([program], [nft])

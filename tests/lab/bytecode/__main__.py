@@ -66,7 +66,7 @@ def _run(rulesets: Iterator[Ruleset], compilers: Sequence[Nft]) -> int:
             for program in programs:
                 text = expressible(program)[1].text
                 for nft in compilers:
-                    nft.compiled(text)
+                    nft.load(text)
         except NftError as e:
             differing += 1
             print(f"{ruleset.source}: {e}", flush=True)

@@ -112,9 +112,17 @@ def check(programs: Sequence[Program], compilers: Sequence[Nft], *, seed: int = 
         meant = [(sample, _meant(statement, sample, world)) for sample in samples]
         packets += len(meant)
         acts = any(_acts(sample, wanted) for sample, wanted in meant)
+        known: list[tuple[Listing, list[Result]]] = []
         for nft, listing in listings:
-            results = ((sample, wanted, _happens(listing, chain, sample, names)) for sample, wanted in meant)
-            wrong = (r for r in results if (r[1] != r[2] if acts else _acts(r[0], r[2])))
+            results = next((r for other, r in known if listing.does_the_same(other, chain.name)), None)
+            if results is None:
+                results = [_happens(listing, chain, sample, names) for sample, _ in meant]
+                known.append((listing, results))
+            wrong = (
+                (sample, wanted, found)
+                for (sample, wanted), found in zip(meant, results, strict=True)
+                if (wanted != found if acts else _acts(sample, found))
+            )
             differences += (
                 Difference(
                     nft=nft.name,

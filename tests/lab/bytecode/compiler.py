@@ -31,10 +31,11 @@ class Nft:
         look at how deep chains nest. Needs root. Raises NftError when nft or the kernel refuses the text,
         MachineError when nft cannot be run.
         """
-        done = self._run("--debug=mnl", "-f", "-", given=text)
-        if done.returncode != 0:
-            raise NftError(done.stderr.strip())
-        return listing_of(read_messages(done.stdout))
+        return listing_of(read_messages(self._loaded(text, "--debug=mnl")))
+
+    def load(self, text: str) -> None:
+        """Load a text as :meth:`compiled` does. Raises the same errors."""
+        self._loaded(text)
 
     def version(self) -> str:
         """Return the version as nft prints it. Raises MachineError when nft cannot be run."""
@@ -42,6 +43,12 @@ class Nft:
         if done.returncode != 0:
             raise MachineError(f"{self.name} does not run: {done.stderr.strip()}")
         return done.stdout.strip()
+
+    def _loaded(self, text: str, *options: str) -> str:
+        done = self._run(*options, "-f", "-", given=text)
+        if done.returncode != 0:
+            raise NftError(done.stderr.strip())
+        return done.stdout
 
     def _run(self, *options: str, given: str = "") -> subprocess.CompletedProcess[str]:
         try:

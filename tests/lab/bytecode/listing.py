@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from tests.lab.bytecode.instructions import Instruction, Verdict, data_of, instruction, number, text
+from tests.lab.bytecode.instructions import (
+    Decide,
+    Instruction,
+    LookUp,
+    UpdateSet,
+    Verdict,
+    data_of,
+    instruction,
+    number,
+    text,
+)
 from tests.lab.bytecode.netlink import Attributes, Message, attributes, listed
 
 __all__ = ["Contents", "Listing", "listing_of"]
@@ -41,7 +51,7 @@ class Contents:
     fields: tuple[int, ...]
     _elements: list[_Element] = field(default_factory=list)
     _exact: dict[bytes, _Element] = field(default_factory=dict)
-    _ordered: list[tuple[bytes, bool, _Element]] | None = None
+    _ordered: list[tuple[bytes, bool, _Element]] | None = field(default=None, compare=False)
 
     def add(self, key: bytes, high: bytes | None, data: Verdict | bytes | None, *, end: bool) -> None:
         """Put an element in: a key, an interval of a concatenation, or one end of an interval."""
@@ -49,6 +59,10 @@ class Contents:
         self._elements.append(element)
         self._exact[key] = element
         self._ordered = None
+
+    def verdicts(self) -> Iterator[Verdict]:
+        """Yield the verdicts of a map of these."""
+        return (e.data for e in self._elements if isinstance(e.data, Verdict))
 
     def find(self, key: bytes) -> tuple[bool, Verdict | bytes | None]:
         """Return whether the set has ``key``, and its data in a map."""
@@ -80,6 +94,28 @@ class Listing:
 
     rules: dict[str, list[tuple[Instruction, ...]]] = field(default_factory=dict)
     sets: dict[int, Contents] = field(default_factory=dict)
+
+    def does_the_same(self, other: Listing, chain: str) -> bool:
+        """Return whether both have equal rules and sets wherever a packet in ``chain`` can come."""
+        waiting: list[str | None] = [chain]
+        seen: set[str | None] = {None}
+        while waiting:
+            name = waiting.pop()
+            if name in seen:
+                continue
+            seen.add(name)
+            rules = self.rules.get(name or "")
+            if rules != other.rules.get(name or ""):
+                return False
+            for one in (one for rule in rules or () for one in rule):
+                if isinstance(one, Decide):
+                    waiting.append(one.verdict.chain)
+                elif isinstance(one, LookUp | UpdateSet):
+                    contents = self.sets[one.set]
+                    if contents != other.sets.get(one.set):
+                        return False
+                    waiting += (verdict.chain for verdict in contents.verdicts())
+        return True
 
 
 def listing_of(messages: Iterable[Message]) -> Listing:

@@ -18,10 +18,13 @@ __all__ = ["Attributes", "Message", "attributes", "listed", "read_messages"]
 _NFTABLES: Final = 10  # NFNL_SUBSYS_NFTABLES
 _TYPE_MASK: Final = 0x3FFF  # NLA_TYPE_MASK
 _NESTED: Final = 0x8000
-_COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
-_HEAD: Final = re.compile(r"\| (\d{5}) \| .{4} \|\t\|  type \| flags  \|")
-_ATTRIBUTE: Final = re.compile(r"\|(\d{5})\|(.)(.)\|(\d{5})\|\t")
-_DATA: Final = re.compile(r"\| ((?:[0-9a-f]{2} ){4}) \|\t\|      data      \|")
+_LINE: Final = re.compile(
+    r"^\|(?: ((?:[0-9a-f]{2} ){4}) \|\t\|      data      \|"
+    r"|C(\d{5})C\|C(.).C\|C(\d{5})C\|\t"
+    r"| (\d{5}) \| .{4} \|\t\|  type \| flags  \|)".replace("C", r"(?:\x1b\[[0-9;]*m)?"),
+    re.MULTILINE,
+)
+"""Four bytes; or the length, the nesting and the type of an attribute; or the type of a message."""
 
 Attributes = Mapping[int, bytes]
 """The attributes in a nest, by type. Each type occurs once, except in lists."""
@@ -38,17 +41,17 @@ class Message:
 def read_messages(text: str) -> Iterator[Message]:
     """Yield the messages to nf_tables, in order."""
     kind, data = -1, bytearray()
-    for line in _COLOUR.sub("", text).split("\n"):
-        if found := _HEAD.match(line):
+    for found in _LINE.finditer(text):
+        content, length, nested, number, message = found.groups()
+        if content is not None:
+            data += bytes.fromhex(content)
+        elif length is not None:
+            data += struct.pack("=HH", int(length), int(number) | (_NESTED if nested == "N" else 0))
+        else:
             if kind >= 0:
                 yield Message(kind, attributes(bytes(data)))
-            number, data = int(found[1]), bytearray()
-            kind = number & 0xFF if number >> 8 == _NFTABLES else -1
-        elif found := _ATTRIBUTE.match(line):
-            nested = _NESTED if found[2] == "N" else 0
-            data += struct.pack("=HH", int(found[1]), int(found[4]) | nested)
-        elif found := _DATA.match(line):
-            data += bytes.fromhex(found[1])
+            subsystem, kind = divmod(int(message), 0x100)
+            kind, data = kind if subsystem == _NFTABLES else -1, bytearray()
     if kind >= 0:
         yield Message(kind, attributes(bytes(data)))
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.lab.bytecode.instructions import Verdict
-from tests.lab.bytecode.listing import Contents
+from tests.lab.bytecode.instructions import Decide, LookUp, Verdict
+from tests.lab.bytecode.listing import Contents, Listing
 
 
 def contents(*, interval: bool = False, fields: tuple[int, ...] = ()) -> Contents:
@@ -51,3 +51,27 @@ def test_a_concatenation_is_in_when_each_field_is(key: str, found: bool) -> None
     known = contents(interval=True, fields=(4, 2))
     known.add(bytes.fromhex("0a00000000500000"), bytes.fromhex("0a0000ff005a0000"), None, end=False)
     assert known.find(bytes.fromhex(key))[0] is found
+
+
+def listing(*, end: str, far: str = "accept", near: str = "accept") -> Listing:
+    verdicts = contents()
+    verdicts.add(b"\0\0\0\6", None, Verdict("jump", "by map"), end=False)
+    verdicts.add(b"\0\0\0\7", None, Verdict(far), end=False)
+    return Listing(
+        rules={
+            "start": [(Decide(Verdict("goto", "near")),)],
+            "near": [(LookUp(set=1, register=1, target=0, negated=False),), (Decide(Verdict(near)),)],
+            "by map": [(Decide(Verdict("jump", "start")),), (Decide(Verdict(end)),)],
+            "aside": [(Decide(Verdict("accept")),)],
+        },
+        sets={1: verdicts},
+    )
+
+
+def test_chains_do_the_same_where_all_that_they_lead_to_is_equal() -> None:
+    one = listing(end="drop")
+    one.sets[1].find(b"\0\0\0\6")
+    assert one.does_the_same(listing(end="drop"), "start")
+    for other in (listing(end="accept"), listing(end="drop", far="drop"), listing(end="drop", near="drop")):
+        assert not one.does_the_same(other, "start")
+        assert one.does_the_same(other, "aside")
