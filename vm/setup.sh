@@ -51,9 +51,10 @@ have_otherwise() {
     esac
 }
 
-# Prints the first Python of at least 3.11 that can make a virtual environment.
+# Prints the first Python of at least 3.11 that can make a virtual environment. The distribution's comes first: it is built
+# with profile-guided optimisation, and runs nfparity in three quarters of the time that one built by pyenv takes.
 find_python() {
-    for candidate in ${PYTHON:-} python3 /usr/bin/python3 python3.13 python3.12 python3.11; do
+    for candidate in ${PYTHON:-} /usr/bin/python3 python3 python3.13 python3.12 python3.11; do
         if "$candidate" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
             echo "$candidate"
             return
