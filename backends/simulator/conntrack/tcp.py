@@ -20,6 +20,8 @@ WINDOW: Final = 64240
 """The window that every segment announces."""
 
 _MAX_ACK_WINDOW: Final = 66000
+# As plain numbers, on which Python's operators are ten times as fast.
+_FIN, _SYN, _RST, _ACK = map(int, (TcpFlag.FIN, TcpFlag.SYN, TcpFlag.RST, TcpFlag.ACK))
 
 
 class TcpVerdict(Enum):
@@ -246,8 +248,8 @@ class TcpTrack:
         """``tcp_in_window``."""
         sender, receiver = self.seen[direction], self.seen[1 - direction]
         seq, ack, end = packet.seq, packet.ack, _end(packet)
-        syn, has_ack = bool(packet.flags & TcpFlag.SYN), bool(packet.flags & TcpFlag.ACK)
-        rst = bool(packet.flags & TcpFlag.RST)
+        flags = int(packet.flags)
+        syn, has_ack, rst = bool(flags & _SYN), bool(flags & _ACK), bool(flags & _RST)
         if sender.maxwin == 0:
             if syn:
                 sender.end = sender.maxend = end
@@ -329,5 +331,6 @@ def _before(a: int, b: int) -> bool:
 
 def _end(packet: Packet) -> int:
     """``segment_seq_plus_len``."""
-    phantom = bool(packet.flags & TcpFlag.SYN) + bool(packet.flags & TcpFlag.FIN)
+    flags = int(packet.flags)
+    phantom = bool(flags & _SYN) + bool(flags & _FIN)
     return (packet.seq + len(packet.payload) + phantom) & 0xFFFFFFFF
