@@ -34,6 +34,7 @@ from typing import Any, Final
 
 from backends.replay.messages import pack_message
 from backends.replay.served import Server, serve
+from translate.collector import collector_seldom
 
 __all__ = ["ForkedProcess", "fork_process", "server_main"]
 
@@ -266,7 +267,8 @@ def _fork(requests: socket.socket, descriptors: Sequence[int]) -> int:
         for descriptor in (directory, errors, order):
             os.close(descriptor)
         gc.enable()
-        _serve(socket.socket(fileno=channel), start, fault)
+        with collector_seldom():
+            _serve(socket.socket(fileno=channel), start, fault)
         sys.stderr.flush()
     except BaseException:
         traceback.print_exc()
