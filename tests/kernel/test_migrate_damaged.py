@@ -11,7 +11,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,6 +40,7 @@ from tests.kernel.helpers.migratenode import (
     look,
     migrate_node,
 )
+from tests.lab.forkedcommand import run_nfparity
 from tests.lab.traffic.host import Host, Request
 
 RECORD, PLAN, SAVED, JOURNAL = (
@@ -188,7 +188,7 @@ def variant(request: pytest.FixtureRequest) -> Variant:
 
 @pytest.fixture(scope="module")
 def started(variant: Variant) -> Iterator[Worker]:
-    with migrate_node(variant) as worker:
+    with migrate_node(variant, Harm) as worker:
         yield worker
 
 
@@ -488,12 +488,5 @@ class Nfparity(Request):
     words: tuple[str, ...]
 
     def run(self, host: Host) -> tuple[int, str, str]:
-        done = subprocess.run(
-            (sys.executable, "-m", "nfparity.cli", "migrate", *self.words),
-            capture_output=True,
-            text=True,
-            cwd=ROOT,
-            timeout=100,
-            check=False,
-        )
-        return done.returncode, done.stdout, done.stderr
+        said = run_nfparity(("migrate", *self.words))
+        return said.status, said.out, said.err

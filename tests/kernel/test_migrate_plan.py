@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +13,7 @@ from backends.iptables.backend import IptablesBackend
 from backends.replay.worker import Worker
 from backends.testbed.command import find_tool, run
 from tests.kernel.helpers.availability import require
+from tests.lab.forkedcommand import run_nfparity
 from tests.lab.traffic.host import Host, Ip, Request, Start
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -49,15 +48,8 @@ class Planned(Request):
             done = run(restore, text)
             assert not done.returncode, done.stderr
         path = Path("/run/node.plan")
-        ended = subprocess.run(
-            (sys.executable, "-m", "nfparity.cli", "migrate", "plan", "-o", str(path), *self.words),
-            capture_output=True,
-            text=True,
-            cwd=ROOT,
-            timeout=300,
-            check=False,
-        )
-        return ended.returncode, ended.stdout, ended.stderr, path.read_text() if path.exists() else None
+        ended = run_nfparity(("migrate", "plan", "-o", str(path), *self.words))
+        return ended.status, ended.out, ended.err, path.read_text() if path.exists() else None
 
 
 @pytest.fixture
@@ -66,7 +58,7 @@ def node() -> Iterator[Worker]:
         require(IptablesBackend(name))
     if find_tool("ipset") is None:
         pytest.skip("ipset is not installed")
-    with Worker(Start("node", {"net/ipv4/ip_forward": "1"})) as worker:
+    with Worker(Start("node", {"net/ipv4/ip_forward": "1"}, (Planned,))) as worker:
         worker.ask(Ip(DEVICES))
         yield worker
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -22,6 +20,7 @@ import pytest
 from backends.replay.worker import Worker
 from backends.testbed.command import run
 from nfparity.snapshot import Variant
+from tests.lab.forkedcommand import run_nfparity
 from tests.lab.traffic.clients import Ask, Asked
 from tests.lab.traffic.host import Host, Request
 from tests.lab.traffic.plan import CLIENTS, NODE, PODS, TCP, UDP, Target, all_rules, pod_address
@@ -60,15 +59,8 @@ class Nfparity(Request):
     words: tuple[str, ...]
 
     def run(self, host: Host) -> tuple[int, str, str]:
-        done = subprocess.run(
-            (sys.executable, "-m", "nfparity.cli", *self.words),
-            capture_output=True,
-            text=True,
-            cwd=ROOT,
-            timeout=300,
-            check=False,
-        )
-        return done.returncode, done.stdout, done.stderr
+        said = run_nfparity(self.words)
+        return said.status, said.out, said.err
 
 
 @dataclass(frozen=True)
@@ -88,7 +80,7 @@ class SavedRules(Request):
 
 @pytest.fixture
 def topology(variant: Variant) -> Iterator[Topology]:
-    with Topology() as made:
+    with Topology(LoadRules) as made:
         made.ask("node", LoadRules(variant))
         yield made
         nfparity(made, "rollback")

@@ -150,7 +150,7 @@ def _needs_bcc() -> None:
 @pytest.fixture
 def scene() -> Iterator[Scene]:
     with ExitStack() as stack:
-        yield Scene(stack)
+        yield Scene(stack, Steps)
 
 
 def test_packets_pass_at_every_step_and_nothing_stays_after_any(scene: Scene) -> None:

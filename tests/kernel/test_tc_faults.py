@@ -161,7 +161,7 @@ class Ground:
 def ground(request: pytest.FixtureRequest) -> Iterator[Ground]:
     subject = request.param
     require(TcEbpfBackend() if subject == TC else IptablesBackend(subject))
-    with Topology() as topology:
+    with Topology(StayOnOneProcessor) as topology:
         topology.ask("node", Load(subject, all_rules(FAULTY)))
         yield Ground(subject, topology)
 
@@ -285,7 +285,7 @@ def test_full_tables_forget_what_is_least_used(ground: Ground) -> None:
         pytest.skip("nf_conntrack_max is not a namespace's own")
     room, batch, batches = 512, 50, 14
     count = batch * batches
-    with Topology() as topology:
+    with Topology(StayOnOneProcessor) as topology:
         topology.ask("node", LoadSmall(all_rules(), room))
         other = Ground(TC, topology)
         kept = [streams_to(topology, t, f, t.cluster_ip(f), t.port) for f in Family for t in (TCP, UDP)]
@@ -328,7 +328,7 @@ def test_a_loader_that_stands_still_or_is_killed_on_its_way(ground: Ground, fami
     if ground.subject != TC:
         pytest.skip("nothing to compare with: iptables-restore exchanges a table in one step")
     rules = all_rules(FAULTY)
-    with Topology() as topology:
+    with Topology(StayOnOneProcessor) as topology:
         other = Ground(TC, topology)
         own = pod_address(family, "pod1")
 

@@ -87,7 +87,7 @@ def _needs_bcc() -> None:
 @pytest.fixture
 def scene() -> Iterator[Scene]:
     with ExitStack() as stack:
-        yield Scene(stack)
+        yield Scene(stack, Foreign)
 
 
 def test_it_stays_and_goes_without_a_trace(scene: Scene) -> None:

@@ -443,9 +443,9 @@ class Shell(Request):
 
 
 @contextmanager
-def migrate_node(variant: Variant) -> Iterator[Worker]:
+def migrate_node(variant: Variant, *requests: type[Request]) -> Iterator[Worker]:
     sysctls = {"net/ipv4/conf/all/rp_filter": "0", "net/ipv4/conf/all/route_localnet": "1"}
-    with Worker(Start("node", sysctls)) as worker:
+    with Worker(Start("node", sysctls, (Fresh, *requests))) as worker:
         worker.ask(Fresh(variant))
         yield worker
 

@@ -10,7 +10,6 @@ import functools
 import json
 import socket
 import subprocess
-import sys
 import threading
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from backends.replay.worker import Worker
 from nfparity.tc import DataplaneRules, Installed
 from nfparity.tc.record import Record
 from nfparity.tc.status import status_of
+from tests.lab.forkedcommand import run_nfparity
 from tests.lab.mountnamespace import enter_mount_namespace, mount
 from tests.lab.traffic.host import Host, Ip, Request, Start, ToolSaid
 from translate.bpf import emit
@@ -84,11 +84,10 @@ class Command(Request):
     text: str = ""
 
     def run(self, host: Host) -> ToolSaid:
-        words = self.words
-        if words[0] == "nfparity":
-            words = (sys.executable, "-m", "nfparity.cli", *words[1:])
+        if self.words[0] == "nfparity":
+            return run_nfparity(self.words[1:], self.text)
         done = subprocess.run(
-            words, input=self.text, capture_output=True, text=True, cwd=ROOT, timeout=200, check=False
+            self.words, input=self.text, capture_output=True, text=True, cwd=ROOT, timeout=200, check=False
         )
         return ToolSaid(done.returncode, done.stdout, done.stderr)
 
@@ -214,9 +213,10 @@ class AskStatus(Request):
 
 
 class Scene:
-    def __init__(self, stack: ExitStack) -> None:
+    def __init__(self, stack: ExitStack, *requests: type[Request]) -> None:
         self.node, self.client, self.server = (
-            stack.enter_context(Worker(Start(name, SYSCTLS))) for name in ("node", "client", "server")
+            stack.enter_context(Worker(Start(name, SYSCTLS, (Say, *requests))))
+            for name in ("node", "client", "server")
         )
         self.node.ask(Ip(NODE.format(client=self.client.pid, server=self.server.pid)))
         self.client.ask(Ip(FAR.format(addresses="address add 10.1.0.2/24 dev eth0\n", via="10.1.0.1")))

@@ -66,10 +66,14 @@ class Request(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Starts a host in the fresh namespace of its process, and sets sysctls before there are devices."""
+    """Starts a host in the fresh namespace of its process, and sets sysctls before there are devices.
+
+    ``requests`` are kinds that will come: the fork server imports their modules, once for all of its hosts.
+    """
 
     name: str
     sysctls: Mapping[str, str]
+    requests: tuple[type[Request], ...] = ()
 
     def __call__(self) -> Host:
         """Do so."""

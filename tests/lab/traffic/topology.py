@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from typing import Any, Final, Self
 
 from backends.replay.worker import Worker
+from tests.lab.traffic.clients import Ask
 from tests.lab.traffic.host import ChecksumsInSoftware, Ip, Join, Request, Start, Sysctls
 from tests.lab.traffic.plan import (
     PODS,
@@ -20,7 +21,10 @@ from tests.lab.traffic.plan import (
     node_batch,
     pod_batch,
 )
+from tests.lab.traffic.programs import Curl
 from tests.lab.traffic.servers import Serve
+from tests.lab.traffic.streams import BeginStreams
+from tests.lab.traffic.subjects import Load
 from translate.ir import Family
 
 __all__ = ["Topology"]
@@ -46,18 +50,21 @@ _OF_OTHERS: Final = {
     # Programs take theirs from here; the clients of :mod:`clients` choose below.
     "net/ipv4/ip_local_port_range": "61000 65535",
 }
+_REQUESTS: Final[tuple[type[Request], ...]] = (Ask, BeginStreams, Curl, Load, Serve)
 
 
 class Topology:
     """A client, a node and pods with servers. A context; ``hosts`` are their processes by name.
 
+    ``requests`` are kinds from other modules than this package's, imported once for all hosts.
     ``checksums`` "software": all compute those of what they send, which veth pairs spare them otherwise.
     Raises MachineError where it cannot be built.
     """
 
-    def __init__(self, *, checksums: str = "offloaded") -> None:
+    def __init__(self, *requests: type[Request], checksums: str = "offloaded") -> None:
         self.plan = cluster(Family.IP).node
         self.hosts: dict[str, Worker] = {}
+        self._requests = (*_REQUESTS, *requests)
         self._software = checksums == "software"
         self._stack = ExitStack()
         try:
@@ -102,7 +109,8 @@ class Topology:
     def _build(self) -> None:
         for name in ("node", "client", *PODS):
             own = _OF_NODE if name == "node" else _OF_OTHERS
-            self.hosts[name] = self._stack.enter_context(Worker(Start(name, {**_EVERYWHERE, **own})))
+            start = Start(name, {**_EVERYWHERE, **own}, self._requests)
+            self.hosts[name] = self._stack.enter_context(Worker(start))
         self.connect("client", UPLINK)
         self.ask("client", Ip(client_batch()))
         for pod in PODS:
