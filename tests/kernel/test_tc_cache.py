@@ -28,6 +28,26 @@ SERVICE = """\
 RULE = "-A PREROUTING -d 10.96.0.{}/32 -p udp -m udp --dport 53 -j DNAT --to-destination 10.244.0.{}:53\n"
 
 
+@pytest.fixture(scope="module")
+def compiled(kind_node: Node, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, bytes]:
+    """The entry of a program that was compiled into an empty cache: its name and its content."""
+    require(TcEbpfBackend())
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        with TcEbpfBackend().open(Job(rules=services(10, 11), node=kind_node)):
+            pass
+        (entry,) = entries(cache_folder())
+        return entry.name, entry.read_bytes()
+
+
+def filled(folder: Path, compiled: tuple[str, bytes]) -> Path:
+    """Put the entry into a cache."""
+    name, content = compiled
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    (folder / name).write_bytes(content)
+    return folder / name
+
+
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     require(TcEbpfBackend())
@@ -44,39 +64,41 @@ def entries(folder: Path) -> list[Path]:
     return sorted(folder.iterdir()) if folder.exists() else []
 
 
-def test_rules_of_one_shape_are_compiled_once(own_cache: Path, kind_node: Node) -> None:
+def test_rules_of_one_shape_are_compiled_once(
+    own_cache: Path, kind_node: Node, compiled: tuple[str, bytes]
+) -> None:
+    entry = filled(own_cache, compiled)
+    written = entry.stat()
     for ruleset in (services(10, 11), services(20, 21, 22, 23, 24)):
         with TcEbpfBackend().open(Job(rules=ruleset, node=kind_node)):
             pass
-    assert len(entries(own_cache)) == 1
+    assert entries(own_cache) == [entry]
+    now = entry.stat()
+    assert (now.st_ino, now.st_mtime_ns) == (written.st_ino, written.st_mtime_ns)
 
 
-def test_the_same_outcomes_from_the_cache_as_compiled(own_cache: Path, kind_node: Node) -> None:
+def test_the_same_outcomes_from_the_cache_as_compiled(
+    own_cache: Path, kind_node: Node, compiled: tuple[str, bytes]
+) -> None:
+    """Without the cache, nothing is kept in it."""
     rules = services(10, 11)
     flows = list(random_flows(rules, kind_node, seed=3, count=200))
     job = Job(rules=rules, node=kind_node)
-    shown = []
-    for backend in (TcEbpfBackend(cached=False), TcEbpfBackend(), TcEbpfBackend()):
-        with backend.open(job) as session:
-            shown.append(list(session.replay(flows)))
-    assert shown[0] == shown[1] == shown[2]
-    assert len(entries(own_cache)) == 1
-
-
-def test_nothing_is_kept_or_taken_without_the_cache(own_cache: Path, kind_node: Node) -> None:
-    with TcEbpfBackend(cached=False).open(Job(rules=services(10, 11), node=kind_node)):
-        pass
+    with TcEbpfBackend(cached=False).open(job) as session:
+        shown = list(session.replay(flows))
     assert entries(own_cache) == []
+    entry = filled(own_cache, compiled)
+    for _ in range(2):
+        with TcEbpfBackend().open(job) as session:
+            assert list(session.replay(flows)) == shown
+    assert entries(own_cache) == [entry]
 
 
-def test_a_damaged_entry_is_made_anew(own_cache: Path, kind_node: Node) -> None:
-    job = Job(rules=services(10, 11), node=kind_node)
-    with TcEbpfBackend().open(job):
-        pass
-    (entry,) = entries(own_cache)
+def test_a_damaged_entry_is_made_anew(own_cache: Path, kind_node: Node, compiled: tuple[str, bytes]) -> None:
+    entry = filled(own_cache, compiled)
     whole = entry.read_bytes()
     entry.write_bytes(whole[: len(whole) // 2])
-    with TcEbpfBackend().open(job):
+    with TcEbpfBackend().open(Job(rules=services(10, 11), node=kind_node)):
         pass
     assert entry.read_bytes() == whole
 
