@@ -35,7 +35,7 @@ _MODULES: Final = (
     "nfparity.tc.status",
     "translate.condense",
 )
-"""What commands import only when they need it."""
+"""The modules that commands import only when they need them."""
 
 for _name in _MODULES:
     importlib.import_module(_name)
