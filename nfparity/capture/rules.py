@@ -11,19 +11,19 @@ from pathlib import Path
 
 from nfparity.capture.tools import Notes, Tool, Tools
 
-__all__ = ["COMMANDS", "STACKS", "Rules", "holds_rules"]
+__all__ = ["COMMANDS", "RULE", "STACKS", "Rules", "holds_rules"]
 
 COMMANDS = {"ip": "iptables", "ip6": "ip6tables"}
 STACKS = ("legacy", "nft")
 _NAMES = {"ip": "ip_tables_names", "ip6": "ip6_tables_names"}
-_RULE = re.compile(rb"^(?:\[\d+:\d+\] )?-A ", re.MULTILINE)
+RULE = re.compile(rb"^(?:\[\d+:\d+\] )?-A ", re.MULTILINE)
 _POLICY = re.compile(rb"^:\S+ DROP\b", re.MULTILINE)
 _INCOMPATIBLE = re.compile(rb"^# Table [`'](\S+)' is incompatible", re.MULTILINE)
 
 
 def holds_rules(text: bytes) -> bool:
     """Return whether output of ``iptables-save`` contains a rule or a policy that drops."""
-    return bool(_RULE.search(text) or _POLICY.search(text))
+    return bool(RULE.search(text) or _POLICY.search(text))
 
 
 class Rules:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import signal
 import sys
 import traceback
@@ -145,8 +146,19 @@ def make_parser(configured: Container[str]) -> Parser:
 
 
 def _dispatch(words: list[str]) -> int:
+    if not words:
+        return _print_overview()
     arguments = make_parser(words[:1]).parse_args(words)
     return _module(arguments.command).run(arguments)
+
+
+def _print_overview() -> int:
+    from nfparity.overview import overview, read_rules
+
+    rules = read_rules()
+    print(f"nfparity {VERSION}: {SUMMARY}\n")
+    print("\n".join(overview(rules.files, rules.unread, root=os.geteuid() == 0)))
+    return 0
 
 
 def _module(command: str) -> _Command:
