@@ -33,6 +33,7 @@ from translate.ir import (
     Interval,
     Jump,
     Masquerade,
+    Netmap,
     Proxy,
     Queue,
     Redirect,
@@ -268,7 +269,9 @@ class WalkEnds:
         return False
 
 
-_ENDING = Accept | Drop | Return | Reject | Proxy | Queue | Goto | Dnat | Snat | Masquerade | Redirect
+_ENDING = (
+    Accept | Drop | Return | Reject | Proxy | Queue | Goto | Dnat | Snat | Masquerade | Redirect | Netmap
+)
 
 
 def _on(test: Test, field: Field) -> bool:

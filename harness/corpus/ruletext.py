@@ -39,6 +39,7 @@ from translate.ir import (
     Masquerade,
     Name,
     NatPorts,
+    Netmap,
     NfLog,
     NoTrack,
     Nth,
@@ -252,6 +253,9 @@ def action_text(action: Action, family: Family) -> str:
         case Redirect():
             ports = _to(None, action.ports, family)
             return f"redirects to this node{f' {ports}' if ports else ''}"
+        case Netmap(network=network, mask=mask, side=side):
+            which = "its address" if side is None else f"its {'source' if side == 'src' else 'destination'}"
+            return f"maps {which} into {format_address(family, network)}/{mask.bit_count()}"
         case Log():
             return f"logs it{f' as {action.prefix!r}' if action.prefix else ''}"
         case NfLog():

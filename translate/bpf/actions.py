@@ -27,6 +27,7 @@ from translate.ir import (
     Log,
     Masquerade,
     NatPorts,
+    Netmap,
     NfLog,
     NoTrack,
     Proxy,
@@ -99,6 +100,8 @@ def _action(action: Action, context: Context, number: NumberText) -> Code:
             return Code((f"p->mark = {kept} ^ {number(value)};",))
         case Proxy():
             raise CannotExpress("tproxy", "a tc program runs before the stack looks for transparent sockets")
+        case Netmap():
+            raise CannotExpress("netmap", "the tc program binds addresses that the rules name")
         case Queue():
             raise CannotExpress("queue", "a tc program cannot hand a packet to a queue of netfilter")
         case LimitMss() | StripOptions():

@@ -22,6 +22,7 @@ REFUSED: Final = {
     "hashlimit": "`-m hashlimit`",
     "interface-mask": "an interface compared under a mask",
     "ipsec": "`-m policy`",
+    "netmap": "`-j NETMAP`",
     "program-size": "chains of more than 4,096 rules in one hook, counted wherever a jump leads to them",
     "queue": "`-j NFQUEUE`",
     "quota": "`-m quota`",

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Final
 
 from translate.ir.family import Family
+from translate.ir.matches import SetDirection
 from translate.ir.sideeffects import Audit, Classify, FillChecksum, Log, NfLog, Trace
 from translate.ir.values import Interval
 
@@ -28,6 +29,7 @@ __all__ = [
     "LimitMss",
     "Masquerade",
     "NatPorts",
+    "Netmap",
     "NoTrack",
     "Proxy",
     "Queue",
@@ -283,6 +285,19 @@ class Redirect:
     ports: NatPorts
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Netmap:
+    """Bind an address of the connection to the one with the bits of ``network`` under ``mask``.
+
+    The other bits stay those of the packet's address (``netmap_tg4``). ``side`` is the source at INPUT and
+    POSTROUTING, otherwise the destination; None leaves it to the hook.
+    """
+
+    network: int
+    mask: int
+    side: SetDirection | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class NoTrack:
     """Keep the packet out of connection tracking (``-j CT --notrack``, ``-j NOTRACK``)."""
@@ -337,6 +352,7 @@ Action = (
     | Snat
     | Masquerade
     | Redirect
+    | Netmap
     | NoTrack
     | Template
     | Log

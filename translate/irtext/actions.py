@@ -23,6 +23,7 @@ from translate.ir import (
     LogDetail,
     Masquerade,
     NatPorts,
+    Netmap,
     NfLog,
     NoTrack,
     Proxy,
@@ -34,6 +35,7 @@ from translate.ir import (
     Return,
     SaveMark,
     SetConnmark,
+    SetDirection,
     SetMark,
     SetTos,
     SetTtl,
@@ -107,6 +109,9 @@ def format_action(action: Action, family: Family) -> str:
             return f"masquerade{_ports(ports)}"
         case Redirect(ports=ports):
             return f"redirect{_ports(ports)}"
+        case Netmap(network=network, mask=mask, side=side):
+            where = "" if side is None else f" {side}"
+            return f"netmap {network:#x}/{mask:#x}{where}"
         case NoTrack():
             return "notrack"
         case Template():
@@ -211,6 +216,8 @@ def _take_action(cursor: Cursor, family: Family) -> Action:
             return Masquerade(_take_ports(cursor))
         case "redirect":
             return Redirect(_take_ports(cursor))
+        case "netmap":
+            return _take_netmap(cursor, family)
         case "notrack":
             return NoTrack()
         case "ct":
@@ -238,6 +245,12 @@ def _take_proxy(cursor: Cursor, family: Family) -> Proxy:
     cursor.expect("mark")
     value, mask = _take_mark(cursor)
     return Proxy(address=address, port=port, value=value, mask=mask)
+
+
+def _take_netmap(cursor: Cursor, family: Family) -> Netmap:
+    network, mask = _take_mark(cursor, (1 << family.bits) - 1)
+    side = next((side for side in SetDirection if cursor.take(side)), None)
+    return Netmap(network=network, mask=mask, side=side)
 
 
 def _take_queue(cursor: Cursor) -> Queue:

@@ -22,6 +22,7 @@ from translate.ir import (
     Lookup,
     LoweredChain,
     Masquerade,
+    Netmap,
     NoTrack,
     Program,
     Proxy,
@@ -49,7 +50,7 @@ from translate.passes.facts import Facts, facts_of, implied, impossible, refine
 __all__ = ["CHANGEABLE", "changed_by", "changed_fields", "leaves", "plain", "terminal"]
 
 _PLAIN = (FieldTest, SetTest)
-_TERMINAL = (Accept, Drop, Reject, Proxy, Queue, Dnat, Snat, Masquerade, Redirect)
+_TERMINAL = (Accept, Drop, Reject, Proxy, Queue, Dnat, Snat, Masquerade, Redirect, Netmap)
 _DECISIVE = (*_TERMINAL, Return, *CALLS)
 """Actions that decide where control goes if they are last in a list."""
 

@@ -52,6 +52,7 @@ from translate.ir.actions import (
     Drop,
     LimitMss,
     Masquerade,
+    Netmap,
     NoTrack,
     Proxy,
     Queue,
@@ -166,6 +167,7 @@ def _action(table: TableName, action: Action) -> Action:
             | Snat()
             | Masquerade()
             | Redirect()
+            | Netmap()
             | NoTrack()
             | Template()
             | SideEffect()

@@ -44,6 +44,7 @@ from translate.ir import (
     Family,
     Hook,
     Masquerade,
+    Netmap,
     PacketType,
     Redirect,
     Reject,
@@ -280,7 +281,7 @@ class Stack:
                 return Dropped(f"dropped in table {table.name}, {view.hook}")
             case Reject():
                 return self._reject(skb, decision.kind, f"rejected in table {table.name}, {view.hook}")
-            case Dnat() | Snat() | Masquerade() | Redirect():
+            case Dnat() | Snat() | Masquerade() | Redirect() | Netmap():
                 raise AssertionError(decision)  # the reader keeps NAT targets in the nat table
         if table.name is _MANGLE and view.hook is Hook.OUTPUT and before != skb.route_key():
             return self._reroute(skb, "mangle OUTPUT changed the packet")

@@ -34,6 +34,7 @@ from translate.ir import (
     Interval,
     Masquerade,
     NatPorts,
+    Netmap,
     Protocol,
     Redirect,
     Snat,
@@ -41,7 +42,7 @@ from translate.ir import (
 
 __all__ = ["Nat", "NatAction"]
 
-NatAction = Dnat | Snat | Masquerade | Redirect
+NatAction = Dnat | Snat | Masquerade | Redirect | Netmap
 
 # Module names, because an attribute of an Enum is looked up each time.
 _SOURCE, _DESTINATION = Manip.SOURCE, Manip.DESTINATION
@@ -112,6 +113,11 @@ class Nat:
                 wanted = NatRange(action.addresses, action.ports)
             case Snat():
                 wanted = NatRange(action.addresses, action.ports)
+            case Netmap():
+                packet = skb.packet
+                address = packet.src if manip is _SOURCE else packet.dst
+                mapped = address & ~action.mask | action.network
+                wanted = NatRange(Interval.point(mapped), _NO_PORTS)
             case Redirect():
                 packet = skb.packet
                 address = _LOCALHOST[packet.family]

@@ -28,6 +28,7 @@ from translate.ir import (
     Goto,
     Jump,
     Masquerade,
+    Netmap,
     Redirect,
     Reject,
     Return,
@@ -39,7 +40,7 @@ from translate.ir import (
 
 __all__ = ["ChainMemo", "Decision", "memo_of"]
 
-Decision = Accept | Drop | Reject | Dnat | Snat | Masquerade | Redirect
+Decision = Accept | Drop | Reject | Dnat | Snat | Masquerade | Redirect | Netmap
 """The end of a table's walk: a verdict, or a NAT target, which accepts after it has bound."""
 
 _FEW: Final = {

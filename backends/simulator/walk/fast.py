@@ -30,6 +30,7 @@ from translate.ir import (
     Goto,
     Jump,
     Masquerade,
+    Netmap,
     Policy,
     Redirect,
     Reject,
@@ -150,7 +151,9 @@ class FastWalk:
                         walks.append(iter(rules))
                     case Return():
                         del chains[-1], walks[-1]
-                    case Accept() | Drop() | Reject() | Dnat() | Snat() | Masquerade() | Redirect():
+                    case (
+                        Accept() | Drop() | Reject() | Dnat() | Snat() | Masquerade() | Redirect() | Netmap()
+                    ):
                         return action
                     case _:
                         assert_never(action)

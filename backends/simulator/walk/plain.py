@@ -26,6 +26,7 @@ from translate.ir import (
     Goto,
     Jump,
     Masquerade,
+    Netmap,
     Policy,
     Redirect,
     Reject,
@@ -105,7 +106,9 @@ class PlainWalk:
                         walks[-1] = self._rules(table, table.chain(name), view)
                     case Return():
                         walks.pop()
-                    case Accept() | Drop() | Reject() | Dnat() | Snat() | Masquerade() | Redirect():
+                    case (
+                        Accept() | Drop() | Reject() | Dnat() | Snat() | Masquerade() | Redirect() | Netmap()
+                    ):
                         return rule.control
                     case _:
                         assert_never(rule.control)

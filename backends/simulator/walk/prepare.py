@@ -29,6 +29,7 @@ from translate.ir import (
     Interval,
     Jump,
     Masquerade,
+    Netmap,
     Policy,
     Proxy,
     Queue,
@@ -50,7 +51,7 @@ __all__ = ["NAME", "Control", "Prepared", "PreparedChain", "PreparedRule", "Prep
 
 NAME = "simulator"
 
-Control = Jump | Goto | Return | Accept | Drop | Reject | Dnat | Snat | Masquerade | Redirect
+Control = Jump | Goto | Return | Accept | Drop | Reject | Dnat | Snat | Masquerade | Redirect | Netmap
 """The actions of a matching rule that direct or end the walk."""
 
 

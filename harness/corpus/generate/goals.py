@@ -27,6 +27,7 @@ from harness.corpus.generate.places import Places
 from harness.corpus.generate.selection import Place, Selection
 from harness.corpus.headers import HEADER_FIELDS, header_value
 from translate.ir import (
+    Action,
     AnyOf,
     ConnectionState,
     ConnectionStatus,
@@ -36,6 +37,7 @@ from translate.ir import (
     Hook,
     Interval,
     Name,
+    Netmap,
     Protocol,
     Redirect,
     Rule,
@@ -228,7 +230,7 @@ def _note(
         rule, failed = event.rule, event.failed
         if failed is None:
             near.add(Goal(event.table, event.hook, event.chain, event.index - 1, HIT))
-            if rule.actions and isinstance(rule.actions[0], Dnat | Redirect):
+            if rule.actions and _leads_on(rule.actions[0], event.hook):
                 goals.services.add(sighting.sent)
             continue
         if isinstance(failed, Assumption):
@@ -243,6 +245,13 @@ def _note(
                 break
         else:
             near.add(goal)
+
+
+def _leads_on(action: Action, hook: Hook) -> bool:
+    """Return whether an action gives the packet another destination."""
+    if isinstance(action, Netmap):
+        return hook in (Hook.PREROUTING, Hook.OUTPUT)
+    return isinstance(action, Dnat | Redirect)
 
 
 def _position(rule: Rule, test: Test) -> int:

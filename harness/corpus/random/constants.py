@@ -17,6 +17,7 @@ from translate.ir import (
     FieldTest,
     Interval,
     Masquerade,
+    Netmap,
     Redirect,
     Ruleset,
     Snat,
@@ -106,6 +107,9 @@ def constants_of(ruleset: Ruleset, node: Node) -> Constants:
         for action in rule.actions:
             if isinstance(action, Dnat | Snat) and action.addresses is not None:
                 addresses.update(_around([action.addresses], highest))
+            if isinstance(action, Netmap):
+                last = action.network | (highest ^ action.mask)
+                addresses.update(_around([Interval(action.network, last)], highest))
             if isinstance(action, Dnat | Snat | Redirect | Masquerade) and action.ports.interval:
                 ports.update(_around([action.ports.interval], 0xFFFF))
     own: set[int] = {LOOPBACK[family]}

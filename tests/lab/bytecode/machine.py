@@ -61,6 +61,7 @@ _OF_SOCKET: Final = {
     "socket transparent": Field.TAKER_TRANSPARENT,
     "socket wildcard": Field.TAKER_WILDCARD,
 }
+_NETMAP: Final = 0x40  # NF_NAT_RANGE_NETMAP
 _NAT_OPTIONS: Final = 0x1C  # NF_NAT_RANGE_PROTO_RANDOM, _PERSISTENT, _PROTO_RANDOM_FULLY
 
 
@@ -424,6 +425,10 @@ class _Rule:
 
     def _translate(self, nat: Nat) -> None:
         addresses = self._ends(nat.addresses, self._state.sample.family.bits // 8)
+        if nat.flags & _NETMAP:
+            assert addresses is not None
+            self._state.note("netmap", *addresses)
+            return
         self._state.translate(nat.kind, addresses, self._ends(nat.ports, 2), nat.flags & _NAT_OPTIONS)
 
     def _ends(self, registers: tuple[int, int] | None, width: int) -> tuple[int, int] | None:

@@ -47,6 +47,7 @@ from translate.ir import (
     Masquerade,
     Name,
     NatPorts,
+    Netmap,
     NfLog,
     NoTrack,
     Nth,
@@ -276,6 +277,14 @@ def _act(actions: Sequence[Action], state: State) -> bool:
                 state.note("proxy", address, port or None)
                 state.mark = (state.mark & ~action.mask & _ALL) ^ action.value
                 state.note("accept")
+                return False
+            case Netmap(network=network, mask=mask):
+                # A statement alone is one of PREROUTING, as far as legalise knows.
+                last = network | mask ^ (1 << state.sample.family.bits) - 1
+                if network == last:
+                    state.translate("dnat", (network, last), None, 0)
+                else:
+                    state.note("netmap", network, last)
                 return False
             case Queue(first=first, last=last, bypass=bypass, by_processor=by_processor):
                 state.note("queue", first, last - first + 1, bypass | by_processor << 1)

@@ -307,9 +307,10 @@ def _pools(family: Family) -> dict[str, _Pool]:
         ),
         "counted": (("packets", "bytes", "avgpkt"), ("", "Packets", "packet", "avg")),
         "counted-way": (("original", "reply", "both"), ("", "ORIGINAL", "orig", "src")),
+        "network-of": (_ADDRESSES[family], _ODD_ADDRESSES[family]),
         "balance": (
             ("0:1", "5:9", "0:65534", "7:"),
-            ("5:5", "9:5", "5", ":", ":5", "0:65535", "1:65535", "0x1:0x3", "1:2:3", "-1:5", "1-2", ""),
+            ("5:5", "9:5", "5", ":", ":5", "0:65535", "2:1", "0x1:0x3", "1:2:3", "-1:5", "1-2", ""),
         ),
         "rt": (("0", "8", "0x18", "010", "256"), ("4294967295", "4294967296", "1:2", *_ODD_NUMBERS)),
         "segments": (("0", "1:255", ":3", "2:", "5:4"), ("4294967295", "0:4294967296", "1:2:3", "", "x")),
@@ -425,6 +426,7 @@ KINDS: Final = {
         "--nflog-prefix": "text",
         **dict.fromkeys(("--nflog-group", "--nflog-size", "--nflog-range", "--nflog-threshold"), "group"),
     },
+    "NETMAP": {"--to": "network-of"},
     "NFQUEUE": {"--queue-num": "group", "--queue-balance": "balance"},
     "REDIRECT": {"--to-ports": "nat-ports"},
     "REJECT": {"--reject-with": "reject"},
@@ -453,6 +455,7 @@ _MANDATORY: Final = {
     "CLASSIFY": ("--set-class",),
     "DNAT": ("--to-destination",),
     "SNAT": ("--to-source",),
+    "NETMAP": ("--to",),
 }
 _USUAL: Final = {
     "connlimit": (
@@ -528,6 +531,7 @@ _HOME: Final = {
     "CT": (TableName.RAW, ("PREROUTING", "OUTPUT")),
     "DNAT": (TableName.NAT, ("PREROUTING", "OUTPUT")),
     "REDIRECT": (TableName.NAT, ("PREROUTING", "OUTPUT")),
+    "NETMAP": (TableName.NAT, _PLACES[TableName.NAT]),
     "SNAT": (TableName.NAT, ("POSTROUTING", "INPUT")),
     "MASQUERADE": (TableName.NAT, ("POSTROUTING",)),
     "rpfilter": (TableName.RAW, ("PREROUTING",)),
@@ -626,7 +630,8 @@ class _Text:
             spec = known[option]
             spelled = draw.choice((option, option, option, *spec.aliases))
             if draw.random() < 0.05:
-                spelled = spelled[: draw.randint(3, len(spelled))]
+                cut = spelled[: draw.randint(3, len(spelled))]
+                spelled = spelled if "--help".startswith(cut) else cut  # which iptables prints, with status 0
             kinds = KINDS.get(name, {}).get(option, "number").split(" ") if spec.arguments else []
             values = [self._value(kind) for kind in kinds]
             if name == "statistic" and option == "--mode":

@@ -17,6 +17,7 @@ from translate.nft.legalise.containers import write_choose, write_lookup
 from translate.nft.legalise.depth import MAX_DEPTH, longest_way, shortened, too_deep
 from translate.nft.legalise.draft import DraftProgram
 from translate.nft.legalise.helpers import behind_conntrack
+from translate.nft.legalise.netmaps import with_sides
 from translate.nft.legalise.rules import write_rule
 from translate.nft.legalise.shifts import spelled_out
 from translate.nft.limits.refusal import CannotSay
@@ -31,6 +32,7 @@ def legalise(program: Program) -> LegalProgram:
     Raises UnsupportedError with every rule that nftables cannot express.
     """
     program, refused = behind_conntrack(program)
+    program, of_two_sides = with_sides(program)
     draft = _drafted(program)
     while len(way := longest_way(draft.chains)) - 1 > MAX_DEPTH:
         names = {chain.name: name for name, chain in draft.known.items()}
@@ -40,7 +42,7 @@ def legalise(program: Program) -> LegalProgram:
             draft.refusals += too_deep(draft.chains)
             break
         draft = _drafted(shorter)
-    draft.refusals += refused
+    draft.refusals += (*refused, *of_two_sides)
     return draft.legal()
 
 

@@ -27,6 +27,7 @@ from translate.ir import (
     Log,
     Masquerade,
     NatPorts,
+    Netmap,
     NfLog,
     NoTrack,
     Proxy,
@@ -38,6 +39,7 @@ from translate.ir import (
     Return,
     SaveMark,
     SetConnmark,
+    SetDirection,
     SetMark,
     SetTos,
     SetTtl,
@@ -139,6 +141,9 @@ def statement(action: Action, family: Family, chains: Mapping[str, str]) -> str:
             return _nat("masquerade to ", None, ports, family)
         case Redirect(ports=ports):
             return _nat("redirect to ", None, ports, family)
+        case Netmap(network=network, mask=mask, side=side):
+            kind_of_nat = "snat" if side is SetDirection.SRC else "dnat"
+            return f"{kind_of_nat} prefix to {format_address(family, network)}/{mask.bit_count()}"
         case Reject(kind=kind):
             return f"reject with {_REJECTS[kind]}"
         case Accept() | Drop() | Return() | Jump() | Goto():

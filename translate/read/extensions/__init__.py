@@ -31,7 +31,7 @@ from translate.read.extensions.link import MAC, PKTTYPE
 from translate.read.extensions.log import LOG, NFLOG
 from translate.read.extensions.mark import MARK_MATCH, MARK_TARGET
 from translate.read.extensions.multiport import MULTIPORT
-from translate.read.extensions.nat import DNAT, MASQUERADE, REDIRECT, SNAT
+from translate.read.extensions.nat import DNAT, MASQUERADE, NETMAP, REDIRECT, SNAT
 from translate.read.extensions.nfacct import NFACCT
 from translate.read.extensions.nfqueue import NFQUEUE
 from translate.read.extensions.owner import OWNER
@@ -118,6 +118,7 @@ TARGETS: Final = MappingProxyType(
             LOG,
             MARK_TARGET,
             MASQUERADE,
+            NETMAP,
             NFLOG,
             NFQUEUE,
             NOTRACK,

@@ -12,17 +12,18 @@ from translate.ir import (
     Interval,
     Masquerade,
     NatPorts,
+    Netmap,
     Protocol,
     Redirect,
     Snat,
     TableName,
 )
 from translate.read.extensions.declaration import Context, Options, OptionSpec, TargetExtension
-from translate.read.spelling.address import parse_canonical
+from translate.read.spelling.address import parse_canonical, parse_resolved_mask
 from translate.read.spelling.errors import OptionError
 from translate.read.spelling.ports import NatPortRange, parse_nat_ports
 
-__all__ = ["DNAT", "MASQUERADE", "REDIRECT", "SNAT"]
+__all__ = ["DNAT", "MASQUERADE", "NETMAP", "REDIRECT", "SNAT"]
 
 _NAT: Final = frozenset({TableName.NAT})
 _WITH_PORTS: Final = frozenset({Protocol.TCP, Protocol.UDP, Protocol.SCTP, Protocol.DCCP, Protocol.ICMP})
@@ -122,6 +123,12 @@ def _redirect(options: Options, context: Context) -> Redirect:
     return Redirect(_to_ports(options, context))
 
 
+def _netmap(options: Options, context: Context) -> Netmap:
+    index, option = options.need("--to", "NETMAP")
+    to = parse_resolved_mask(context.family, option.arguments[0], option=index)
+    return Netmap(network=to.address & to.mask, mask=to.mask)
+
+
 _RANDOM: Final = OptionSpec(name="--random", arguments=0)
 _RANDOM_FULLY: Final = OptionSpec(name="--random-fully", arguments=0)
 _PERSISTENT: Final = OptionSpec(name="--persistent", arguments=0)
@@ -144,6 +151,15 @@ SNAT: Final = TargetExtension(
     hooks=frozenset({Hook.POSTROUTING, Hook.INPUT}),
 )
 """``-j SNAT`` (``xt_nat``)."""
+
+NETMAP: Final = TargetExtension(
+    name="NETMAP",
+    options=(OptionSpec(name="--to"),),
+    meaning=_netmap,
+    tables=_NAT,
+    hooks=_DESTINATION_HOOKS | {Hook.POSTROUTING, Hook.INPUT},
+)
+"""``-j NETMAP`` (``xt_NETMAP``): networks of the same size, address by address."""
 
 MASQUERADE: Final = TargetExtension(
     name="MASQUERADE",

@@ -31,9 +31,9 @@ def _queues(options: Options) -> tuple[int, int]:
         raise OptionError("NFQUEUE takes --queue-num or --queue-balance, not both", option=index)
     text = option.arguments[0]
     first, last = parse_range(text, _LAST, option=index)
-    # Only a missing end is 65535 (xtopt_parse_mint); xt_NFQUEUE does not take all 65,536 queues.
-    if ":" not in text or first >= last or (last == _LAST and (not first or not text.endswith(":"))):
-        raise OptionError(f'"{text}" is no range of queues from 0 to 65534', option=index)
+    # iptables takes 65535 only as a missing end, but saves it as a number. The kernel counts with 16 bits.
+    if ":" not in text or first >= last or last - first == _LAST:
+        raise OptionError(f'"{text}" is no range of at most 65535 queues', option=index)
     return first, last
 
 

@@ -60,7 +60,6 @@ DNPT: --src-pfx=1 --dst-pfx=1
 HMARK: --hmark-tuple=1 --hmark-src-prefix=1 --hmark-dst-prefix=1 --hmark-sport-mask=1 --hmark-dport-mask=1
  --hmark-spi-mask=1 --hmark-sport=1 --hmark-dport=1 --hmark-spi=1 --hmark-proto-mask=1 --hmark-rnd=1
  --hmark-mod=1 --hmark-offset=1
-NETMAP: --to=1
 QUEUE:
 SET: --add-set=2 --del-set=2 --map-set=2 --exist=0 --timeout=1 --map-mark=0 --map-prio=0 --map-queue=0
 SNPT: --src-pfx=1 --dst-pfx=1

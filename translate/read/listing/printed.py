@@ -341,6 +341,7 @@ _OPTIONS: Final[tuple[tuple[re.Pattern[str], str, Callable[[re.Match[str]], _Wor
         (r"nflog-(group|size|range|threshold) (\d+)", "NFLOG", lambda f: [f"--nflog-{f[1]}", f[2]]),
         (r"MARK xset (0x[0-9a-f]+/0x[0-9a-f]+)", "MARK", lambda f: ["--set-xmark", f[1]]),
         (r"reject-with (\S+)", "REJECT", lambda f: ["--reject-with", f[1]]),
+        (r"to:(\S+)", "NETMAP", lambda f: ["--to", f[1]]),
         (r"masq ports: (\S+)", "MASQUERADE", lambda f: ["--to-ports", f[1]]),
         (r"redir ports (\S+)", "REDIRECT", lambda f: ["--to-ports", f[1]]),
         (r"random-fully", "", lambda _: ["--random-fully"]),

@@ -23,6 +23,7 @@ NOT_TRANSLATED = {
     "-j CLASSIFY",
     "-j TCPMSS",
     "-j TCPOPTSTRIP",
+    "-j NETMAP",
     "-j NFQUEUE",
     "-j TPROXY",
 }

@@ -52,6 +52,7 @@ from translate.ir import (
     Masquerade,
     Name,
     NatPorts,
+    Netmap,
     NfLog,
     NoTrack,
     Nth,
@@ -287,6 +288,12 @@ def kinds_of_actions(family: Family) -> dict[object, st.SearchStrategy[Action]]:
         Log: st.builds(Log, TEXT, st.integers(0, 7), details),
         **{kind: st.builds(kind) for kind in (Audit, FillChecksum, Trace)},
         Classify: st.builds(Classify, MARKS),
+        Netmap: st.builds(
+            Netmap,
+            network=st.integers(0, 0xFFFFFFFF),
+            mask=st.integers(0, 0xFFFFFFFF),
+            side=st.none() | st.sampled_from(SetDirection),
+        ),
         Queue: st.builds(
             Queue,
             first=st.integers(0, 65535),

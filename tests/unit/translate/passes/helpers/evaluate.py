@@ -36,6 +36,7 @@ from translate.ir import (
     Lookup,
     Masquerade,
     Name,
+    Netmap,
     NoTrack,
     Nth,
     Policy,
@@ -249,7 +250,16 @@ def _actions(program: Program, actions: tuple[Action, ...], state: State) -> Dis
             case NoTrack():
                 state = state.put(Field.CT_STATE, int(ConnectionState.UNTRACKED))
             case (
-                Accept() | Drop() | Reject() | Proxy() | Queue() | Dnat() | Snat() | Masquerade() | Redirect()
+                Accept()
+                | Drop()
+                | Reject()
+                | Proxy()
+                | Queue()
+                | Dnat()
+                | Snat()
+                | Masquerade()
+                | Redirect()
+                | Netmap()
             ):
                 return {(action, state): Fraction(1)}
             case Return():
