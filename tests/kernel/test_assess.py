@@ -187,7 +187,7 @@ def kinds(family: Any) -> Counter[str]:
 
 @cache
 def made(k: str) -> Assessment:
-    (one,) = assess_snapshot(*MADE[k].given(), progress=lambda name, done, total: None).assessments
+    (one,) = assess_snapshot(*MADE[k].inputs(), progress=lambda name, done, total: None).assessments
     return one
 
 

@@ -17,7 +17,7 @@ from harness.diff.batch import Batch
 from harness.diff.kernelcounts import count_in_kernel
 from harness.diff.parity import Plan, run_parity
 from tests.kernel.helpers.availability import require
-from tests.kernel.helpers.reports import told
+from tests.kernel.helpers.reports import report_text
 from translate.read import read_ruleset
 
 RULESETS = Path(__file__).resolve().parents[1] / "corpus/rulesets"
@@ -77,7 +77,7 @@ def test_parity(job: Job, made: GeneratedCorpus, name: str, level: int) -> None:
     report = run_parity(
         plan, (backend(name),), reference=SimulatorBackend(), rules=lambda *_: (), progress=lambda *_: None
     )
-    assert report.parity, told(report)
+    assert report.parity, report_text(report)
     assert report.repeated > REPEAT
     assert report.share_tests
 
@@ -117,4 +117,4 @@ def test_parity_on_a_cluster(cluster: Job, made_for_cluster: GeneratedCorpus, na
         rules=lambda *_: (),
         progress=lambda *_: None,
     )
-    assert report.parity, told(report)
+    assert report.parity, report_text(report)

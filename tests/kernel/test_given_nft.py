@@ -34,7 +34,7 @@ from harness.diff.parity import Plan, run_parity
 from harness.diff.result import ParityReport
 from nfparity.inputs.batches import load_batches
 from tests.kernel.helpers.availability import require
-from tests.kernel.helpers.reports import told
+from tests.kernel.helpers.reports import report_text
 from translate.errors import InputError, MachineError, ParseError
 from translate.ir import Family
 from translate.nft import emit
@@ -243,7 +243,7 @@ def test_the_listing_of_our_translation_has_parity(
         rules=lambda *_: (),
         progress=lambda *_: None,
     )
-    assert report.parity, told(report)
+    assert report.parity, report_text(report)
     assert report.share_tests
 
 
@@ -329,7 +329,7 @@ def test_affinity_holds_and_begins_anew_with_each_flow() -> None:
         rules=lambda *_: (),
         progress=lambda *_: None,
     )
-    assert report.parity, told(report)
+    assert report.parity, report_text(report)
     assert report.share_tests > 20
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from harness.diff.backends import backend
 from tests.kernel.helpers.availability import require
-from tests.kernel.helpers.reports import told
+from tests.kernel.helpers.reports import report_text
 from tests.lab.large import Expected, Subject, large_shape, large_subject, run_one
 from translate.ir import Family
 
@@ -34,7 +34,7 @@ def test_parity(asked: tuple[Subject, Expected], name: str, level: int) -> None:
     carrier = backend(name)
     require(carrier)
     report = run_one(subject, expected, carrier, level)
-    assert report.parity, told(report)
+    assert report.parity, report_text(report)
     (mine,) = report.backends
     assert (mine.flows, mine.skipped) == (len(subject.batch.flows), None)
     assert mine.flows > 3 * SERVICES

@@ -18,7 +18,7 @@ from harness.diff.batch import Batch
 from harness.diff.parity import Plan, run_parity
 from nfparity.snapshot.inference import infer_node
 from tests.kernel.helpers.availability import require
-from tests.kernel.helpers.reports import told
+from tests.kernel.helpers.reports import report_text
 from translate.read import read_ruleset
 
 DUMPS = Path(__file__).resolve().parents[3] / "shared/corpora/real-dumps"
@@ -63,5 +63,5 @@ def test_parity(stem: str, name: str) -> None:
             rules=lambda *_: (),
             progress=lambda *_: None,
         )
-        assert report.parity, told(report)
+        assert report.parity, report_text(report)
         assert [(b.flows, b.skipped) for b in report.backends] == [(len(flows), None)]

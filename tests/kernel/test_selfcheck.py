@@ -16,7 +16,7 @@ from harness.diff.backends import BACKENDS
 from harness.diff.parity import choose_backends
 from nfparity.inputs.batches import load_node
 from nfparity.inputs.rules import load_rules
-from tests.kernel.helpers.reports import told
+from tests.kernel.helpers.reports import report_text
 from tests.lab.kuberules import Shape
 from tests.lab.selfcheck import CLUSTERS, LEVELS, Subject, check, cluster_subject, read_clusters, subject_of
 from translate.errors import InputError
@@ -97,5 +97,5 @@ def _assert_parity(subject: Subject, *, repeat: int) -> None:
     for level in LEVELS:
         able = [b for b in able if level == 0 or not b.name.startswith("iptables-")]
         for report in check(subject, able, level=level, repeat=repeat):
-            assert report.parity, told(report)
+            assert report.parity, report_text(report)
             assert {b.name for b in report.backends} <= set(BACKENDS)

@@ -339,7 +339,7 @@ def test_a_loader_that_stands_still_or_is_killed_on_its_way(ground: Ground, fami
         def translated() -> None:
             for target in (TCP, UDP):
                 asked = other.ask("client", target, family, target.cluster_ip(family), target.port, SOME)
-                assert (asked.failures, asked.pods, asked.seen) == (
+                assert (asked.failures, asked.pods, asked.sources) == (
                     [],
                     {"pod2": SOME},
                     {GATEWAY[family]: SOME},

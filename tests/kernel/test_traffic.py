@@ -142,7 +142,7 @@ def test_many_connections_from_outside(loaded: Topology, family: Family, count: 
     for asked in rounds:
         insist(asked, count)
         insist_fair(asked)
-        assert asked.seen == {GATEWAY[family]: count}
+        assert asked.sources == {GATEWAY[family]: count}
 
 
 @pytest.mark.parametrize("target", [TCP, UDP], ids=["tcp", "udp"])
@@ -154,10 +154,10 @@ def test_from_a_pod(loaded: Topology, family: Family, target: Target) -> None:
     insist_fair(by_ip)
     # A pod sees another pod as it is, and itself by way of the node.
     hairpins = by_ip.pods["pod1"]
-    assert by_ip.seen == Counter({GATEWAY[family]: hairpins, own: SOME - hairpins})
+    assert by_ip.sources == Counter({GATEWAY[family]: hairpins, own: SOME - hairpins})
     by_port = ask(worker, family, target, NODE[family], target.node_port, sources=(own,))
     insist(by_port)
-    assert by_port.seen == {GATEWAY[family]: SOME}
+    assert by_port.sources == {GATEWAY[family]: SOME}
 
 
 @pytest.mark.parametrize("target", [TCP, UDP], ids=["tcp", "udp"])
@@ -171,7 +171,7 @@ def test_from_the_node(loaded: Topology, family: Family, target: Target) -> None
         asked = ask(worker, family, target, address, port, sources=(source,))
         insist(asked)
         insist_fair(asked)
-        assert asked.seen == {GATEWAY[family]: SOME}
+        assert asked.sources == {GATEWAY[family]: SOME}
 
 
 @pytest.mark.parametrize("family", Family)
@@ -182,7 +182,7 @@ def test_a_pod_beside_the_services(loaded: Topology, family: Family) -> None:
         asked = ask(loaded.join(host), family, UDP, other, UDP.pod_port, sources=sources)
         insist(asked)
         assert asked.pods == {"pod2": SOME}
-        assert set(asked.seen) == set(sources)
+        assert set(asked.sources) == set(sources)
 
 
 @pytest.mark.parametrize("family", Family)
@@ -190,7 +190,7 @@ def test_the_external_traffic_policy_local(loaded: Topology, family: Family) -> 
     asked = ask(loaded.join("client"), family, LOCAL, NODE[family], LOCAL.node_port)
     insist(asked)
     insist_fair(asked)
-    assert set(asked.seen) == set(CLIENTS[family])
+    assert set(asked.sources) == set(CLIENTS[family])
 
 
 @pytest.mark.parametrize("family", Family)
@@ -231,7 +231,7 @@ def test_curl_gets_pages(loaded: Topology, family: Family) -> None:
         url = f"http://{bracketed(family, address)}:{port}"
         said = loaded.ask("client", Curl(url, SOME))
         assert (said.status, said.error) == (0, "")
-        assert said.seen == {GATEWAY[family]: SOME}
+        assert said.sources == {GATEWAY[family]: SOME}
         assert set(said.pods) == set(PODS)
         # Large segments, which stay whole from one end of a veth pair to the other.
         size = 50_000_000

@@ -24,10 +24,10 @@ class Done:
 
 def run_command(*words: str, stdin: str | bytes = "") -> Done:
     """Run ``nfparity`` with these words. No interpreter is started, which takes longer than most commands."""
-    given = stdin.encode() if isinstance(stdin, str) else stdin
+    data = stdin.encode() if isinstance(stdin, str) else stdin
     out, err = _stream(), _stream()
     with ExitStack() as stack:
-        stack.enter_context(patch.object(sys, "stdin", _stream(given)))
+        stack.enter_context(patch.object(sys, "stdin", _stream(data)))
         stack.enter_context(redirect_stdout(out))
         stack.enter_context(redirect_stderr(err))
         try:

@@ -170,10 +170,10 @@ def detection_power(
 def _chances(connections: int, shift: float) -> str:
     """Return the chance that a test of the shares of three endpoints finds the shift in one of them."""
     fair = Fraction(1, 3)
-    seen = detection_power(connections, fair, float(fair) + shift, false_alarm_rate=FALSE_ALARM_RATE, tests=3)
+    odds = detection_power(connections, fair, float(fair) + shift, false_alarm_rate=FALSE_ALARM_RATE, tests=3)
     return (
         f"{connections} connections, false-alarm rate {FALSE_ALARM_RATE:g}: a share of 1/3 that is {shift:g}"
-        f" too large is caught with probability {seen:.6f}"
+        f" too large is caught with probability {odds:.6f}"
     )
 
 
@@ -187,15 +187,15 @@ def main() -> int:
     parser.add_argument("--shift", type=float, default=0.01, metavar="S", help="default: %(default)s")
     parser.add_argument("--subjects", default=",".join(SUBJECTS), metavar="A,B", help="default: all")
     parser.add_argument("--family", type=Family, choices=tuple(Family), default=Family.IP)
-    given = parser.parse_args()
-    print(_chances(given.connections, given.shift))
+    options = parser.parse_args()
+    print(_chances(options.connections, options.shift))
     worst = 0
     try:
-        for subject in given.subjects.split(","):
+        for subject in options.subjects.split(","):
             if subject not in SUBJECTS:
                 raise InputError(f"unknown subject {subject!r}; known are {', '.join(SUBJECTS)}")
-            for shift in (0.0, given.shift):
-                worst = max(worst, _tell(subject, shift, given.connections, given.family))
+            for shift in (0.0, options.shift):
+                worst = max(worst, _tell(subject, shift, options.connections, options.family))
     except (InputError, MachineError) as e:
         print(f"nfparity: {e}", file=sys.stderr)
         return 2 if isinstance(e, InputError) else 3

@@ -70,10 +70,10 @@ def upward(imports: Iterable[Import], order: Sequence[str]) -> list[Import]:
     """Return the imports of a later one of the top-level packages by an earlier one."""
     level = {package: i for i, package in enumerate(order)}
     return [
-        one
-        for one in imports
-        if (target := one.target.partition(".")[0]) in level
-        and level[target] > level[one.module.partition(".")[0]]
+        edge
+        for edge in imports
+        if (target := edge.target.partition(".")[0]) in level
+        and level[target] > level[edge.module.partition(".")[0]]
     ]
 
 
@@ -87,9 +87,9 @@ def cycles(imports: Iterable[Import], modules: Iterable[str]) -> list[tuple[str,
     known = set(modules)
     packages = {name.rpartition(".")[0] for name in known}
     edges: dict[str, set[str]] = {}
-    for one in imports:
-        if one.target in known:
-            source, target = (f"{n}.__init__" if n in packages else n for n in (one.module, one.target))
+    for edge in imports:
+        if edge.target in known:
+            source, target = (f"{n}.__init__" if n in packages else n for n in (edge.module, edge.target))
             ends = _children(source.split("."), target.split("."))
             if ends is not None:
                 edges.setdefault(ends[0], set()).add(ends[1])
@@ -109,7 +109,7 @@ def _components(edges: dict[str, set[str]]) -> list[tuple[str, ...]]:
     number: dict[str, int] = {}
     low: dict[str, int] = {}
     open_nodes: list[str] = []
-    found: list[tuple[str, ...]] = []
+    components: list[tuple[str, ...]] = []
 
     def visit(node: str) -> None:
         number[node] = low[node] = len(number)
@@ -125,9 +125,9 @@ def _components(edges: dict[str, set[str]]) -> list[tuple[str, ...]]:
             component = open_nodes[place:]
             del open_nodes[place:]
             if len(component) > 1:
-                found.append(tuple(sorted(component)))
+                components.append(tuple(sorted(component)))
 
     for node in sorted(edges):
         if node not in number:
             visit(node)
-    return sorted(found)
+    return sorted(components)

@@ -162,17 +162,17 @@ def main() -> int:
     parser.add_argument("--families", metavar="A,B", default="ip,ip6", help="default: %(default)s")
     parser.add_argument("--backends", metavar="A,B", default=",".join(BACKENDS), help="default: all")
     parser.add_argument("--levels", metavar="N,N", default="0,1,2", help="default: %(default)s")
-    given = parser.parse_args()
+    options = parser.parse_args()
     try:
-        levels = [int(level) for level in given.levels.split(",")]
-        families = [Family(name) for name in given.families.split(",")]
+        levels = [int(level) for level in options.levels.split(",")]
+        families = [Family(name) for name in options.families.split(",")]
     except ValueError as e:
         parser.error(str(e))
     try:
-        able, skipped = choose_backends(parse_backends(given.backends), requested=False)
-        for one in skipped:
-            print(f"{one.name} is skipped: {one.skipped}")
-        return max(_family(large_shape(given.services, family), able, levels) for family in families)
+        able, skipped = choose_backends(parse_backends(options.backends), requested=False)
+        for backend in skipped:
+            print(f"{backend.name} is skipped: {backend.skipped}")
+        return max(_family(large_shape(options.services, family), able, levels) for family in families)
     except (InputError, MachineError) as e:
         print(f"nfparity: {e}", file=sys.stderr)
         return 2 if isinstance(e, InputError) else 3
@@ -192,8 +192,8 @@ def _family(shape: Shape, able: Sequence[Backend], levels: Sequence[int]) -> int
             continue
         report = run_one(subject, expected, carrier, level)
         (mine,) = report.backends
-        told = f"{mine.differing} of {mine.flows} flows different"
-        clock.tell(f"{name} -O{level}: {f'not tested: {mine.untested[0]}' if mine.untested else told}")
+        summary = f"{mine.differing} of {mine.flows} flows different"
+        clock.tell(f"{name} -O{level}: {f'not tested: {mine.untested[0]}' if mine.untested else summary}")
         if not report.parity:
             print_parity(report, sys.stdout)
             worst = worst_status((worst, report.status))

@@ -141,9 +141,9 @@ def _pcap(data: bytes) -> None:
 
 
 def _files(pattern: str) -> tuple[bytes, ...]:
-    found = [path.read_bytes() for path in sorted(_CORPUS.glob(pattern)) if path.is_file()]
-    assert found, pattern
-    return tuple([data for data in found if len(data) <= _LONGEST] or found)
+    contents = [path.read_bytes() for path in sorted(_CORPUS.glob(pattern)) if path.is_file()]
+    assert contents, pattern
+    return tuple([data for data in contents if len(data) <= _LONGEST] or contents)
 
 
 def _packed() -> bytes:
@@ -298,8 +298,8 @@ def _changed(data: bytes, seeds: tuple[bytes, ...], draw: random.Random) -> byte
             tokens[draw.randrange(len(tokens))] = draw.choice(_WORDS)
             return b" ".join(tokens)
         case 5:
-            one, other = draw.randrange(len(tokens)), draw.randrange(len(tokens))
-            tokens[one], tokens[other] = tokens[other], tokens[one]
+            first, other = draw.randrange(len(tokens)), draw.randrange(len(tokens))
+            tokens[first], tokens[other] = tokens[other], tokens[first]
             return b" ".join(tokens)
         case 6:
             lines.insert(draw.randrange(len(lines) + 1), draw.choice(lines))
@@ -327,8 +327,8 @@ def _overwritten(data: bytes, draw: random.Random) -> bytes:
         case 2:
             return data[:at] + bytes((data[at] ^ 1 << draw.randrange(8),)) + data[at + 1 :]
         case _:
-            one, other = (draw.randrange(len(data) // 512) * 512 for _ in range(2))
-            return data[:one] + data[other : other + 512] + data[one + 512 :]
+            first, other = (draw.randrange(len(data) // 512) * 512 for _ in range(2))
+            return data[:first] + data[other : other + 512] + data[first + 512 :]
 
 
 def _with_another_value(data: bytes, draw: random.Random) -> bytes:
@@ -340,13 +340,13 @@ def _with_another_value(data: bytes, draw: random.Random) -> bytes:
     places: list[tuple[list[object] | dict[str, object], int | str]] = []
     pending = [made]
     while pending:
-        one = pending.pop()
-        if isinstance(one, dict):
-            places += ((one, key) for key in one)
-            pending += one.values()
-        elif isinstance(one, list):
-            places += ((one, index) for index in range(len(one)))
-            pending += one
+        value = pending.pop()
+        if isinstance(value, dict):
+            places += ((value, key) for key in value)
+            pending += value.values()
+        elif isinstance(value, list):
+            places += ((value, index) for index in range(len(value)))
+            pending += value
     if places:
         holder, key = draw.choice(places)
         holder[key] = draw.choice((None, True, -1, 1.5, 2**70, "", "x", "\ud800", [], {}, [[]], {"a": 1}))  # type: ignore[index]
@@ -397,17 +397,17 @@ class Tried:
 
 def tried(target: str, seed: int, number: int) -> Tried:
     """Read so many inputs of one kind."""
-    found = Tried()
+    counts = Tried()
     for data in islice(inputs(target, seed), number):
         try:
             with _ended(_SECONDS):
                 TARGETS[target].read(data)
-            found.read += 1
+            counts.read += 1
         except (NfparityError, CaptureError):
-            found.refused += 1
+            counts.refused += 1
         except (Exception, _Endless) as error:
-            found.faults.append(Fault(target, data, error))
-    return found
+            counts.faults.append(Fault(target, data, error))
+    return counts
 
 
 def main(words: list[str]) -> int:
@@ -416,10 +416,10 @@ def main(words: list[str]) -> int:
     kinds = kinds or list(TARGETS)
     faults = 0
     for kind in kinds:
-        found = tried(kind, int(seed), int(number) // len(kinds))
-        faults += len(found.faults)
-        print(f"{kind}: {found.read} read, {found.refused} refused, {len(found.faults)} faults", flush=True)
-        for fault in found.faults[:10]:
+        tally = tried(kind, int(seed), int(number) // len(kinds))
+        faults += len(tally.faults)
+        print(f"{kind}: {tally.read} read, {tally.refused} refused, {len(tally.faults)} faults", flush=True)
+        for fault in tally.faults[:10]:
             print(f"  {fault.error!r}\n  {fault.data[:2000]!r}", flush=True)
     return min(faults, 1)
 

@@ -74,16 +74,16 @@ def read_clusters(path: str) -> dict[str, Shape]:
 
     try:
         data = tomllib.loads(read_bytes(path).decode())
-        return {name: _shape(given) for name, given in data.items()}
+        return {name: _shape(values) for name, values in data.items()}
     except (TypeError, ValueError, AttributeError) as e:
         raise InputError(f"{path}: {e}") from e
 
 
-def _shape(given: dict[str, Any]) -> Shape:
-    unknown = set(given) - {f.name for f in fields(Shape)}
+def _shape(values: dict[str, Any]) -> Shape:
+    unknown = set(values) - {f.name for f in fields(Shape)}
     if unknown:
         raise ValueError(f"unknown: {', '.join(sorted(unknown))}")
-    return Shape(**{**given, "family": Family(given.get("family", "ip"))})
+    return Shape(**{**values, "family": Family(values.get("family", "ip"))})
 
 
 def subject_of(name: str, ruleset: Ruleset, node: Node) -> Subject:
@@ -122,12 +122,12 @@ def _batch(subject: Subject, flows: tuple[Flow, ...]) -> Batch:
     return Batch(rules_path=subject.name, rules=subject.ruleset, node=subject.node, flows=flows, corpus=None)
 
 
-def _subjects(given: argparse.Namespace) -> Iterator[Callable[[], Subject]]:
-    for path in given.rules:
-        yield partial(_file_subject, path, given.node)
-    if not given.rules:
-        for name, shape in read_clusters(given.clusters).items():
-            if not given.only or name in given.only:
+def _subjects(options: argparse.Namespace) -> Iterator[Callable[[], Subject]]:
+    for path in options.rules:
+        yield partial(_file_subject, path, options.node)
+    if not options.rules:
+        for name, shape in read_clusters(options.clusters).items():
+            if not options.only or name in options.only:
                 yield partial(cluster_subject, name, shape)
 
 
@@ -146,29 +146,29 @@ def main() -> int:
     parser.add_argument("--backends", metavar="A,B", default=",".join(BACKENDS), help="default: all")
     parser.add_argument("--levels", default=",".join(map(str, LEVELS)), help="default: %(default)s")
     parser.add_argument("--repeat", type=int, default=REPEAT, metavar="N", help="default: %(default)s")
-    given = parser.parse_args()
+    options = parser.parse_args()
     try:
-        return _run(given)
+        return _run(options)
     except (InputError, MachineError) as e:
         print(f"nfparity: {e}", file=sys.stderr)
         return 2 if isinstance(e, InputError) else 3
 
 
-def _run(given: argparse.Namespace) -> int:
-    able, skipped = choose_backends(parse_backends(given.backends), requested=False)
-    for one in skipped:
-        print(f"{one.name} is skipped: {one.skipped}")
+def _run(options: argparse.Namespace) -> int:
+    able, skipped = choose_backends(parse_backends(options.backends), requested=False)
+    for choice in skipped:
+        print(f"{choice.name} is skipped: {choice.skipped}")
     worst = 0
-    for make in _subjects(given):
+    for make in _subjects(options):
         started = time.monotonic()
         subject = make()
         rules = sum(len(c.rules) for t in subject.ruleset.tables for c in t.chains)
         made = f"{len(subject.flows)} flows made in {time.monotonic() - started:.1f} s"
         print(f"{subject.name}: {rules} rules, {made}", flush=True)
-        levels = [int(level) for level in given.levels.split(",")]
+        levels = [int(level) for level in options.levels.split(",")]
         for level in levels:
             carriers = [b for b in able if level == levels[0] or level <= _highest(b.name)]
-            reports = tuple(check(subject, carriers, level=level, repeat=given.repeat))
+            reports = tuple(check(subject, carriers, level=level, repeat=options.repeat))
             for carrier in carriers:
                 _print(carrier.name, level, reports)
             for report in reports:
@@ -186,11 +186,11 @@ def _highest(name: str) -> int:
 def _print(name: str, level: int, reports: Sequence[ParityReport]) -> None:
     mine = [(r, b) for r in reports for b in r.backends if b.name == name]
     reason = next((why for _, b in mine for why in b.untested), None)
-    told = f"not tested: {reason}"
+    result = f"not tested: {reason}"
     if reason is None:
         flows, differing = sum(b.flows for _, b in mine), sum(b.differing for _, b in mine)
-        told = f"{flows:7} flows {differing:5} different"
-    print(f"  -O{level} {name:<16} {told}", flush=True)
+        result = f"{flows:7} flows {differing:5} different"
+    print(f"  -O{level} {name:<16} {result}", flush=True)
 
 
 if __name__ == "__main__":

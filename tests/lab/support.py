@@ -69,25 +69,27 @@ def support(samples: Sequence[Ruleset]) -> dict[tuple[str, str], dict[str, Suppo
 
     ``kind`` is ``match`` or ``target``. Raises KeyError for an extension without a sample rule.
     """
-    refusals = {name: [r for one in samples for r in _refusals(ask, one)] for name, ask in _BACKENDS.items()}
+    refusals = {
+        name: [r for file in samples for r in _refusals(ask, file)] for name, ask in _BACKENDS.items()
+    }
     users: dict[tuple[str, str], list[Rule]] = {}
-    for rule in (rule for one in samples for rule in _rules(one)):
+    for rule in (rule for file in samples for rule in _rules(file)):
         for match in rule.matches:
             users.setdefault(("match", match.name), []).append(rule)
         if rule.target is not None:
             users.setdefault(("target", rule.target.name), []).append(rule)
     keys = [("match", n) for n in sorted(MATCHES)] + [("target", n) for n in sorted(TARGETS)]
-    found: dict[tuple[str, str], dict[str, Support]] = {key: {} for key in keys}
+    table: dict[tuple[str, str], dict[str, Support]] = {key: {} for key in keys}
     for name, refused in refusals.items():
         lost: set[str] = set()
-        for key, cells in found.items():
+        for key, cells in table.items():
             # A rule that is refused for its match says nothing of its target.
-            asked = [r for r in users[key] if r.origin.place not in lost]
-            blamed = [r for r in asked if key[0] == "match" or not r.matches]
-            cells[name] = _support(asked, [r for r in refused if r.origin.place in _places(blamed)])
+            refused_rules = [r for r in users[key] if r.origin.place not in lost]
+            blamed = [r for r in refused_rules if key[0] == "match" or not r.matches]
+            cells[name] = _support(refused_rules, [r for r in refused if r.origin.place in _places(blamed)])
             if key[0] == "match" and cells[name].cell().startswith("refused"):
                 lost |= {rule.origin.place for rule in users[key]}
-    return found
+    return table
 
 
 def _support(users: Sequence[Rule], refusals: Sequence[Refusal]) -> Support:
@@ -114,14 +116,14 @@ def _rules(ruleset: Ruleset) -> Iterator[Rule]:
             yield from chain.rules
 
 
-def markdown(found: Mapping[tuple[str, str], Mapping[str, Support]]) -> str:
+def markdown(table: Mapping[tuple[str, str], Mapping[str, Support]]) -> str:
     """Return the table."""
     lines = [
         "| match or target | simulator, iptables-legacy, iptables-nft | nftables | tc-ebpf |",
         "| --- | --- | --- | --- |",
     ]
-    for (kind, name), by_backend in found.items():
-        cells = " | ".join(one.cell() for one in by_backend.values())
+    for (kind, name), by_backend in table.items():
+        cells = " | ".join(cell.cell() for cell in by_backend.values())
         lines.append(f"| `{'-m' if kind == 'match' else '-j'} {name}` | {cells} |")
     return "\n".join(lines) + "\n"
 

@@ -52,28 +52,28 @@ def main() -> int:
     parser.add_argument("tools", metavar="TOOL", nargs="*", help="default: all of them")
     parser.add_argument("--backends", metavar="A,B", default=",".join(BACKENDS), help="default: all")
     parser.add_argument("--levels", default=",".join(map(str, LEVELS)), help="default: %(default)s")
-    given = parser.parse_args()
+    options = parser.parse_args()
     try:
-        return _run(given)
+        return _run(options)
     except (InputError, MachineError) as e:
         print(f"nfparity: {e}", file=sys.stderr)
         return 2 if isinstance(e, InputError) else 3
 
 
-def _run(given: argparse.Namespace) -> int:
-    able, skipped = choose_backends(parse_backends(given.backends), requested=False)
-    for one in skipped:
-        print(f"{one.name} is skipped: {one.skipped}")
+def _run(options: argparse.Namespace) -> int:
+    able, skipped = choose_backends(parse_backends(options.backends), requested=False)
+    for choice in skipped:
+        print(f"{choice.name} is skipped: {choice.skipped}")
     worst = 0
     for name, snapshot in captures().items():
-        if given.tools and name not in given.tools:
+        if options.tools and name not in options.tools:
             continue
         for subject in subjects(name, snapshot):
             print(
                 f"{subject.name}: {sum(1 for _ in subject.ruleset.rules())} rules, {len(subject.flows)} flows"
             )
-            for number, level in enumerate(map(int, given.levels.split(","))):
-                here = [one for one in able if number == 0 or not one.name.startswith("iptables-")]
+            for number, level in enumerate(map(int, options.levels.split(","))):
+                here = [choice for choice in able if number == 0 or not choice.name.startswith("iptables-")]
                 worst = worst_status((worst, _check(subject, here, level)))
     return worst
 
@@ -81,11 +81,11 @@ def _run(given: argparse.Namespace) -> int:
 def _check(subject: Subject, backends: list[Backend], level: int) -> int:
     worst = 0
     for report in check(subject, backends, level=level, repeat=0):
-        for one in report.backends:
-            result = f"{one.flows:5} flows {one.differing:4} different"
-            if one.untested:
-                result = f"not tested: {one.untested[0]}"
-            print(f"  -O{level} {one.name:<16} {result}", flush=True)
+        for compared in report.backends:
+            result = f"{compared.flows:5} flows {compared.differing:4} different"
+            if compared.untested:
+                result = f"not tested: {compared.untested[0]}"
+            print(f"  -O{level} {compared.name:<16} {result}", flush=True)
         if report.differences:
             print_parity(report, sys.stdout)
         worst = worst_status((worst, report.status))

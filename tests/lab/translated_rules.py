@@ -103,8 +103,8 @@ def _fate(single: Single, translate: Callable[[Ruleset], tuple[str, int]]) -> Fa
             SimulatorBackend().open(single.job) as reference,
             open_session(single.job.node, NftablesLoader(text)) as kernel,
         ):
-            wanted, seen = reference.replay(single.flows), kernel.replay(single.flows)
-            differs = [compare(f, w, s) for f, w, s in zip(single.flows, wanted, seen, strict=True)]
+            wanted, observed = reference.replay(single.flows), kernel.replay(single.flows)
+            differs = [compare(f, w, s) for f, w, s in zip(single.flows, wanted, observed, strict=True)]
     except UnsupportedError:
         return Fate.UNTESTED
     except MachineError as e:
@@ -130,12 +130,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.lab.translated_rules", description=__doc__)
     parser.add_argument("rules", metavar="RULES", nargs="*", default=[RULES], help=f"default: {RULES}")
     parser.add_argument("--node", metavar="FILE", default=NODE, help=f"default: {NODE}")
-    given = parser.parse_args()
+    options = parser.parse_args()
     names = ("iptables-restore-translate", "nfparity -O2")
     fates: dict[str, list[tuple[Fate, Rule]]] = {name: [] for name in names}
     try:
-        for path in given.rules:
-            for single in _singles(path, given.node):
+        for path in options.rules:
+            for single in _singles(path, options.node):
                 for name in names:
                     fates[name].append((_fate(single, TRANSLATORS[name]), single.rule))
     except (InputError, MachineError) as e:
@@ -148,11 +148,11 @@ def main() -> int:
 def _print(fates: Mapping[str, Sequence[tuple[Fate, Rule]]]) -> None:
     print("| translator | " + " | ".join(Fate) + " |")
     print("| --- |" + " --- |" * len(Fate))
-    for name, found in fates.items():
-        counts = Counter(fate for fate, _ in found)
+    for name, by_name in fates.items():
+        counts = Counter(fate for fate, _ in by_name)
         print(f"| {name} | " + " | ".join(str(counts[fate]) for fate in Fate) + " |")
-    for name, found in fates.items():
-        for fate, rule in found:
+    for name, by_name in fates.items():
+        for fate, rule in by_name:
             if fate in (Fate.WRONG, Fate.FAILS):
                 print(f"{name}, {fate}: {rule.origin.text}")
 

@@ -80,8 +80,8 @@ def compare_translators(batches: Sequence[Batch]) -> Iterator[Result]:
         whole = _try(name, translate, batches, names)
         yield whole
         if whole.refused:
-            for one in names:
-                yield _try(name, translate, batches, [one])
+            for which in names:
+                yield _try(name, translate, batches, [which])
 
 
 def _try(
@@ -105,8 +105,8 @@ def _try(
                 open_session(batch.node, NftablesLoader(text)) as kernel,
             ):
                 wanted = reference.replay(batch.flows)
-                for flow, want, got in zip(batch.flows, wanted, kernel.replay(batch.flows), strict=True):
-                    if compare(flow, want, got):
+                for flow, want, result in zip(batch.flows, wanted, kernel.replay(batch.flows), strict=True):
+                    if compare(flow, want, result):
                         different.append(flow.id)
         except MachineError as e:
             refused = len(re.findall(r"\bError: ", str(e)))
@@ -132,12 +132,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.lab.translators", description=__doc__)
     parser.add_argument("--corpus", default="tests/corpus/cases", help="folder of cases")
     parser.add_argument("--only", default="kind-", metavar="PREFIX", help="which cases; default: kind-")
-    given = parser.parse_args()
+    options = parser.parse_args()
     try:
         batches = [
             replace(batch, flows=flows)
-            for batch in load_batches(rules=None, corpus=given.corpus, node=None)
-            if (flows := tuple(f for f in batch.flows if f.id.startswith(given.only)))
+            for batch in load_batches(rules=None, corpus=options.corpus, node=None)
+            if (flows := tuple(f for f in batch.flows if f.id.startswith(options.only)))
         ]
         print("| translator | tables | exit status | loads | flows treated differently |")
         print("| --- | --- | --- | --- | --- |")

@@ -182,11 +182,20 @@ def names(tree: ast.AST) -> Iterator[tuple[int, str]]:
                 yield node.lineno, name
 
 
-@pytest.mark.parametrize("package", ["translate", "backends", "harness", "nfparity", "vm"])
+def _helpers() -> Iterator[Path]:
+    """The modules that several tests share."""
+    for pattern in ("helpers/*.py", "conftest.py"):
+        yield from (ROOT / "tests").rglob(pattern)
+
+
+@pytest.mark.parametrize(
+    "package", ["translate", "backends", "harness", "nfparity", "vm", "tests/lab", "helpers"]
+)
 def test_names_mean_something(package: str) -> None:
+    paths = _helpers() if package == "helpers" else (ROOT / package).rglob("*.py")
     wrong = [
         f"{place}:{line}: {name}"
-        for path in sorted((ROOT / package).rglob("*.py"))
+        for path in sorted(paths)
         for place in (str(path.relative_to(ROOT)),)
         for line, name in names(ast.parse(path.read_text()))
         if name.lstrip("_") in _MEANINGLESS and (place, name) not in _FIELDS_OF_THE_KERNEL

@@ -71,7 +71,7 @@ def snapshot_files() -> dict[str, bytes]:
         "iptables-save": (REAL / "rules.iptables-save").read_bytes(),
         "ip6tables-save": (REAL / "rules.ip6tables-save").read_bytes(),
         "objects.json": (REAL / "objects.json").read_bytes(),
-        **{name: json.dumps(one).encode() for name, one in data.items()},
+        **{name: json.dumps(content).encode() for name, content in data.items()},
     }
 
 
@@ -149,7 +149,7 @@ class Made:
         data = {**NODE, "interfaces": {**NODE["interfaces"], **self.addresses}}  # type: ignore[dict-item]
         return node_from_json(json.dumps(data), name="node")
 
-    def given(self) -> tuple[Snapshot, AssessOptions]:
+    def inputs(self) -> tuple[Snapshot, AssessOptions]:
         pods = Interval.prefix(ip("10.244.0.0"), 16, 32)
         cluster = Cluster(
             family=Family.IP, services=self.services, pods=pods, node_ip=ip("192.168.0.2"), node=self.node()
@@ -170,14 +170,14 @@ def _objects(name: str, number: int, ranges: list[str]) -> str:
         "loadBalancerSourceRanges": ranges,
         "ports": [{"name": "p", "port": 80, "protocol": "TCP"}],
     }
-    one = {
+    item = {
         "kind": "Service",
         "apiVersion": "v1",
         "metadata": {"name": name, "namespace": "a"},
         "spec": spec,
         "status": {"loadBalancer": {"ingress": [{"ip": OUTSIDE}]}},
     }
-    return json.dumps({"kind": "List", "items": [one]})
+    return json.dumps({"kind": "List", "items": [item]})
 
 
 _TWO = (service(), service("db", 11, endpoints=(local(11),)))

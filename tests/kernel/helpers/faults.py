@@ -54,10 +54,10 @@ _ERRNO = {Kind.FULL: errno.ENOSPC, Kind.BROKEN: errno.EIO}
 
 
 class Faults:
-    """Numbers operations, and has one fail. ``told`` hears of each in the process that has made this."""
+    """Numbers operations, and has one fail; ``tell`` gets the name of each, in the process that made this."""
 
-    def __init__(self, fault: Fault | None, told: Callable[[str], None], kill: Callable[[], None]) -> None:
-        self._fault, self._told, self._kill = fault, told, kill
+    def __init__(self, fault: Fault | None, tell: Callable[[str], None], kill: Callable[[], None]) -> None:
+        self._fault, self._tell, self._kill = fault, tell, kill
         self._pid = os.getpid()
         self._next = 0
         self._in_tool = False
@@ -95,7 +95,7 @@ class Faults:
     def _happens(self, name: str, *, tool: bool = False, writes: bool = False) -> bool:
         fault = self._fault
         if os.getpid() == self._pid:
-            self._told(name)
+            self._tell(name)
             self._next += 1
             if fault is not None and self._next - 1 == fault.at:
                 self._left[:] = fault.times.to_bytes(8, "little")

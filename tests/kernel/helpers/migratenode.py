@@ -342,11 +342,11 @@ OLD: tuple[tuple[str, ...], ...] = tuple(
 )
 
 
-def insist_new(seen: Seen) -> None:
+def insist_new(observed: Seen) -> None:
     """The translation alone is in force."""
-    assert seen.nft == (True, False)
-    assert seen.answered
-    assert [line for line in seen.iptables[0] if line.startswith("-A")] == []
+    assert observed.nft == (True, False)
+    assert observed.answered
+    assert [line for line in observed.iptables[0] if line.startswith("-A")] == []
 
 
 @dataclass(frozen=True)
@@ -451,8 +451,8 @@ def migrate_node(variant: Variant, *requests: type[Request]) -> Iterator[Worker]
 
 
 def look(node: Worker, variant: Variant, *phases: Phase, at_rest: bool = False) -> Seen:
-    seen: Seen = node.ask(Look(variant, phases, at_rest))
-    return seen
+    observed: Seen = node.ask(Look(variant, phases, at_rest))
+    return observed
 
 
 def do(node: Worker, *arguments: object, **more: object) -> Said:

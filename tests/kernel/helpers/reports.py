@@ -7,11 +7,11 @@ from io import StringIO
 from harness.diff.result import ParityReport
 from harness.report.text import print_parity
 
-__all__ = ["told"]
+__all__ = ["report_text"]
 
 
-def told(report: ParityReport) -> str:
-    """Return the report as people are told it."""
+def report_text(report: ParityReport) -> str:
+    """Return the report as it is printed."""
     text = StringIO()
     print_parity(report, text)
     return text.getvalue()

@@ -152,7 +152,7 @@ class Chatter:
     """Asks a service again and again over one connection, in a thread of its own."""
 
     def __init__(self, to: tuple[str, int]) -> None:
-        self.asked = self.answered = 0
+        self.sent = self.answered = 0
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.settimeout(3)
         self._socket.connect(to)
@@ -162,8 +162,8 @@ class Chatter:
 
     def _run(self) -> None:
         while not self._ending.is_set():
-            self.asked += 1
-            text = str(self.asked).encode()
+            self.sent += 1
+            text = str(self.sent).encode()
             self._socket.send(text)
             with contextlib.suppress(OSError):
                 self.answered += self._socket.recv(2000).endswith(b" " + text)
@@ -186,7 +186,7 @@ class Chat(Request):
             return 0, 0
         chatter = host.kept.pop("chatter")
         chatter.close()
-        return chatter.asked, chatter.answered
+        return chatter.sent, chatter.answered
 
 
 SERVICE, OTHER, STREAM = ("10.96.0.10", 53), ("10.96.0.11", 53), ("10.96.0.10", 80)
@@ -203,13 +203,13 @@ class AskStatus(Request):
     """Asks as ``nfparity tc status`` does."""
 
     def run(self, host: Host) -> dict[str, Any]:
-        found = {}
+        status = {}
         for family in Family:
             place = Installed(family).place
             record = Record.read(place.record)
             if record is not None:
-                found[family.value] = status_of(place, record).data()
-        return found
+                status[family.value] = status_of(place, record).data()
+        return status
 
 
 class Scene:

@@ -27,9 +27,9 @@ _HERE = Path("tests/lab/bench")
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the bench; exit status 2 for options that do not fit, 3 where it cannot run."""
-    given = _parser().parse_args(arguments)
+    options = _parser().parse_args(arguments)
     try:
-        _run(given)
+        _run(options)
     except InputError as e:
         print(f"bench: {e}", file=sys.stderr)
         return 2
@@ -39,47 +39,47 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def _run(given: argparse.Namespace) -> None:
+def _run(options: argparse.Namespace) -> None:
     if os.geteuid():
         raise MachineError("needs root, for network namespaces")
     every = subjects()
-    unknown = [name for name in given.only or () if name not in every]
+    unknown = [name for name in options.only or () if name not in every]
     if unknown:
         raise InputError(f"no subject {unknown[0]!r}; there are {', '.join(every)}")
-    chosen = [subject for name, subject in every.items() if not given.only or name in given.only]
+    chosen = [subject for name, subject in every.items() if not options.only or name in options.only]
     limits = Limits(
-        load_rounds=given.load_rounds,
-        rounds=given.rounds,
-        packets=given.packets,
-        load_seconds=given.load_seconds,
-        sample_seconds=given.sample_seconds,
+        load_rounds=options.load_rounds,
+        rounds=options.rounds,
+        packets=options.packets,
+        load_seconds=options.load_seconds,
+        sample_seconds=options.sample_seconds,
     )
     figures = Figures(
         machine=machine(),
         options={
-            "cluster": f"{given.endpoints} endpoints per service",
+            "cluster": f"{options.endpoints} endpoints per service",
             "rounds": f"{limits.load_rounds} of loads, {limits.rounds} of changes and packets",
             "packets": f"at most {limits.packets:,}, or {limits.sample_seconds:g} s, a sample",
             "load average at the beginning": load_average(),
         },
     )
     run = Run(chosen, limits, say=_say, cells=figures.cells)
-    for size in sorted(given.sizes):
-        made = material(size, given.endpoints)
+    for size in sorted(options.sizes):
+        made = material(size, options.endpoints)
         run.size(made, size)
-        if given.speeds:
+        if options.speeds:
             _say(f"{size} services: reader, simulator, replay")
             for name, value in speeds(made, limits.sample_seconds).items():
                 figures.speeds.setdefault(name, {}).setdefault(size, []).append(value)
         figures.options["load average at the end"] = load_average()
-        write_report(figures, given.output)
+        write_report(figures, options.output)
     wide = [subject for subject in chosen if subject.name in WIDE]
-    if wide and given.wide:
+    if wide and options.wide:
         loads = Run(wide, replace(limits, rounds=0), say=_say, cells=figures.wide)
-        loads.size(material(max(given.sizes), given.wide), max(given.sizes))
-        figures.options["cluster"] += f"; {given.wide} for the wide one"
-        write_report(figures, given.output)
-    _say(f"written to {given.output}")
+        loads.size(material(max(options.sizes), options.wide), max(options.sizes))
+        figures.options["cluster"] += f"; {options.wide} for the wide one"
+        write_report(figures, options.output)
+    _say(f"written to {options.output}")
 
 
 def _say(text: str) -> None:

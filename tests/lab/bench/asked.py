@@ -76,8 +76,8 @@ def _median(measure: str, scale: float = 1.0) -> Callable[[Figures], float | Non
 
     def value(figures: Figures) -> float | None:
         cell = _cell(figures, _FLAT)
-        found = None if cell is None else middle(cell.samples(measure))
-        return None if found is None else found * scale
+        measured = None if cell is None else middle(cell.samples(measure))
+        return None if measured is None else measured * scale
 
     return value
 
@@ -95,18 +95,18 @@ def _growth(subject: str) -> Callable[[Figures], float | None]:
     """Return the growth of the first packet's ratio over plain forwarding from the smallest size on."""
 
     def value(figures: Figures) -> float | None:
-        found = []
+        medians = []
         for size in (figures.sizes()[0], AT):
-            found.append(_ratio(figures.cell(subject, size), figures.cell(PLAIN, size), "first"))
-        small, large = found
+            medians.append(_ratio(figures.cell(subject, size), figures.cell(PLAIN, size), "first"))
+        small, large = medians
         return large / small if small and large and figures.sizes()[0] < AT else None
 
     return value
 
 
 def _wide(figures: Figures) -> float | None:
-    found = {c.subject: c for c in figures.wide if c.services == AT}
-    return _ratio(found.get(_FLAT), found.get(_LEGACY), "total")
+    cells = {c.subject: c for c in figures.wide if c.services == AT}
+    return _ratio(cells.get(_FLAT), cells.get(_LEGACY), "total")
 
 
 def _speed(name: str) -> Callable[[Figures], float | None]:

@@ -39,8 +39,8 @@ class Cell:
 
     def samples(self, measure: str) -> list[float]:
         """Return the samples of a measure by its name."""
-        found: list[float] = getattr(self, measure)
-        return found
+        samples: list[float] = getattr(self, measure)
+        return samples
 
 
 @dataclass(slots=True, kw_only=True)

@@ -82,7 +82,7 @@ class Killer:
     when: int
     killed: list[int] = field(default_factory=list)
 
-    def told(self, done: int) -> None:
+    def progress(self, done: int) -> None:
         """Look whether it is time."""
         if self.killed or done < self.when:
             return
@@ -105,35 +105,35 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--corpus", action="store_true", help="a corpus for each node besides the detectors' flows"
     )
-    given = parser.parse_args(arguments)
+    settings = parser.parse_args(arguments)
     try:
         with tempfile.TemporaryDirectory(prefix="nfparity-fleet-") as folder:
-            return _run(given, Path(folder))
+            return _run(settings, Path(folder))
     except NfparityError as e:
         print(f"bench: {e}", file=sys.stderr)
         return 3
 
 
-def _run(given: argparse.Namespace, folder: Path) -> int:
-    paths = list(write_fleet(draw_cluster(shape_of(given.services)), folder, given.nodes))
+def _run(settings: argparse.Namespace, folder: Path) -> int:
+    paths = list(write_fleet(draw_cluster(shape_of(settings.services)), folder, settings.nodes))
     cut = cut_some(paths)
-    killer = Killer(given.nodes // 3)
-    options = AssessOptions(corpus=given.corpus)
+    killer = Killer(settings.nodes // 3)
+    options = AssessOptions(corpus=settings.corpus)
     names = [str(path) for path in paths]
     load, began = load_average(), time.monotonic()
-    with progress(sys.stderr) as told:
+    with progress(sys.stderr) as shown:
 
         def tell(answer: Answer, done: int, again: bool) -> None:
-            told("nodes", done, len(names))
-            killer.told(done)
+            shown("nodes", done, len(names))
+            killer.progress(done)
 
-        with dask_pool(options, workers=given.workers, scheduler=None) as pool:
+        with dask_pool(options, workers=settings.workers, scheduler=None) as pool:
             answers = gather_answers(pool, names, tell)
     took = time.monotonic() - began
     fleet = fleet_of(answers)
     print_fleet(fleet, sys.stdout)
     _print_cost(fleet, took, load, killer)
-    failed = {one.path for one in answers if one.failure is not None}
+    failed = {a.path for a in answers if a.failure is not None}
     return int(failed != set(cut) or len(answers) != len(names) or not killer.killed)
 
 

@@ -108,12 +108,12 @@ def _rules(cluster: Cluster, service: Service) -> Iterator[str]:
         f"add rule {_TABLE} {chain} ip daddr {_address(service)} {service.protocol} dport {service.port}"
         f" ip saddr != {pods} jump mark-for-masquerade"
     )
-    drawn = " , ".join(f"{n} : goto {one}" for n, one in enumerate(endpoints))
+    drawn = " , ".join(f"{n} : goto {name}" for n, name in enumerate(endpoints))
     yield f"add rule {_TABLE} {chain} numgen random mod {len(endpoints)} vmap {{ {drawn} }}"
-    for one, endpoint in zip(endpoints, service.endpoints, strict=True):
+    for name, endpoint in zip(endpoints, service.endpoints, strict=True):
         address = format_address(cluster.family, endpoint.address)
-        yield f"add rule {_TABLE} {one} ip saddr {address} jump mark-for-masquerade"
-        yield f"add rule {_TABLE} {one} meta l4proto {service.protocol} dnat to {address}:{endpoint.port}"
+        yield f"add rule {_TABLE} {name} ip saddr {address} jump mark-for-masquerade"
+        yield f"add rule {_TABLE} {name} meta l4proto {service.protocol} dnat to {address}:{endpoint.port}"
 
 
 def _key(service: Service) -> str:
@@ -131,11 +131,11 @@ def _service_chain(service: Service) -> str:
 
 def _endpoint_chains(service: Service) -> list[str]:
     name, _, port = service.name.partition(":")
-    found = []
+    chains = []
     for endpoint in service.endpoints:
         text = endpoint.text(Family.IP).replace(":", "/")
-        found.append(f"endpoint-{_hash(service.name + text)}-{name}/{service.protocol}/{port}__{text}")
-    return found
+        chains.append(f"endpoint-{_hash(service.name + text)}-{name}/{service.protocol}/{port}__{text}")
+    return chains
 
 
 def _hash(text: str) -> str:

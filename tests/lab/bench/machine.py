@@ -17,7 +17,7 @@ _TOOLS = ("iptables-legacy", "iptables-nft", "nft")
 
 def machine() -> dict[str, str]:
     """Return what is worth knowing of this machine, by its name."""
-    found = {
+    facts = {
         "processor": f"{os.cpu_count()} x {_processor()}",
         "memory": f"{_memory() / (1 << 20):.0f} GiB",
         "kernel": platform.release(),
@@ -27,13 +27,13 @@ def machine() -> dict[str, str]:
         path = find_tool(tool)
         if path is not None:
             done = subprocess.run((path, "--version"), capture_output=True, text=True, check=False)
-            found[tool] = done.stdout.strip()
+            facts[tool] = done.stdout.strip()
     package = find_package()
     if package is not None:
         version = package / "version.py"
         lines = version.read_text().splitlines() if version.is_file() else []
-        found["BCC"] = next((x.split("=")[1].strip(" '\"") for x in lines if "__version__" in x), "installed")
-    return found
+        facts["BCC"] = next((x.split("=")[1].strip(" '\"") for x in lines if "__version__" in x), "installed")
+    return facts
 
 
 def load_average() -> str:

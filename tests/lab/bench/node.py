@@ -142,18 +142,18 @@ class _Server:
         self.loader.change(change)
         return time.perf_counter() - began
 
-    def _flood(self, asked: Flood) -> Flooded:
+    def _flood(self, flood: Flood) -> Flooded:
         tap = self.tap
-        if asked.warm:
-            tap.flood(asked.device, asked.packets)
+        if flood.warm:
+            tap.flood(flood.device, flood.packets)
         elif self.loader is not None:
             self.loader.forget(tap)
-        packets = asked.packets * asked.repeat
+        packets = flood.packets * flood.repeat
         sent, left, spent = 0, 0, 0.0
         tap.drain()
-        while sent < len(packets) and spent < asked.seconds:
+        while sent < len(packets) and spent < flood.seconds:
             chunk = packets[sent : sent + _CHUNK]
-            spent += tap.flood(asked.device, chunk)
+            spent += tap.flood(flood.device, chunk)
             sent += len(chunk)
             left += len(tap.drain())
         return Flooded(sent, left, spent)

@@ -92,7 +92,7 @@ _MEASURES: Final = (
 def write_report(figures: Figures, folder: Path) -> None:
     """Write ``RESULTS.md``, ``results.json`` and one SVG per measure into ``folder``."""
     folder.mkdir(parents=True, exist_ok=True)
-    lines = [*_head(figures, folder), *_asked(figures, folder)]
+    lines = [*_head(figures, folder), *_targets(figures, folder)]
     for measure in _MEASURES:
         picture = f"{measure.name}.svg"
         (folder / picture).write_text(_plot(figures, measure), encoding="utf-8")
@@ -121,7 +121,7 @@ def _head(figures: Figures, folder: Path) -> Iterator[str]:
     yield ""
 
 
-def _asked(figures: Figures, folder: Path) -> Iterator[str]:
+def _targets(figures: Figures, folder: Path) -> Iterator[str]:
     rows = list(outcomes(figures))
     if not rows:
         return
@@ -131,11 +131,11 @@ def _asked(figures: Figures, folder: Path) -> Iterator[str]:
     yield "| --- | ---: | ---: | --- |"
     for row in rows:
         bound = "at least" if row.at_least else "at most"
-        told = "reached" if row.reached else "missed"
+        result = "reached" if row.reached else "missed"
         if not row.reached and row.profile is not None and (folder / row.profile).exists():
-            told = f"missed: [where it goes]({row.profile})"
+            result = f"missed: [where it goes]({row.profile})"
         limit, value = (f"{_number(n)} {row.unit}" for n in (row.limit, row.value))
-        yield f"| {row.what} | {bound} {limit} | {value} | {told} |"
+        yield f"| {row.what} | {bound} {limit} | {value} | {result} |"
     yield ""
 
 

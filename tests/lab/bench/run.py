@@ -73,10 +73,10 @@ class Run:
                 last = number == self.limits.load_rounds - 1
                 for subject in _turned(self.subjects, number):
                     cell = measured[subject.name]
-                    found = self._loaded(subject, material, cell)
-                    if found is None:
+                    loaded = self._loaded(subject, material, cell)
+                    if loaded is None:
                         continue
-                    worker, ready = found
+                    worker, ready = loaded
                     if not last:
                         worker.close()
                         continue

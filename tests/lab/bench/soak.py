@@ -59,16 +59,18 @@ _HERE = Path("tests/lab/bench")
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the soak; exit status 1 when anything has failed, 3 where it cannot run."""
-    given = _parser().parse_args(arguments)
+    options = _parser().parse_args(arguments)
     try:
         if os.geteuid():
             raise MachineError("needs root, for network namespaces")
-        soaked = _Soak(given.subject, given.minutes * 60, given.change, given.replace, given.pause).run()
-        write_soak(soaked, given.output)
+        soaked = _Soak(
+            options.subject, options.minutes * 60, options.change, options.replace, options.pause
+        ).run()
+        write_soak(soaked, options.output)
     except NfparityError as e:
         print(f"soak: {e}", file=sys.stderr)
         return 3
-    _say(f"written to {given.output / 'SOAK.md'}")
+    _say(f"written to {options.output / 'SOAK.md'}")
     return 1 if soaked.failed else 0
 
 
@@ -99,8 +101,8 @@ class _Soak:
                 self._steer(topology, churning)
             finally:
                 self._over.set()
-            for one in churning:
-                one.result()
+            for change in churning:
+                change.result()
             for worker in kept:
                 ended: Kept = worker.ask(EndStreams())
                 soaked.kept += ended.connections
@@ -136,7 +138,7 @@ class _Soak:
                 return
             family, (address, port) = next(ways)
             sources = _sources(place, family)
-            asked: Asked = worker.ask(
+            answers: Asked = worker.ask(
                 Ask(
                     family=family,
                     protocol=target.protocol,
@@ -149,7 +151,7 @@ class _Soak:
                 )
             )
             with self._lock:
-                self.soaked.add(place, target.protocol, family, asked)
+                self.soaked.add(place, target.protocol, family, answers)
             self._over.wait(self.pause)
 
     def _steer(self, topology: Topology, churning: list[Future[None]]) -> None:
@@ -227,8 +229,8 @@ def _parser() -> argparse.ArgumentParser:
         ("--replace", 30.0, "two replacements"),
         ("--pause", 1.0, "two rounds of a client"),
     ):
-        told = f"seconds between {what}; default: {default:g}"
-        parser.add_argument(name, type=float, default=default, metavar="S", help=told)
+        text = f"seconds between {what}; default: {default:g}"
+        parser.add_argument(name, type=float, default=default, metavar="S", help=text)
     parser.add_argument("--output", type=Path, default=_HERE, metavar="DIR", help=f"default: {_HERE}")
     return parser
 

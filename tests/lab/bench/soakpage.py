@@ -59,13 +59,13 @@ class Soaked:
         """True if anything has failed."""
         return bool(self.errors or self.broken)
 
-    def add(self, place: str, protocol: Protocol, family: Family, asked: Asked) -> None:
+    def add(self, place: str, protocol: Protocol, family: Family, answers: Asked) -> None:
         """Count a round."""
-        self.answered[place, protocol, family] += asked.pods.total()
-        self.pods += asked.pods
-        self.errors += asked.failed
-        self.failures = (self.failures + asked.failures)[:50]
-        self.resent += asked.resent
+        self.answered[place, protocol, family] += answers.pods.total()
+        self.pods += answers.pods
+        self.errors += answers.failed
+        self.failures = (self.failures + answers.failures)[:50]
+        self.resent += answers.resent
 
     def said(self) -> str:
         """Return it in a line."""

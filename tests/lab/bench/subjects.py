@@ -221,7 +221,7 @@ def _timed(into: dict[str, float], step: str, run: Callable[[], T]) -> T:
 
 def subjects() -> Mapping[str, Subject]:
     """Return every subject by its name, in the order of the tables; a translation at each level there is."""
-    found: list[Subject] = [_Plain(), *(_Iptables(v) for v in VARIANTS), _Translate(), _KubeProxy()]
-    found += [_Ours(f"nfparity -O{level}", level, _nftables) for level in sorted(LEVELS)]
-    found.append(_Ours("nfparity tc eBPF", max(LEVELS), _tc_ebpf))
-    return {subject.name: subject for subject in found}
+    measured: list[Subject] = [_Plain(), *(_Iptables(v) for v in VARIANTS), _Translate(), _KubeProxy()]
+    measured += [_Ours(f"nfparity -O{level}", level, _nftables) for level in sorted(LEVELS)]
+    measured.append(_Ours("nfparity tc eBPF", max(LEVELS), _tc_ebpf))
+    return {subject.name: subject for subject in measured}

@@ -42,9 +42,9 @@ def speeds(material: Material, seconds: float) -> dict[str, float]:
     with made_before_set_aside():
         began = time.perf_counter()
         ruleset = read_ruleset(material.text.encode(), name="rules")
-        found = {"reader, lines": material.text.count("\n") / (time.perf_counter() - began)}
+        rates = {"reader, lines": material.text.count("\n") / (time.perf_counter() - began)}
         job = Job(rules=ruleset, node=material.cluster.node, level=max(LEVELS))
-        found |= _simulated(job, material, seconds)
+        rates |= _simulated(job, material, seconds)
     with NftablesBackend().open(job) as session, made_before_set_aside():
         flows = list(itertools.islice(_flows(material), _REPLAYED))
         for _ in session.replay(flows[: _REPLAYED // 10]):
@@ -52,14 +52,14 @@ def speeds(material: Material, seconds: float) -> dict[str, float]:
         began, done = _spent(session.pid), 0
         while (spent := _spent(session.pid) - began) < seconds:
             done += sum(1 for _ in session.replay(flows))
-        found["replay through nftables, flows"] = done / spent
+        rates["replay through nftables, flows"] = done / spent
         first = flows[0].first
         assert first.entry is not None
         began, done = _spent(session.pid), 0
         while (spent := _spent(session.pid) - began) < seconds:
             done += sum(session.sample(first.packet, first.entry, _SAMPLED).values())
-        found["sampling through nftables, connections"] = done / spent
-    return found
+        rates["sampling through nftables, connections"] = done / spent
+    return rates
 
 
 def _spent(pid: int) -> float:
@@ -80,14 +80,14 @@ def _simulated(job: Job, material: Material, seconds: float) -> dict[str, float]
         simulation.simulate(flow)
         spent += time.process_time() - began
         flows.append(flow)
-    found = {"simulator, first flows of services": len(flows) / spent}
+    rates = {"simulator, first flows of services": len(flows) / spent}
     began, done, ways = time.process_time(), 0, 0
     for flow in itertools.cycle(flows):
         ways += len(simulation.simulate(flow).branches)
         done += 1
         if (spent := time.process_time() - began) >= seconds:
             break
-    return found | {"simulator, flows": done / spent, "simulator, ways of flows": ways / spent}
+    return rates | {"simulator, flows": done / spent, "simulator, ways of flows": ways / spent}
 
 
 def _flows(material: Material) -> Iterator[Flow]:

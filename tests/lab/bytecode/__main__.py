@@ -30,10 +30,10 @@ def main() -> int:
         action="append",
         help="what starts an nft (may be repeated; default: nft); python -m vm.nft prints that of a release",
     )
-    given = parser.parse_args()
+    options = parser.parse_args()
     try:
-        compilers = [_named(shlex.split(command)) for command in given.nft or ["nft"]]
-        return _run(_rulesets(given.rules, given.seeds), compilers)
+        compilers = [_named(shlex.split(command)) for command in options.nft or ["nft"]]
+        return _run(_rulesets(options.rules, options.seeds), compilers)
     except (InputError, MachineError) as e:
         print(f"nfparity: {e}", file=sys.stderr)
         return 2 if isinstance(e, InputError) else 3

@@ -50,7 +50,7 @@ class Difference:
     fields: tuple[Field, ...]
     sample: Sample
     wanted: Result
-    found: Result
+    observed: Result
 
     def render(self) -> str:
         """Return the difference as lines of text."""
@@ -68,7 +68,7 @@ class Difference:
             *(f"    {rule}" for rule in self.rules),
             f"  packet   {' '.join((*shown, *others))}",
             f"  meant    {self.wanted}",
-            f"  happens  {self.found}",
+            f"  happens  {self.observed}",
         )
         return "\n".join(lines)
 
@@ -131,9 +131,9 @@ def check(programs: Sequence[Program], compilers: Sequence[Nft], *, seed: int = 
                     fields=told_apart(statement, world),
                     sample=sample,
                     wanted=wanted,
-                    found=found,
+                    observed=result,
                 )
-                for sample, wanted, found in islice(wrong, _TOLD)
+                for sample, wanted, result in islice(wrong, _TOLD)
             )
     return Checked(statements=len(alone), packets=packets, differences=tuple(differences), refused=refused)
 
@@ -179,19 +179,19 @@ def _surroundings(program: Program, table: NftTable) -> tuple[World, Names]:
     lists = recent_lists(program)
     world = World(
         family=program.family,
-        sets={one.name: one for one in program.sets},
+        sets={item.name: item for item in program.sets},
         lists={name: known.seconds for name, known in lists.items()},
     )
-    limits = [one.name for one in table.objects if isinstance(one, SharedLimit)]
-    quota_names = [one.name for one in table.objects if isinstance(one, SharedQuota)]
+    limits = [item.name for item in table.objects if isinstance(item, SharedLimit)]
+    quota_names = [item.name for item in table.objects if isinstance(item, SharedQuota)]
     sets = {}
     hashed = {}
-    for one in table.sets:
-        kind, _, name = re.sub(r", line \d+$", "", one.note).partition(" ")
+    for item in table.sets:
+        kind, _, name = re.sub(r", line \d+$", "", item.note).partition(" ")
         if kind in ("hashlimit", "connlimit"):
-            hashed[one.name] = name
+            hashed[item.name] = name
         else:
-            sets[one.name] = RecentSet(name, one.timeout)
+            sets[item.name] = RecentSet(name, item.timeout)
     names = Names(
         chains={
             made.name: chain.name
@@ -205,7 +205,7 @@ def _surroundings(program: Program, table: NftTable) -> tuple[World, Names]:
             **dict(zip(limits, buckets(program), strict=True)),
             **dict(zip(quota_names, quotas(program), strict=True)),
         },
-        over=frozenset(one.name for one in table.objects if isinstance(one, SharedQuota) and one.over),
+        over=frozenset(item.name for item in table.objects if isinstance(item, SharedQuota) and item.over),
         hashed=hashed,
         sets=sets,
         lists=tuple(world.lists),
@@ -228,7 +228,7 @@ def _happens(listing: Listing, chain: NftChain, sample: Sample, names: Names) ->
 
 def _result(state: State) -> Result:
     """Return the actions with the marks at that time, the final marks, and the contents of lists."""
-    lists = tuple(sorted(((*key, held) for key, held in state.listed.items()), key=repr))
+    lists = tuple(sorted(((*key, value) for key, value in state.listed.items()), key=repr))
     return (*state.events, state.tos, state.ttl, state.mark, state.connmark, state.tracked.name, lists)
 
 
@@ -236,18 +236,18 @@ def _acts(sample: Sample, result: Result) -> bool:
     """Return whether a statement has a visible effect; its own counter has none if nothing follows."""
     state = State(sample)
     state.note("call", _NEXT)
-    seen = tuple(one for one in result if not (isinstance(one, tuple) and one[:1] == ("count up",)))
-    return seen != _result(state)
+    acts = tuple(act for act in result if not (isinstance(act, tuple) and act[:1] == ("count up",)))
+    return acts != _result(state)
 
 
 def _written(table: NftTable, chain: NftChain) -> Iterator[str]:
     """The rules of a chain and of those that only it leads to."""
     chains = {c.name: c for c in table.chains}
-    waiting, seen = [chain.name], {chain.name}
+    waiting, visited = [chain.name], {chain.name}
     while waiting:
         name = waiting.pop()
         for rule in chains[name].rules:
             yield f"{name}: {' '.join(rule.parts)}"
-            new = [t for t in rule.targets if t not in seen and chains[t].rules]
-            seen.update(new)
+            new = [t for t in rule.targets if t not in visited and chains[t].rules]
+            visited.update(new)
             waiting += new

@@ -45,16 +45,16 @@ class Nft:
         return done.stdout.strip()
 
     def _loaded(self, text: str, *options: str) -> str:
-        done = self._run(*options, "-f", "-", given=text)
+        done = self._run(*options, "-f", "-", text=text)
         if done.returncode != 0:
             raise NftError(done.stderr.strip())
         return done.stdout
 
-    def _run(self, *options: str, given: str = "") -> subprocess.CompletedProcess[str]:
+    def _run(self, *options: str, text: str = "") -> subprocess.CompletedProcess[str]:
         try:
             return subprocess.run(
                 ("unshare", "--net", *self.command, *options),
-                input=given,
+                input=text,
                 capture_output=True,
                 encoding="utf-8",
                 errors="surrogateescape",

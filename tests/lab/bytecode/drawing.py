@@ -89,11 +89,11 @@ class _Drawer:
     statement: Statement
     world: World
     draw: random.Random
-    asked: list[FieldTest] = field(default_factory=list)
+    tested: list[FieldTest] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         for way in self.ways():
-            self.asked += [test for test in way if test not in self.asked]
+            self.tested += [test for test in way if test not in self.tested]
 
     # -- what is asked ---------------------------------------------------------------------------
 
@@ -129,20 +129,20 @@ class _Drawer:
             tuple(FieldTest(field=f, values=(v,)) for f, v in zip(fields, key, strict=True)) for key in some
         ]
 
-    def values(self, asked: Field) -> list[int | str]:
+    def values(self, field: Field) -> list[int | str]:
         """Return the values of a field that tests tell apart, and some that they do not."""
-        found: dict[int | str, None] = {}
-        for test in self.asked:
-            if test.field is asked:
-                found.update(dict.fromkeys(_around(test, self.world.family)))
-        if len(found) > _MOST_VALUES:
-            found = dict.fromkeys(self.draw.sample(sorted(found, key=str), _MOST_VALUES))
-        found.update(dict.fromkeys(self._usual(asked)))
-        return list(found)
+        values: dict[int | str, None] = {}
+        for test in self.tested:
+            if test.field is field:
+                values.update(dict.fromkeys(_around(test, self.world.family)))
+        if len(values) > _MOST_VALUES:
+            values = dict.fromkeys(self.draw.sample(sorted(values, key=str), _MOST_VALUES))
+        values.update(dict.fromkeys(self._usual(field)))
+        return list(values)
 
-    def _usual(self, asked: Field) -> tuple[int | str, ...]:
-        bits = field_bits(asked, self.world.family)
-        match asked:
+    def _usual(self, field: Field) -> tuple[int | str, ...]:
+        bits = field_bits(field, self.world.family)
+        match field:
             case Field.L4PROTO | Field.CT_PROTO:
                 icmp = _ICMP[self.world.family]
                 return (Protocol.TCP, Protocol.UDP, icmp, Protocol.SCTP, Protocol.DCCP, 99)
@@ -150,7 +150,7 @@ class _Drawer:
                 return tuple(ConnectionState)
             case Field.IIF | Field.OIF:
                 return ("", "lo", "eth0", "other")
-            case _ if asked.name.startswith("FIB_"):
+            case _ if field.name.startswith("FIB_"):
                 known = (AddressType.UNICAST, AddressType.LOCAL, AddressType.BROADCAST, AddressType.MULTICAST)
                 return known if self.world.family is Family.IP else (AddressType.UNSPEC, AddressType.LOCAL)
             case _:
@@ -175,15 +175,15 @@ class _Drawer:
             kind="veth",
         )
         order = sorted(fields | {Field.L4PROTO}, key=lambda f: f.name)
-        for one in order:
-            tests = [test for test in way if test.field is one]
-            values = [v for v in self.values(one) if all(holds(test, v) for test in tests)]
-            if one is Field.L4PROTO:
+        for tested in order:
+            tests = [test for test in way if test.field is tested]
+            values = [v for v in self.values(tested) if all(holds(test, v) for test in tests)]
+            if tested is Field.L4PROTO:
                 values = self._protocols(values, fields) or values
-            if one is Field.CT_STATE and any(f.is_connection for f in fields):
+            if tested is Field.CT_STATE and any(f.is_connection for f in fields):
                 values = [v for v in values if v in TRACKED] or values
             if values:
-                sample = sample.having(one, self.draw.choice(values))
+                sample = sample.having(tested, self.draw.choice(values))
         return sample
 
     def _asks(self, kind: type[Test]) -> bool:
@@ -196,24 +196,24 @@ class _Drawer:
         passing = (n for n in stands if all((n % t.every == t.packet) is not t.negated for t in counters))
         return next(passing, 0)
 
-    def _any(self, asked: Field) -> int | str:
-        return self.draw.choice(self._usual(asked))
+    def _any(self, field: Field) -> int | str:
+        return self.draw.choice(self._usual(field))
 
     def _protocols(self, values: Sequence[int | str], fields: Iterable[Field]) -> list[int | str]:
         """Those of the protocols that have the headers which are asked for."""
         having = set(values)
-        for one in _HEADER_FIELDS.intersection(fields):
-            if one in INDEX_PROTOCOLS:
-                having &= {INDEX_PROTOCOLS[one]}
-            elif one in _ICMP_FIELDS:
+        for tested in _HEADER_FIELDS.intersection(fields):
+            if tested in INDEX_PROTOCOLS:
+                having &= {INDEX_PROTOCOLS[tested]}
+            elif tested in _ICMP_FIELDS:
                 having &= {_ICMP[self.world.family]}
             else:
-                having &= {Protocol.TCP} if one in _OF_TCP else PORT_PROTOCOLS
+                having &= {Protocol.TCP} if tested in _OF_TCP else PORT_PROTOCOLS
         return [value for value in values if value in having]
 
     def told_apart(self) -> list[Field]:
         """Return the fields whose value may decide."""
-        fields = {test.field for test in self.asked} | {Field.L4PROTO, Field.CT_STATE}
+        fields = {test.field for test in self.tested} | {Field.L4PROTO, Field.CT_STATE}
         fields |= {Field.SADDR} if Field.REVERSE_PATH in fields else set()
         fields |= {Field.FRAGMENT} if fields & _HEADER_FIELDS else set()
         fields |= {Field.SOCKET} if any(f.name.startswith("SOCKET") for f in fields) else set()
@@ -222,9 +222,9 @@ class _Drawer:
 
     def beside(self, witness: Sample) -> Iterator[Sample]:
         """Yield the packets that differ from a witness in one thing."""
-        for one in self.told_apart():
-            for value in self.values(one):
-                yield witness.having(one, value)
+        for tested in self.told_apart():
+            for value in self.values(tested):
+                yield witness.having(tested, value)
         yield from self._chances(witness)
 
     def _chances(self, witness: Sample) -> Iterator[Sample]:
@@ -250,7 +250,7 @@ class _Drawer:
         if self._asks(Recent):
             for ages in _AGES:
                 yield replace(witness, ages=ages)
-        fields = {test.field for test in self.asked}
+        fields = {test.field for test in self.tested}
         if fields & {Field.REVERSE_PATH, Field.REVERSE_PATH_BY_MARK}:
             back = witness.having(Field.REVERSE_PATH, 1)
             for source in (0, 0xFFFFFFFF):
@@ -267,9 +267,9 @@ class _Drawer:
 
     def mixed(self, witness: Sample) -> Sample:
         """Return a packet that differs in several fields, most of them asked for."""
-        for one in self.told_apart():
+        for tested in self.told_apart():
             if self.draw.random() < 0.3:
-                witness = witness.having(one, self.draw.choice(self.values(one)))
+                witness = witness.having(tested, self.draw.choice(self.values(tested)))
         return replace(
             witness,
             draw=self.draw.getrandbits(31),

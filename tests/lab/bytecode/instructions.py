@@ -433,20 +433,20 @@ def text(data: bytes) -> str:
 
 def data_of(nest: bytes) -> bytes | Verdict:
     """Return a constant or a verdict (``NFTA_DATA_*``)."""
-    held = attributes(nest)
-    if 2 not in held:
-        return held[1]
-    verdict = attributes(held[2])
+    inner = attributes(nest)
+    if 2 not in inner:
+        return inner[1]
+    verdict = attributes(inner[2])
     code = int.from_bytes(verdict[1], "big", signed=True)
     return Verdict(_VERDICTS[code], text(verdict[2]) if 2 in verdict else None)
 
 
 def instruction(expression: bytes) -> Instruction:
     """Return the instruction in a nest ``NFTA_LIST_ELEM``. Raises ValueError for one that is not known."""
-    held = attributes(expression)
-    name = text(held[1])
+    inner = attributes(expression)
+    name = text(inner[1])
     try:
-        return _KINDS[name](attributes(held.get(2, b"")))
+        return _KINDS[name](attributes(inner.get(2, b"")))
     except KeyError as e:
         raise ValueError(f"an instruction that is not known: {name} {expression.hex()}") from e
 
@@ -485,13 +485,13 @@ _IPV4_CHECKSUM: Final = (1, 10)
 def _dynset(a: Attributes) -> Instruction:
     over = limit = None
     if 7 in a:
-        held = attributes(a[7])
-        kind, asked = text(held[1]), attributes(held[2])
+        inner = attributes(a[7])
+        kind, content = text(inner[1]), attributes(inner[2])
         match kind:
             case "limit":
-                over = bool(number(asked.get(5)) & _LIMIT_OVER)
+                over = bool(number(content.get(5)) & _LIMIT_OVER)
             case "connlimit":
-                over, limit = bool(number(asked.get(2)) & _LIMIT_OVER), number(asked[1])
+                over, limit = bool(number(content.get(2)) & _LIMIT_OVER), number(content[1])
             case _:
                 raise KeyError(kind)
     return UpdateSet(_UPDATES[number(a[3])], number(a[2]), number(a[4]), over, limit)

@@ -67,8 +67,8 @@ class Contents:
     def find(self, key: bytes) -> tuple[bool, Verdict | bytes | None]:
         """Return whether the set has ``key``, and its data in a map."""
         if not self.interval:  # nft_set_hash, nft_set_bitmap
-            found = self._exact.get(key)
-            return found is not None, None if found is None else found.data
+            exact = self._exact.get(key)
+            return exact is not None, None if exact is None else exact.data
         if self.fields:  # nft_set_pipapo
             return next(((True, e.data) for e in self._elements if self._within(key, e)), (False, None))
         if self._ordered is None:  # nft_set_rbtree: where one interval ends another may begin
@@ -122,30 +122,30 @@ def listing_of(messages: Iterable[Message]) -> Listing:
     """Read a transaction of one table. Raises ValueError for an instruction that is not known."""
     listing = Listing()
     for message in messages:
-        held = message.attributes
+        attrs = message.attributes
         if message.kind == _NEW_RULE:
-            instructions = tuple(map(instruction, listed(held.get(4, b""))))
-            listing.rules.setdefault(text(held[2]), []).append(instructions)
+            instructions = tuple(map(instruction, listed(attrs.get(4, b""))))
+            listing.rules.setdefault(text(attrs[2]), []).append(instructions)
         elif message.kind == _NEW_SET:
-            listing.sets[number(held[10])] = _contents(held)
+            listing.sets[number(attrs[10])] = _contents(attrs)
         elif message.kind == _NEW_ELEMENTS:
-            contents = listing.sets[number(held[4])]
-            for element in listed(held.get(3, b"")):
+            contents = listing.sets[number(attrs[4])]
+            for element in listed(attrs.get(3, b"")):
                 _add(contents, attributes(element))
     return listing
 
 
-def _contents(held: Attributes) -> Contents:
+def _contents(attrs: Attributes) -> Contents:
     """An empty set (``NFTA_SET_*``); the widths of its fields are in ``NFTA_SET_DESC_CONCAT``."""
-    description = attributes(held.get(9, b""))
-    fields = tuple(number(attributes(one)[1]) for one in listed(description.get(2, b"")))
-    return Contents(text(held[2]), number(held[5]), bool(number(held.get(3)) & _INTERVAL), fields)
+    description = attributes(attrs.get(9, b""))
+    fields = tuple(number(attributes(part)[1]) for part in listed(description.get(2, b"")))
+    return Contents(text(attrs[2]), number(attrs[5]), bool(number(attrs.get(3)) & _INTERVAL), fields)
 
 
-def _add(contents: Contents, held: Attributes) -> None:
+def _add(contents: Contents, element: Attributes) -> None:
     """Put an element in (``NFTA_SET_ELEM_*``)."""
-    key, high = (data_of(held[kind]) if kind in held else None for kind in (1, 10))
+    key, high = (data_of(element[kind]) if kind in element else None for kind in (1, 10))
     assert isinstance(key, bytes)
     assert not isinstance(high, Verdict)
-    data = data_of(held[2]) if 2 in held else None
-    contents.add(key, high, data, end=bool(number(held.get(3)) & _INTERVAL_END))
+    data = data_of(element[2]) if 2 in element else None
+    contents.add(key, high, data, end=bool(number(element.get(3)) & _INTERVAL_END))

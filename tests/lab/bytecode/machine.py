@@ -265,36 +265,36 @@ class _Rule:
         at = self._at(register)
         return bytes(self._bytes[at : at + length])
 
-    def _look_up(self, asked: LookUp) -> Verdict | None:
-        contents = self._whole.listing.sets[asked.set]
-        key = self._get(asked.register, contents.width)
+    def _look_up(self, lookup: LookUp) -> Verdict | None:
+        contents = self._whole.listing.sets[lookup.set]
+        key = self._get(lookup.register, contents.width)
         recent = self._whole.names.sets.get(contents.name)
         data: Verdict | bytes | None = None
         if recent is not None:
-            found = self._state.seen(recent.list, recent.timeout, key, self._whole.names.lists)
+            matches = self._state.has_seen(recent.list, recent.timeout, key, self._whole.names.lists)
         else:
-            found, data = contents.find(key)
-        if found is asked.negated:
+            matches, data = contents.find(key)
+        if matches is lookup.negated:
             raise _Break
-        if asked.target is None:
+        if lookup.target is None:
             return None
         if isinstance(data, Verdict):
             return data
         assert data is not None
-        self._put(asked.target, data)
+        self._put(lookup.target, data)
         return None
 
-    def _update(self, asked: UpdateSet) -> None:
-        contents = self._whole.listing.sets[asked.set]
-        if asked.over is not None:
-            counted = () if asked.limit is None else (asked.limit,)
+    def _update(self, update: UpdateSet) -> None:
+        contents = self._whole.listing.sets[update.set]
+        if update.over is not None:
+            counted = () if update.limit is None else (update.limit,)
             self._state.note("take", self._whole.names.hashed[contents.name], *counted)
-            if self._state.sample.within is asked.over:
+            if self._state.sample.within is update.over:
                 raise _Break
             return
         known = self._whole.names.sets[contents.name]
-        key = self._get(asked.register, contents.width)
-        self._state.listed[known.list, known.timeout, key] = asked.operation != "delete"
+        key = self._get(update.register, contents.width)
+        self._state.listed[known.list, known.timeout, key] = update.operation != "delete"
 
     # -- what is loaded --------------------------------------------------------------------------
 
@@ -328,8 +328,8 @@ class _Rule:
             case _:
                 raise ValueError(f"meta {key} is not known")
 
-    def _present(self, asked: Field) -> int:
-        value = self._state.get(asked)
+    def _present(self, field: Field) -> int:
+        value = self._state.get(field)
         if not isinstance(value, int):
             raise _Break
         return value
@@ -376,15 +376,15 @@ class _Rule:
         whole = bytes((0x45, tos)) + bytes(4) + fragment.to_bytes(2, "big")
         return whole + bytes((ttl,)) + bytes(3) + addresses
 
-    def _store(self, asked: StorePayload) -> None:
+    def _store(self, store: StorePayload) -> None:
         """Write a TOS or a TTL; any other byte of the header that changes is noted."""
         state, before = self._state, self._network()
-        stored = self._get(asked.register, asked.length)
-        whole = before[: asked.offset] + stored + before[asked.offset + asked.length :]
+        stored = self._get(store.register, store.length)
+        whole = before[: store.offset] + stored + before[store.offset + store.length :]
         four = state.sample.family is Family.IP
         state.tos = whole[1] if four else int.from_bytes(whole[:2], "big") >> 4 & 0xFF
         state.ttl = whole[8 if four else 7]
-        if asked.base != "network" or asked.summed is not four or self._network() != whole:
+        if store.base != "network" or store.summed is not four or self._network() != whole:
             state.note("spoilt", whole)
 
     def _ct(self, key: str, direction: str | None) -> bytes:
@@ -395,31 +395,31 @@ class _Rule:
             raise _Break
         if key == "mark":
             return _number(state.connmark, _WORD)
-        asked = _CONNECTION[key, direction]
-        value = state.sample.number(asked)
-        if asked.is_address:
+        field = _CONNECTION[key, direction]
+        value = state.sample.number(field)
+        if field.is_address:
             return value.to_bytes(state.sample.family.bits // 8, "big")
-        if asked is Field.CT_STATUS:
+        if field is Field.CT_STATUS:
             return _number(value, _WORD)
-        if asked in ACCOUNTS:
+        if field in ACCOUNTS:
             return _number(value, 8)
-        width = (asked.bits or 8) + 7 >> 3
+        width = (field.bits or 8) + 7 >> 3
         return value.to_bytes(width, "big")
 
     def _fib(self, flags: str, result: str) -> bytes:
         sample = self._state.sample
         if result == "oif present":
-            asked = Field.REVERSE_PATH_BY_MARK if "mark" in flags else Field.REVERSE_PATH
-            return _number(sample.number(asked), 1)
+            field = Field.REVERSE_PATH_BY_MARK if "mark" in flags else Field.REVERSE_PATH
+            return _number(sample.number(field), 1)
         return _number(sample.address_type(_FIB[flags]), _WORD)
 
-    def _number(self, asked: NumberGenerator) -> bytes:
+    def _number(self, generator: NumberGenerator) -> bytes:
         sample = self._state.sample
-        if asked.kind == "inc":
-            self._state.note("count up", asked.modulus)
-            return _number(sample.count % asked.modulus + asked.offset, _WORD)
+        if generator.kind == "inc":
+            self._state.note("count up", generator.modulus)
+            return _number(sample.count % generator.modulus + generator.offset, _WORD)
         # nft_ng_random_gen: reciprocal_scale
-        return _number((sample.draw * asked.modulus >> _RANDOM_BITS) + asked.offset, _WORD)
+        return _number((sample.draw * generator.modulus >> _RANDOM_BITS) + generator.offset, _WORD)
 
     # -- what is done ----------------------------------------------------------------------------
 

@@ -204,14 +204,14 @@ def _recent(test: Recent, state: State, world: World) -> bool:
             return False
         key += _register(more, value, world.family)
     names = tuple(world.lists)
-    found = test.mode is RecentMode.SET or state.seen(test.name, test.seconds, key, names)
-    changes = found and test.mode is not RecentMode.RCHECK
+    holds = test.mode is RecentMode.SET or state.has_seen(test.name, test.seconds, key, names)
+    changes = holds and test.mode is not RecentMode.RCHECK
     if test.negated and test.mode is RecentMode.UPDATE:  # what is there and too old becomes new
-        changes = not found and state.seen(test.name, None, key, names)
+        changes = not holds and state.has_seen(test.name, None, key, names)
     if changes:
         for timeout in world.lists[test.name]:
             state.listed[test.name, timeout, key] = test.mode is not RecentMode.REMOVE
-    return found
+    return holds
 
 
 def _register(field: Field, value: int | str, family: Family) -> bytes:
@@ -290,8 +290,8 @@ def _act(actions: Sequence[Action], state: State) -> bool:
                 state.note("queue", first, last - first + 1, bypass | by_processor << 1)
                 return False
             case StripOptions(options=options):
-                for one in options:
-                    state.note("strip", one)
+                for option in options:
+                    state.note("strip", option)
             case LimitMss(mss=mss):
                 if mss is not None or state.get(Field.OIF) != "lo":
                     state.note("mss", instructions.PATH_MSS if mss is None else mss)
@@ -330,11 +330,11 @@ def _range(interval: Interval | None) -> tuple[int, int] | None:
 
 def _bound(ports: NatPorts, state: State) -> tuple[int, int] | None:
     """Return the range of a destination port: one port where it is counted from the packet's."""
-    given = ports.interval
-    if given is None or ports.base is None:
-        return _range(given)
+    interval = ports.interval
+    if interval is None or ports.base is None:
+        return _range(interval)
     old = state.sample.number(Field.DPORT)
-    new = given.low + (old - ports.base) % 0x10000 % given.size
+    new = interval.low + (old - ports.base) % 0x10000 % interval.size
     return new, new
 
 

@@ -41,8 +41,8 @@ class Message:
 def read_messages(text: str) -> Iterator[Message]:
     """Yield the messages to nf_tables, in order."""
     kind, data = -1, bytearray()
-    for found in _LINE.finditer(text):
-        content, length, nested, number, message = found.groups()
+    for match in _LINE.finditer(text):
+        content, length, nested, number, message = match.groups()
         if content is not None:
             data += bytes.fromhex(content)
         elif length is not None:

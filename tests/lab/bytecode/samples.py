@@ -75,9 +75,9 @@ class Sample:
             case _:
                 return replace(self, values={**self.values, changed: value})
 
-    def number(self, asked: Field) -> int:
+    def number(self, field: Field) -> int:
         """Return the value of a field that is a number."""
-        value = self.values[asked]
+        value = self.values[field]
         assert isinstance(value, int)
         return value
 
@@ -87,23 +87,23 @@ class Sample:
         source = self.number(Field.SADDR)
         return source >> 24 == 0 or source == _LIMITED_BROADCAST
 
-    def leads_back(self, asked: Field) -> bool:
+    def leads_back(self, field: Field) -> bool:
         """Return what ``rpfilter`` says: there is a route, and it is not one to a broadcast address."""
-        return bool(self.values[asked]) and (self._broadcast_by_itself or not self.broadcast_back)
+        return bool(self.values[field]) and (self._broadcast_by_itself or not self.broadcast_back)
 
     @property
     def fragment(self) -> bool:
         """True for a later fragment, which has no transport header."""
         return bool(self.values[Field.FRAGMENT])
 
-    def address_type(self, asked: Field) -> int:
+    def address_type(self, field: Field) -> int:
         """Return what ``fib … type`` says: the local table alone decides (``__inet_dev_addr_type``)."""
-        said = self.number(asked)
-        if self.family is Family.IP6 or asked not in _SOURCE_TYPES:
+        said = self.number(field)
+        if self.family is Family.IP6 or field not in _SOURCE_TYPES:
             return said
         if self._broadcast_by_itself or self.broadcast_back:
             return AddressType.BROADCAST
-        if asked is Field.FIB_SADDR_TYPE_IIF and said == AddressType.BROADCAST:
+        if field is Field.FIB_SADDR_TYPE_IIF and said == AddressType.BROADCAST:
             # A broadcast address of the in-device itself is one that the route back leads to.
             return AddressType.UNICAST if self.values[Field.REVERSE_PATH] else said
         return said
@@ -155,19 +155,19 @@ class State:
         """True if the packet has a conntrack entry."""
         return self.tracked in TRACKED
 
-    def get(self, asked: Field) -> int | str | None:
+    def get(self, field: Field) -> int | str | None:
         """Return the value of a field as tests see it; None where it is absent."""
         sample = self.sample
-        if asked.is_connection:
+        if field.is_connection:
             if not self.has_entry:
                 return None
-            return self.connmark if asked is Field.CT_MARK else sample.values[asked]
+            return self.connmark if field is Field.CT_MARK else sample.values[field]
         proto = sample.number(Field.L4PROTO)
-        match asked:
+        match field:
             case Field.SOCKET_UID | Field.SOCKET_GID | Field.SOCKET_CLASS:
-                return sample.values[asked] if sample.values[Field.SOCKET] else None
+                return sample.values[field] if sample.values[Field.SOCKET] else None
             case Field.TAKER_WILDCARD | Field.TAKER_TRANSPARENT:
-                return sample.values[asked] if sample.values[Field.TAKER] else None
+                return sample.values[field] if sample.values[Field.TAKER] else None
             case Field.TOS:
                 return self.tos
             case Field.TTL:
@@ -177,34 +177,34 @@ class State:
             case Field.CT_STATE:
                 return self.tracked
             case Field.SPORT | Field.DPORT:
-                return None if sample.fragment or proto not in PORT_PROTOCOLS else sample.values[asked]
+                return None if sample.fragment or proto not in PORT_PROTOCOLS else sample.values[field]
             case Field.ICMP_TYPE | Field.ICMP_CODE:
                 if sample.fragment or proto != _ICMP[sample.family]:
                     return None
                 both = sample.number(Field.SPORT)
-                return both >> 8 if asked is Field.ICMP_TYPE else both & 0xFF
+                return both >> 8 if field is Field.ICMP_TYPE else both & 0xFF
             case Field.TCP_FLAGS:
-                return None if sample.fragment or proto != Protocol.TCP else sample.values[asked]
+                return None if sample.fragment or proto != Protocol.TCP else sample.values[field]
             case Field.ESP_SPI | Field.AH_SPI | Field.IPCOMP_CPI:
-                lacks = sample.fragment or proto != INDEX_PROTOCOLS[asked]
-                return None if lacks else sample.values[asked]
+                lacks = sample.fragment or proto != INDEX_PROTOCOLS[field]
+                return None if lacks else sample.values[field]
             case Field.TCP_MSS:
                 lacks = sample.fragment or proto != Protocol.TCP or not sample.extended
-                return None if lacks else sample.values[asked]
+                return None if lacks else sample.values[field]
             case Field.REVERSE_PATH | Field.REVERSE_PATH_BY_MARK:
-                return int(sample.leads_back(asked))
+                return int(sample.leads_back(field))
             case Field.BRIDGED:
                 return int(sample.kind == "bridge")
             case Field.ETHER_SADDR:
-                return sample.values[asked] if sample.ether else None
+                return sample.values[field] if sample.ether else None
             case Field.ROUTING_TYPE | Field.ROUTING_LEFT | Field.ROUTING_LENGTH:
-                return sample.values[asked] if sample.extended else None
-            case _ if asked.name.startswith("FIB_"):
-                return sample.address_type(asked)
+                return sample.values[field] if sample.extended else None
+            case _ if field.name.startswith("FIB_"):
+                return sample.address_type(field)
             case _:
-                return sample.values[asked]
+                return sample.values[field]
 
-    def seen(self, name: str, timeout: int | None, key: bytes, lists: tuple[str, ...]) -> bool:
+    def has_seen(self, name: str, timeout: int | None, key: bytes, lists: tuple[str, ...]) -> bool:
         """Return whether an address is in a list, added at most ``timeout`` seconds ago."""
         if (name, timeout, key) in self.listed:
             return self.listed[name, timeout, key]

@@ -44,10 +44,10 @@ def main() -> int:
     parser.add_argument("--node", metavar="FILE", help="write the node to run them on, as JSON")
     parser.add_argument("--snapshots", metavar="DIR", help="write a snapshot of each node into it instead")
     parser.add_argument("--nodes", type=int, metavar="N", default=3, help="so many of them; default: 3")
-    given = vars(parser.parse_args())
-    node, snapshots, nodes = given.pop("node"), given.pop("snapshots"), given.pop("nodes")
+    options = vars(parser.parse_args())
+    node, snapshots, nodes = options.pop("node"), options.pop("snapshots"), options.pop("nodes")
     try:
-        cluster = draw_cluster(Shape(**given))
+        cluster = draw_cluster(Shape(**options))
         if node is not None:
             write_text(Path(node), node_to_json(cluster.node))
         if snapshots is None:

@@ -49,7 +49,7 @@ def at_node(cluster: Cluster, number: int) -> Cluster:
         ),
     )
     services = tuple(
-        replace(s, endpoints=tuple(_seen(e, own) for e in s.endpoints)) for s in cluster.services
+        replace(s, endpoints=tuple(_as_listed(e, own) for e in s.endpoints)) for s in cluster.services
     )
     return replace(cluster, services=services, node_ip=cluster.node_ip + number, node=node)
 
@@ -59,7 +59,7 @@ def _route(family: Family, uplink: str, first: int, size: int, outer: Address, k
     return Route(family=family, dst=Interval(low, low + size - 1), dev=uplink, via=outer.value + k)
 
 
-def _seen(endpoint: Endpoint, own: Interval) -> Endpoint:
+def _as_listed(endpoint: Endpoint, own: Interval) -> Endpoint:
     return replace(endpoint, local=endpoint.address in own)
 
 
@@ -81,7 +81,7 @@ def node_files(cluster: Cluster, *, hostname: str) -> dict[str, bytes]:
     rules = "iptables-save" if four else "ip6tables-save"
     return {
         rules: kube_proxy_rules(cluster).encode(),
-        **{name: json.dumps(one).encode() for name, one in data.items()},
+        **{name: json.dumps(content).encode() for name, content in data.items()},
     }
 
 
@@ -99,10 +99,10 @@ def _device(interface: Interface) -> dict[str, object]:
 
 def _listed(route: Route) -> dict[str, str]:
     everywhere = route.dst.size == 1 << route.family.bits
-    found = {"dst": "default" if everywhere else prefix_text(route.family, route.dst), "dev": route.dev}
+    listed = {"dst": "default" if everywhere else prefix_text(route.family, route.dst), "dev": route.dev}
     if route.via is not None:
-        found["gateway"] = format_address(route.family, route.via)
-    return found
+        listed["gateway"] = format_address(route.family, route.via)
+    return listed
 
 
 def write_fleet(cluster: Cluster, folder: Path, nodes: int) -> Iterator[Path]:

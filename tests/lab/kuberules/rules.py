@@ -256,9 +256,9 @@ class _Writer:
         chain = s.endpoint_chain(text)
         why = _note(s.name) if self._with_comments else ""
         self.nat.add(chain, f"-s {self._host(endpoint.address)}", why, "-j KUBE-MARK-MASQ")
-        seen = f"-m recent --set {self._list_of(chain)}" if s.affinity else ""
+        recent = f"-m recent --set {self._list_of(chain)}" if s.affinity else ""
         target = f"-m {s.protocol} -j DNAT --to-destination {text}"
-        self.nat.add(chain, f"-p {s.protocol}", why, seen, target)
+        self.nat.add(chain, f"-p {s.protocol}", why, recent, target)
 
     def _endpoint_note(self, s: Service, endpoint: Endpoint) -> str:
         return _note(f"{s.name} -> {endpoint.text(self._family)}") if self._with_comments else ""

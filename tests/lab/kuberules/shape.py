@@ -221,23 +221,23 @@ def _taken(pods: list[tuple[int, int]], count: int) -> list[tuple[int, int]]:
 
 
 def _endpoints(family: Family, plan: _Plan, pods: list[tuple[int, int]], port: int) -> tuple[Endpoint, ...]:
-    found = [
+    endpoints = [
         Endpoint(plan.pods.low + node * plan.pod_step + 2 + pod, port, local=node == 0) for node, pod in pods
     ]
-    return tuple(sorted(found, key=lambda e: e.text(family)))
+    return tuple(sorted(endpoints, key=lambda e: e.text(family)))
 
 
 def _base(plan: _Plan) -> list[Service]:
     """The API server, on another node's own address, and the DNS, over UDP and TCP at one address."""
     api = Endpoint(plan.nodes.low + 3, 6443)
     near, far = plan.pods.low + plan.pod_step - 6, plan.pods.low + 2 * plan.pod_step - 6
-    found = [
+    rules = [
         Service(name="default/kubernetes:https", cluster_ip=plan.services.low + 1, port=443, endpoints=(api,))
     ]
     dns = (("dns", 53, Protocol.UDP), ("dns-tcp", 53, Protocol.TCP), ("metrics", 9153, Protocol.TCP))
     for name, port, protocol in dns:
         endpoints = (Endpoint(near, port, local=True), Endpoint(far, port))
-        found.append(
+        rules.append(
             Service(
                 name=f"kube-system/kube-dns:{name}",
                 cluster_ip=plan.services.low + 10,
@@ -246,7 +246,7 @@ def _base(plan: _Plan) -> list[Service]:
                 endpoints=endpoints,
             )
         )
-    return found
+    return rules
 
 
 def _node(family: Family, plan: _Plan, nodes: int) -> Node:

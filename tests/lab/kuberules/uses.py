@@ -117,7 +117,7 @@ class _Uses:
         )
         sends = [packet, with_fields(packet, sport=next(self._ports))] if again else [packet]
         entry = self._behind(client)
-        steps = (step for one in sends for step in (Send(packet=one, entry=entry), Reply()))
+        steps = (step for sent in sends for step in (Send(packet=sent, entry=entry), Reply()))
         return Flow(id=f"{s.name}-{s.protocol}/{what}/{who}", steps=tuple(steps))
 
     def _behind(self, client: int) -> str | None:

@@ -23,13 +23,13 @@ def main() -> int:
     parser.add_argument("--rules", default=_RULES, help=f"of {', '.join(ARENAS)}; default: {_RULES}")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="plant only every Nth fault")
     parser.add_argument("--subjects", default=",".join(SUBJECTS), help=f"of {', '.join(SUBJECTS)}")
-    given = parser.parse_args()
+    options = parser.parse_args()
     trials: list[Trial] = []
     try:
-        for name in given.rules.split(","):
+        for name in options.rules.split(","):
             batches = arena(name)
-            for subject in given.subjects.split(","):
-                trials += _tried(name, batches, subject, given.every)
+            for subject in options.subjects.split(","):
+                trials += _tried(name, batches, subject, options.every)
     except (InputError, MachineError) as e:
         print(f"nfparity: {e}", file=sys.stderr)
         return 2 if isinstance(e, InputError) else 3

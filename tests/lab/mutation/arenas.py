@@ -57,12 +57,12 @@ def arena(name: str) -> tuple[Batch, ...]:
 
 
 def _kind() -> tuple[Batch, ...]:
-    found = []
+    arenas = []
     for batch in load_batches(rules=None, corpus="tests/corpus/cases", node=None):
         flows = tuple(flow for flow in batch.flows if flow.id.startswith("kind-"))
         if flows:
-            found.append(replace(batch, flows=flows))
-    return tuple(sorted(found, key=lambda batch: -len(batch.flows)))
+            arenas.append(replace(batch, flows=flows))
+    return tuple(sorted(arenas, key=lambda batch: -len(batch.flows)))
 
 
 def _cluster(family: Family) -> tuple[Batch, ...]:
@@ -100,7 +100,7 @@ def _again(flows: Iterable[Flow]) -> Iterable[Flow]:
         if not flow.id.startswith("service-") or not isinstance(packet.sport, int):
             continue
         more = (with_fields(packet, sport=packet.sport + 10000 * n) for n in (1, 2, 3))
-        sends = tuple(Send(packet=one, entry=flow.first.entry) for one in more)
+        sends = tuple(Send(packet=copy, entry=flow.first.entry) for copy in more)
         yield replace(flow, id=f"{flow.id}-again", steps=(flow.first, *sends))
         error = IcmpError(type=IcmpType.DEST_UNREACHABLE, code=1)
         if packet.family is Family.IP6:

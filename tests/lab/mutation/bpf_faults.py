@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from tests.lab.mutation.fault import Fault, Place
-from tests.lab.mutation.operators import Operators, each, faults_at, gone
+from tests.lab.mutation.operators import Operators, each, faults_at, removed
 from translate.bpf import BpfOutput
 from translate.bpf.maps import MapEntry, SetEntry
 
@@ -62,30 +62,30 @@ def output_of(text: str, original: BpfOutput) -> BpfOutput:
             name = match[1]
         elif match := _ENTRY.match(line):
             key = tuple(int(part, 16) for part in match[1].split(" . "))
-            arguments = tuple(int(one, 16) for one in match[3].split())
+            arguments = tuple(int(word, 16) for word in match[3].split())
             entries.setdefault(name, []).append(MapEntry(key=key, code=int(match[2]), arguments=arguments))
         elif match := _MEMBER.match(line):
             words = tuple(int(part, 16) for part in match[1].split(" . "))
             length = int(match[2][2:]) if match[2] else 32 * len(words)
             members.setdefault(name, []).append(SetEntry(words=words, length=length, member=not match[3]))
-    maps = tuple(replace(one, entries=tuple(entries.get(one.name, ()))) for one in original.maps)
-    sets = tuple(replace(one, entries=tuple(members.get(one.name, ()))) for one in original.sets)
+    maps = tuple(replace(m, entries=tuple(entries.get(m.name, ()))) for m in original.maps)
+    sets = tuple(replace(s, entries=tuple(members.get(s.name, ()))) for s in original.sets)
     return replace(original, before=source, chains="", after="", maps=maps, sets=sets)
 
 
 def _others(text: str) -> Mapping[str, str]:
     """For each chain function the one of the same kind that stands before it, where there is one."""
     last: dict[str, str] = {}
-    found: dict[str, str] = {}
+    others: dict[str, str] = {}
     for line in text.split("\n"):
         match = _FUNCTION.match(line)
         if match is None or match[2] is None:
             continue
         kind = re.sub(r"_[A-Z0-9]{16}$", "", match[2])
         if kind in last:
-            found[match[1]] = last[kind]
+            others[match[1]] = last[kind]
         last[kind] = match[1]
-    return found
+    return others
 
 
 def _conjuncts(line: str) -> tuple[str, list[str]] | None:
@@ -104,21 +104,21 @@ def _conjuncts(line: str) -> tuple[str, list[str]] | None:
 
 
 def _lost_test(line: str) -> Sequence[str | None]:
-    found = _conjuncts(line)
-    if found is None:
+    conjuncts = _conjuncts(line)
+    if conjuncts is None:
         return []
-    tabs, parts = found
+    tabs, parts = conjuncts
     rest = [parts[:i] + parts[i + 1 :] for i in range(len(parts))]
-    return [f"{tabs}if ({' && '.join(one) or '1'}) {{" for one in rest]
+    return [f"{tabs}if ({' && '.join(kept) or '1'}) {{" for kept in rest]
 
 
 def _inverted_test(line: str) -> Sequence[str | None]:
-    found = _conjuncts(line)
-    if found is None:
+    conjuncts = _conjuncts(line)
+    if conjuncts is None:
         return []
-    tabs, parts = found
+    tabs, parts = conjuncts
     turned = [[*parts[:i], f"!({p})", *parts[i + 1 :]] for i, p in enumerate(parts)]
-    return [f"{tabs}if ({' && '.join(one)}) {{" for one in turned]
+    return [f"{tabs}if ({' && '.join(kept)}) {{" for kept in turned]
 
 
 def _constant(match: re.Match[str]) -> str:
@@ -145,15 +145,15 @@ def _other_member(line: str) -> Sequence[str | None]:
         return []
     words = [int(part, 16) for part in match[1].split(" . ")]
     length = int(match[2][2:]) if match[2] else 32 * len(words)
-    found: list[str | None] = []
+    changed: list[str | None] = []
     for at, word in enumerate(words):
         counted = min(length - 32 * at, 32)
         if counted > 0:
             other = [*words[:at], word ^ 1 << (32 - counted), *words[at + 1 :]]
-            found.append(" *   " + " . ".join(f"{one:#x}" for one in other) + line[match.end(1) :])
+            changed.append(" *   " + " . ".join(f"{value:#x}" for value in other) + line[match.end(1) :])
     if match[2]:
-        found.append(f"{line[: match.start(2)]} /{length - 1}{line[match.end(2) :]}")
-    return found
+        changed.append(f"{line[: match.start(2)]} /{length - 1}{line[match.end(2) :]}")
+    return changed
 
 
 _CHAINS: Final[Operators] = (
@@ -164,7 +164,7 @@ _CHAINS: Final[Operators] = (
     ("constant", each(r"(0x[0-9a-f]+), \1(?=, )", _range)),
     ("mask", each(r"(& ~?)(0x[0-9a-f]+)", _shifted)),
     ("mark-bit", each(r"(\^ )(0x[0-9a-f]+)", _shifted)),
-    ("lost-mark", lambda line: gone(line) if line.strip().startswith("p->mark =") else []),
+    ("lost-mark", lambda line: removed(line) if line.strip().startswith("p->mark =") else []),
     ("verdict", each(r"return DROP;", lambda m: "return ACCEPT;")),
     ("verdict", each(r"return ACCEPT;", lambda m: "return DROP;")),
     ("verdict", each(r"^\t\treturn CONTINUE;", lambda m: "\t\treturn ACCEPT;")),
@@ -183,13 +183,13 @@ _CHAINS: Final[Operators] = (
 )
 
 _OF_CONTENTS: Final[Operators] = (
-    ("lost-entry", lambda line: gone(line) if _ENTRY.match(line) else []),
+    ("lost-entry", lambda line: removed(line) if _ENTRY.match(line) else []),
     ("constant", each(r"0x[0-9a-f]+", _constant)),
     ("code", each(r" : (\d+)", _swapped_code)),
 )
 
 _OF_MEMBERS: Final[Operators] = (
-    ("lost-entry", lambda line: gone(line) if _MEMBER.match(line) else []),
+    ("lost-entry", lambda line: removed(line) if _MEMBER.match(line) else []),
     ("member", _other_member),
 )
 

@@ -110,13 +110,13 @@ def try_both(of: Corpora, subject: str, *, every: int) -> Compared:
     planter = PLANTERS[kind](lower(of.ruleset, level=level))
     chosen = planter.faults[::every]
     tried = _tried(planter, chosen, of.few)
-    left = [one.fault for one in tried if one.verdict is Verdict.SURVIVED]
+    left = [trial.fault for trial in tried if trial.verdict is Verdict.SURVIVED]
     again = _tried(planter, left, of.every)
     return Compared(
         planted=len(chosen),
-        shown=sum(one.verdict is Verdict.CAUGHT for one in tried),
-        missed=tuple(one.fault for one in again if one.verdict is not Verdict.SURVIVED),
-        hidden=tuple(one.fault for one in again if one.verdict is Verdict.SURVIVED),
+        shown=sum(trial.verdict is Verdict.CAUGHT for trial in tried),
+        missed=tuple(trial.fault for trial in again if trial.verdict is not Verdict.SURVIVED),
+        hidden=tuple(trial.fault for trial in again if trial.verdict is Verdict.SURVIVED),
     )
 
 
@@ -135,17 +135,17 @@ def main() -> int:
     parser.add_argument("--clusters", default=",".join(SHAPES), help=f"of {', '.join(SHAPES)}")
     parser.add_argument("--subjects", default=",".join(SUBJECTS), help=f"of {', '.join(SUBJECTS)}")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="plant only every Nth fault")
-    given = parser.parse_args()
+    options = parser.parse_args()
     words = "".join(f"{word:>9}" for word in ("flows", "of", "planted", "shown", "neither", "missed"))
     print(f"{'cluster':16}{'subject':8}{words}", flush=True)
     status = 0
-    for name, both in _drawn(given.clusters.split(",")):
-        for subject in given.subjects.split(","):
-            found = try_both(both, subject, every=given.every)
-            flows = [sum(len(g.batch.flows) for g in one) for one in (both.few, both.every)]
-            counts = *flows, found.planted, found.shown, len(found.hidden), len(found.missed)
+    for name, both in _drawn(options.clusters.split(",")):
+        for subject in options.subjects.split(","):
+            result = try_both(both, subject, every=options.every)
+            flows = [sum(len(g.batch.flows) for g in groups) for groups in (both.few, both.every)]
+            counts = *flows, result.planted, result.shown, len(result.hidden), len(result.missed)
             print(f"{name:16}{subject:8}{''.join(f'{count:9}' for count in counts)}", flush=True)
-            for fault in found.missed:
+            for fault in result.missed:
                 status = 1
                 print(f"MISSED {fault.key}", flush=True)
     return status

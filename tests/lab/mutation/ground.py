@@ -50,7 +50,7 @@ def prepare(batches: Iterable[Batch], reference: Backend, *, few: int, many: int
     a choice among endpoints ``many`` times, so that their shares are. A node's addresses are one.
     """
     grounds: list[Ground] = []
-    seen: set[tuple[object, ...]] = set()
+    distinct: set[tuple[object, ...]] = set()
     for batch in batches:
         job = Job(rules=batch.ruleset, node=batch.node)
         own = {a.value for i in batch.node.interfaces for a in i.addresses} | _LOOPBACK
@@ -59,15 +59,15 @@ def prepare(batches: Iterable[Batch], reference: Backend, *, few: int, many: int
             repeats: dict[str, str] = {}
             rounds: list[tuple[int, Flow, FlowResult]] = []
             for flow, result in zip(batch.flows, tuple(expected), strict=True):
-                times = _times(flow, result, seen, own, few=few, many=many)
+                times = _times(flow, result, distinct, own, few=few, many=many)
                 if not times:
                     continue
                 first = replace(flow, id=f"{flow.id}:first", steps=flow.steps[:1])
                 again = (first, *repetitions(first, times))
-                repeats |= {one.id: first.id for one in again[1:]}
+                repeats |= {copy.id: first.id for copy in again[1:]}
                 results = zip(again, session.replay(again), strict=True)
-                rounds += ((n, one, expects) for n, (one, expects) in enumerate(results))
-        rounds.sort(key=lambda one: one[0])
+                rounds += ((n, copy, expects) for n, (copy, expects) in enumerate(results))
+        rounds.sort(key=lambda copy: copy[0])
         flows = (*batch.flows, *(flow for _, flow, _ in rounds))
         expected += (result for _, _, result in rounds)
         grounds.append(Ground(batch, flows, tuple(expected), repeats))
@@ -75,15 +75,15 @@ def prepare(batches: Iterable[Batch], reference: Backend, *, few: int, many: int
 
 
 def _times(
-    flow: Flow, result: FlowResult, seen: set[tuple[object, ...]], own: set[int], *, few: int, many: int
+    flow: Flow, result: FlowResult, distinct: set[tuple[object, ...]], own: set[int], *, few: int, many: int
 ) -> int:
     """Return the number of repetitions of the first packet of a flow."""
     packet, first = flow.first.packet, _firsts(result)
     endpoints = frozenset((o.dst, o.dport) for o in first)
     if len(endpoints) > 1:
         service = (endpoints, packet.dst not in own and packet.dst, packet.proto, packet.dport)
-        if service not in seen:
-            seen.add(service)
+        if service not in distinct:
+            distinct.add(service)
             return many
         return few
     if any(isinstance(o.sport, PortClass) for o in first):

@@ -32,14 +32,14 @@ _PLAIN: Final = re.compile(r"(?:accept|return|continue|(?:jump|goto) \S+|)$")
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A rule: ``asked`` of fields that are tables, what else it asks as text, and what it says then.
+    """A rule: its condition on fields as a table, its other conditions as text, and its statement.
 
-    ``outcomes`` are the verdicts that it may end with, each with what a map asks for it; they are None where
-    it does more than to give a verdict. ``contents`` is what the sets and maps hold that it names beside.
-    ``calls`` has the chains that it may call, also where the outcomes are None.
+    ``outcomes`` are the verdicts that it may end with, each with the condition of a map for it; they are None
+    if the rule does more than to give a verdict. ``contents`` are the elements of the other sets and maps
+    that it names. ``calls`` has the chains that it may call, also where the outcomes are None.
     """
 
-    asked: Relation
+    condition: Relation
     others: str
     says: str
     outcomes: tuple[tuple[Relation, str], ...] | None
@@ -87,23 +87,23 @@ def _blocks(text: str) -> Iterator[tuple[str, str, list[str]]]:
 
 
 def _line(text: str, elements: Mapping[str, frozenset[str]]) -> Line:
-    asked, others, rest = Relation(), "", f"{text} "
+    tested, others, rest = Relation(), "", f"{text} "
     while True:
         if match := _IN_SET.match(rest):
             if match[2] in elements:
-                rows = (tuple(one.split(" . ")) for one in elements[match[2]])
-                asked = asked.joined(Relation.of(match[1].split(" . "), rows))
+                rows = (tuple(part.split(" . ")) for part in elements[match[2]])
+                tested = tested.joined(Relation.of(match[1].split(" . "), rows))
             else:
                 others += match[0]
         elif match := _PROTOCOL.match(rest):
-            rows = ((one,) for one in (match[1] or match[2]).split(", "))
-            asked = asked.joined(Relation.of(["meta l4proto"], rows))
+            rows = ((part,) for part in (match[1] or match[2]).split(", "))
+            tested = tested.joined(Relation.of(["meta l4proto"], rows))
         elif match := _STATE.match(rest):
-            asked = asked.joined(Relation.of(["ct state"], ((one,) for one in match[1].split(","))))
+            tested = tested.joined(Relation.of(["ct state"], ((part,) for part in match[1].split(","))))
         elif match := _PORT.match(rest):
-            asked = asked.joined(Relation.of(["meta l4proto", f"th {match[2]}"], [(match[1], match[3])]))
+            tested = tested.joined(Relation.of(["meta l4proto", f"th {match[2]}"], [(match[1], match[3])]))
         elif match := _ADDRESS.match(rest):
-            asked = asked.joined(Relation.of([match[1]], [(match[2],)]))
+            tested = tested.joined(Relation.of([match[1]], [(match[2],)]))
         elif match := _OTHER.match(rest):
             others += match[0]
         else:
@@ -115,7 +115,7 @@ def _line(text: str, elements: Mapping[str, frozenset[str]]) -> Line:
     verdicts = tuple(_verdicts(says, elements))
     plain = _PLAIN.match(says) or _VMAP.match(says)
     calls = tuple((more, chain) for more, verdict in verdicts for chain in _CALL.findall(verdict))
-    return Line(asked, others, says, verdicts if plain else None, calls, contents)
+    return Line(tested, others, says, verdicts if plain else None, calls, contents)
 
 
 def _verdicts(says: str, elements: Mapping[str, frozenset[str]]) -> Iterator[tuple[Relation, str]]:
@@ -124,9 +124,9 @@ def _verdicts(says: str, elements: Mapping[str, frozenset[str]]) -> Iterator[tup
     if match is None:
         yield Relation(), says
         return
-    for one in elements[match[2]]:
-        key, verdict = one.split(" : ")
-        asked = Relation()
+    for element in elements[match[2]]:
+        key, verdict = element.split(" : ")
+        condition = Relation()
         if re.fullmatch(_KEY, match[1]):
-            asked = Relation.of(match[1].split(" . "), [tuple(key.split(" . "))])
-        yield asked, verdict
+            condition = Relation.of(match[1].split(" . "), [tuple(key.split(" . "))])
+        yield condition, verdict

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from tests.lab.mutation.fault import Fault, Place
 
-__all__ = ["Change", "Operators", "each", "faults_at", "gone"]
+__all__ = ["Change", "Operators", "each", "faults_at", "removed"]
 
 Change = Callable[[str], Sequence[str | None]]
 """The lines that an operator makes of a line; None removes it."""
@@ -25,28 +25,28 @@ def each(pattern: str, replacement: Callable[[re.Match[str]], str | None]) -> Ch
 
     def change(line: str) -> Sequence[str | None]:
         quoted = [m.span() for m in re.finditer(r'"[^"]*"', line)]
-        found = []
+        changes = []
         for match in compiled.finditer(line):
             if any(start < match.end() and match.start() < end for start, end in quoted):
                 continue
             new = replacement(match)
             if new is not None:
-                found.append(line[: match.start()] + new + line[match.end() :])
-        return found
+                changes.append(line[: match.start()] + new + line[match.end() :])
+        return changes
 
     return change
 
 
-def gone(line: str) -> Sequence[str | None]:
+def removed(line: str) -> Sequence[str | None]:
     """The operator that takes the line out."""
     return [None]
 
 
 def faults_at(place: Place, operators: Operators) -> Iterator[Fault]:
     """Yield the faults of one line; what two operators make alike is one fault."""
-    seen: set[str | None] = {place.text}
+    texts: set[str | None] = {place.text}
     for operator, change in operators:
         for after in change(place.text):
-            if after not in seen:
-                seen.add(after)
+            if after not in texts:
+                texts.add(after)
                 yield Fault(operator=operator, place=place, after=after)

@@ -63,30 +63,30 @@ class _Reduction:
 
     def _unsettled(self) -> set[str]:
         """The chains that run where a rule may take a mark away."""
-        found: set[str] = set()
+        unsettled: set[str] = set()
         for base in self.text.bases:
             reached = self._reached(base)
             says = (line.says for chain in reached for line in self.text.chains[chain])
-            if any("mark set" in one and not _MARKS.match(one) for one in says):
-                found |= reached
-        return found
+            if any("mark set" in part and not _MARKS.match(part) for part in says):
+                unsettled |= reached
+        return unsettled
 
     def _reached(self, base: str) -> set[str]:
-        found: set[str] = set()
+        reached: set[str] = set()
         open_chains = [base]
         while open_chains:
             name = open_chains.pop()
-            if name in self.text.chains and name not in found:
-                found.add(name)
+            if name in self.text.chains and name not in reached:
+                reached.add(name)
                 open_chains += [chain for line in self.text.chains[name] for _, chain in line.calls]
-        return found
+        return reached
 
     def _find_sites(self) -> None:
         self._sites.clear()
         for name, lines in self.text.chains.items():
             for at, line in enumerate(lines):
-                for asked, chain in line.calls:
-                    self._sites.setdefault(chain, []).append((name, at, line.asked.joined(asked)))
+                for condition, chain in line.calls:
+                    self._sites.setdefault(chain, []).append((name, at, line.condition.joined(condition)))
 
     def result(self, *, ends: bool) -> Reduced:
         chains = dict(self.text.chains)
@@ -95,19 +95,21 @@ class _Reduction:
                 chains[name] = tuple(
                     self._plain(name, line)
                     for at, line in enumerate(lines)
-                    if not (self._is_idle(line, line.asked) and self._is_idle_after(name, at, line.asked))
+                    if not (
+                        self._is_idle(line, line.condition) and self._is_idle_after(name, at, line.condition)
+                    )
                 )
         chains = _without_empty(chains)
-        found: dict[str, tuple[str, tuple[Line, ...]]] = {}
+        reduced: dict[str, tuple[str, tuple[Line, ...]]] = {}
         open_chains = [
             name for name, hook in self.text.bases.items() if chains[name] or "policy accept" not in hook
         ]
         while open_chains:
             name = open_chains.pop()
-            if name not in found:
-                found[name] = (self.text.bases.get(name, ""), chains.get(name, ()))
-                open_chains += [chain for line in found[name][1] for _, chain in line.calls]
-        return found
+            if name not in reduced:
+                reduced[name] = (self.text.bases.get(name, ""), chains.get(name, ()))
+                open_chains += [chain for line in reduced[name][1] for _, chain in line.calls]
+        return reduced
 
     def _not_marked(self, chain: str) -> Iterator[Line]:
         """The rules of a chain without what has been marked so before."""
@@ -115,45 +117,47 @@ class _Reduction:
             if not _MARKS.match(line.says):
                 yield line
                 continue
-            rows = (Relation(line.asked.fields, frozenset({row})) for row in line.asked.rows)
-            open_rows = [one.rows for one in rows if not self._is_marked(line.says, chain, at, one)]
+            rows = (Relation(line.condition.fields, frozenset({row})) for row in line.condition.rows)
+            open_rows = [
+                relation.rows for relation in rows if not self._is_marked(line.says, chain, at, relation)
+            ]
             if open_rows:
-                yield replace(line, asked=Relation(line.asked.fields, frozenset().union(*open_rows)))
+                yield replace(line, condition=Relation(line.condition.fields, frozenset().union(*open_rows)))
 
     def _is_marked(self, says: str, chain: str, at: int, known: Relation, depth: int = 0) -> bool:
         """Return whether every packet with these facts already has this mark when it reaches the rule."""
         if any(
-            line.says == says and not line.others and known.beyond(line.asked).is_empty
+            line.says == says and not line.others and known.beyond(line.condition).is_empty
             for line in self.text.chains[chain][:at]
         ):
             return True
         if chain in self.text.bases or depth > _DEEPEST:
             return False
-        for caller, site, asked in self._sites.get(chain, ()):
-            more = known.joined(asked)
+        for caller, site, condition in self._sites.get(chain, ()):
+            more = known.joined(condition)
             if not more.is_empty and not self._is_marked(says, caller, site, more, depth + 1):
                 return False
         return True
 
     def _plain(self, chain: str, line: Line) -> Line:
-        if line.says == "return" and self._is_idle_behind(chain, line.asked):
+        if line.says == "return" and self._is_idle_behind(chain, line.condition):
             return replace(line, says="accept", outcomes=((Relation(), "accept"),), calls=())
         return line
 
     def _is_idle(self, line: Line, known: Relation, depth: int = 0) -> bool:
         """Return whether the rule does no more than give verdicts to packets with these facts."""
-        known = known.joined(line.asked)
+        known = known.joined(line.condition)
         if known.is_empty:
             return True
         if line.outcomes is None or depth > _DEEPEST:
             return False
-        for asked, verdict in line.outcomes:
-            more = known.joined(asked)
+        for condition, verdict in line.outcomes:
+            more = known.joined(condition)
             if more.is_empty or verdict in ("accept", "return", "continue", ""):
                 continue
             kind, _, chain = verdict.partition(" ")
             rules = self.text.chains.get(chain) if kind in ("jump", "goto") else None
-            if rules is None or not all(self._is_idle(one, more, depth + 1) for one in rules):
+            if rules is None or not all(self._is_idle(rule, more, depth + 1) for rule in rules):
                 return False
         return True
 
@@ -168,8 +172,8 @@ class _Reduction:
             return "policy accept" in self.text.bases[chain]
         if depth > _DEEPEST:
             return False
-        for caller, at, asked in self._sites.get(chain, ()):
-            more = known.joined(asked)
+        for caller, at, condition in self._sites.get(chain, ()):
+            more = known.joined(condition)
             if not more.is_empty and not self._is_idle_after(caller, at, more, depth + 1):
                 return False
         return True
@@ -177,15 +181,15 @@ class _Reduction:
 
 def _not_ended(lines: tuple[Line, ...]) -> tuple[Line, ...]:
     """The rules of a chain without what a rule before has ended."""
-    found: list[Line] = []
+    remaining: list[Line] = []
     for line in lines:
-        asked = line.asked
-        for before in found:
+        condition = line.condition
+        for before in remaining:
             if not before.others and before.says.startswith(_ENDS):
-                asked = asked.beyond(before.asked)
-        if not asked.is_empty:
-            found.append(replace(line, asked=asked))
-    return tuple(found)
+                condition = condition.beyond(before.condition)
+        if not condition.is_empty:
+            remaining.append(replace(line, condition=condition))
+    return tuple(remaining)
 
 
 def _without_empty(chains: Mapping[str, tuple[Line, ...]]) -> dict[str, tuple[Line, ...]]:

@@ -36,8 +36,11 @@ class Relation:
         """Return what is asked by both at once."""
         fields = tuple(sorted({*self.fields, *other.fields}))
         rows = set()
-        for one, two in itertools.product(self.rows, other.rows):
-            mine, others = dict(zip(self.fields, one, strict=True)), dict(zip(other.fields, two, strict=True))
+        for row, other_row in itertools.product(self.rows, other.rows):
+            mine, others = (
+                dict(zip(self.fields, row, strict=True)),
+                dict(zip(other.fields, other_row, strict=True)),
+            )
             if all(_may_be_one(mine[f], others[f]) for f in mine.keys() & others.keys()):
                 rows.add(tuple(_narrower(mine.get(f), others.get(f)) for f in fields))
         return Relation(fields, frozenset(rows))
@@ -56,16 +59,16 @@ class Relation:
         return not self.rows
 
 
-def _may_be_one(one: str, two: str) -> bool:
-    return one == two or not (_is_point(one) and _is_point(two))
+def _may_be_one(first: str, second: str) -> bool:
+    return first == second or not (_is_point(first) and _is_point(second))
 
 
-def _narrower(one: str | None, two: str | None) -> str:
-    if one is None or two is None:
-        return one or two or ""
-    if one == two or _is_point(one):
-        return one
-    return two if _is_point(two) else f"{one} & {two}"
+def _narrower(first: str | None, second: str | None) -> str:
+    if first is None or second is None:
+        return first or second or ""
+    if first == second or _is_point(first):
+        return first
+    return second if _is_point(second) else f"{first} & {second}"
 
 
 def _is_point(value: str) -> bool:

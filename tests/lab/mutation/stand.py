@@ -80,8 +80,8 @@ class Stand:
         """
         for place in self._places:
             try:
-                if found := self._at(place, fault, repeated=repeated):
-                    return found
+                if difference := self._at(place, fault, repeated=repeated):
+                    return difference
             except BaseException:
                 place.close()
                 raise
@@ -91,16 +91,16 @@ class Stand:
         session = self._planted(place, fault)
         telling = place.telling.setdefault("" if fault is None else fault.place.block, [])
         ground = place.ground
-        asked: list[Sequence[int]] = [one for one in telling if repeated or len(one) == 1]
+        groups: list[Sequence[int]] = [group for group in telling if repeated or len(group) == 1]
         every = range(len(ground.flows))
         if repeated:
-            asked += (*parts(every[: len(every) // _PARTED]), every)
+            groups += (*parts(every[: len(every) // _PARTED]), every)
         else:
-            asked += parts(every[: len(ground.batch.flows)])
-        for indexes in asked:
+            groups += parts(every[: len(ground.batch.flows)])
+        for indexes in groups:
             shares = indexes is every or indexes in telling
-            if found := _ask(session, ground, indexes, shares=shares):
-                difference, shown_by = found
+            if shown := _ask(session, ground, indexes, shares=shares):
+                difference, shown_by = shown
                 if shown_by not in telling:
                     telling.insert(0, shown_by)
                     del telling[_MOST_TELLING:]
@@ -150,15 +150,15 @@ def _ask(
     ``shares``: whether they are all repetitions of their flows, whose shares are tested.
     """
     flows, expected = [ground.flows[i] for i in indexes], [ground.expected[i] for i in indexes]
-    seen: list[FlowResult] = []
-    for index, flow, want, got in zip(indexes, flows, expected, session.replay(flows), strict=True):
-        seen.append(got)
-        for mismatch in compare(flow, want, got):
+    results: list[FlowResult] = []
+    for index, flow, want, result in zip(indexes, flows, expected, session.replay(flows), strict=True):
+        results.append(result)
+        for mismatch in compare(flow, want, result):
             return f"{flow.id}: {mismatch.field} {mismatch.observed!r} for {mismatch.expected!r}", (index,)
     if not shares or len(flows) == 1:
         return None
-    tallies = share_tallies(flows, expected, seen, ground.repeats)
+    tallies = share_tallies(flows, expected, results, ground.repeats)
     for unfair in unfair_shares(tallies, false_alarm_rate=FALSE_ALARM_RATE):
-        told = f"{unfair.flow_id}: share {unfair.count}/{unfair.runs} for {unfair.expected}"
-        return told, ground.repeated(unfair.flow_id)
+        text = f"{unfair.flow_id}: share {unfair.count}/{unfair.runs} for {unfair.expected}"
+        return text, ground.repeated(unfair.flow_id)
     return None

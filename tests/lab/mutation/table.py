@@ -17,7 +17,7 @@ def print_table(trials: Sequence[Trial], stream: TextIO) -> None:
     counted = "".join(f"{word:>10}" for word in ("planted", "caught", "refused", "no change"))
     print(f"{'rules':12}{'subject':10}{'kind of fault':18}{counted}", file=stream)
     for trial in trials:
-        for operator in dict.fromkeys(one.caught.fault.operator for one in trial.judged):
+        for operator in dict.fromkeys(judged.caught.fault.operator for judged in trial.judged):
             _row(
                 trial,
                 operator,
@@ -28,17 +28,17 @@ def print_table(trials: Sequence[Trial], stream: TextIO) -> None:
         print(f"{'':22}mutation score: {_score(trial)}\n", file=stream)
     _print_proofs(trials, stream)
     for trial in trials:
-        for one in trial.judged:
-            if one.hole:
-                print(f"NOT CAUGHT  {trial.arena} {trial.subject}  {one.caught.fault.key}", file=stream)
-            if one.disproved and one.proof is not None:
-                print(f"WRONG PROOF {trial.arena} {trial.subject}  {one.caught.fault.key}", file=stream)
-                print(f"            {one.proof.reason}; but {one.caught.by}", file=stream)
+        for judged in trial.judged:
+            if judged.hole:
+                print(f"NOT CAUGHT  {trial.arena} {trial.subject}  {judged.caught.fault.key}", file=stream)
+            if judged.disproved and judged.proof is not None:
+                print(f"WRONG PROOF {trial.arena} {trial.subject}  {judged.caught.fault.key}", file=stream)
+                print(f"            {judged.proof.reason}; but {judged.caught.by}", file=stream)
 
 
 def _row(trial: Trial, operator: str, judged: Sequence[Judged], stream: TextIO) -> None:
-    counts = Counter(one.caught.verdict for one in judged)
-    holes = sum(one.hole for one in judged)
+    counts = Counter(fault.caught.verdict for fault in judged)
+    holes = sum(fault.hole for fault in judged)
     proven = counts[Verdict.SURVIVED] - holes
     line = f"{trial.arena:12}{trial.subject:10}{operator:18}{len(judged):10}{counts[Verdict.CAUGHT]:10}"
     line += f"{counts[Verdict.REFUSED]:10}{proven:10}"
@@ -47,16 +47,16 @@ def _row(trial: Trial, operator: str, judged: Sequence[Judged], stream: TextIO) 
 
 def _score(trial: Trial) -> str:
     caught = trial.count(Verdict.CAUGHT)
-    visible = caught + sum(one.hole for one in trial.judged)
+    visible = caught + sum(judged.hole for judged in trial.judged)
     return f"{caught} of {visible} faults that change what a packet sees ({caught / max(visible, 1):.1%})"
 
 
 def _print_proofs(trials: Sequence[Trial], stream: TextIO) -> None:
     reasons = Counter(
-        one.proof.reason
+        judged.proof.reason
         for trial in trials
-        for one in trial.judged
-        if one.proof is not None and one.caught.verdict is Verdict.SURVIVED
+        for judged in trial.judged
+        if judged.proof is not None and judged.caught.verdict is Verdict.SURVIVED
     )
     if reasons:
         print("faults that change nothing, and why:", file=stream)

@@ -72,11 +72,11 @@ class Trial:
     @property
     def clean(self) -> bool:
         """True if no fault is a hole and no proof is wrong."""
-        return not any(one.hole or one.disproved for one in self.judged)
+        return not any(judged.hole or judged.disproved for judged in self.judged)
 
     def count(self, verdict: Verdict) -> int:
         """Return how many faults ended so."""
-        return sum(one.caught.verdict is verdict for one in self.judged)
+        return sum(judged.caught.verdict is verdict for judged in self.judged)
 
 
 def try_all(
@@ -110,8 +110,8 @@ def try_all(
         with Stand(planter, grounds) as stand:
             if flaw := stand.first_difference(None):
                 raise MachineError(f"{arena} {name}: differs without any fault: {flaw}")
-            for one in hunt(chosen, stand, proven=proofs):
-                judged.append(Judged(one, proofs.get(one.fault)))
+            for verdict in hunt(chosen, stand, proven=proofs):
+                judged.append(Judged(verdict, proofs.get(verdict.fault)))
                 if progress is not None:
                     progress.write(f"\r{arena} {name}: {len(judged)} of {len(chosen)} faults ")
                     progress.flush()

@@ -23,7 +23,7 @@ def header_match(draw: random.Random, family: Family, chain: str) -> str:
     no = "! " if draw.random() < 0.3 else ""
     name = "ttl" if family is Family.IP else "hl"
     way, value = draw.choice(_TTLS).split()
-    found = [
+    matches = [
         f"length {no}--length {draw.choice(_LENGTHS)}",
         f"{name} {no if way == 'eq' else ''}--{name}-{way} {value}",
         f"dscp {no}--dscp {draw.choice(_DSCPS)}",
@@ -31,8 +31,8 @@ def header_match(draw: random.Random, family: Family, chain: str) -> str:
         f"pkttype {no}--pkt-type {draw.choice(_TYPES)}",
     ]
     if chain in _WITH_FRAME:
-        found.append(f"mac {no}--mac-source {draw.choice(_MACS)}")
-    return f"-m {draw.choice(found)}"
+        matches.append(f"mac {no}--mac-source {draw.choice(_MACS)}")
+    return f"-m {draw.choice(matches)}"
 
 
 _ECNS: Final = (
@@ -66,10 +66,10 @@ def header_target(draw: random.Random, family: Family) -> str:
     """Return a target of the mangle table that changes a header."""
     name = "ttl" if family is Family.IP else "hl"
     way = draw.choice(("set", "set", "inc", "dec"))
-    found = (
+    targets = (
         f"DSCP --set-dscp {draw.choice(_DSCPS)}",
         f"TOS --set-tos {draw.choice(_SET_TOS)}",
         f"TOS --{draw.choice(('and', 'or', 'xor'))}-tos {draw.choice(('0x10', '0xfd', '0x03', '0'))}",
         f"{name.upper()} --{name}-{way} {draw.choice(('64', '1', '255', '5'))}",
     )
-    return f"-j {draw.choice(found)}"
+    return f"-j {draw.choice(targets)}"

@@ -173,11 +173,11 @@ class _Table:
     def _nested(self, hook: str, chains: Sequence[str]) -> Iterator[str]:
         """Chains each of which leads to the next."""
         way = self.draw.choice("jg")
-        asked = self.draw.choice(
+        part = self.draw.choice(
             ("", "-p tcp ", "-s 10.0.0.0/8 " if self.family is Family.IP else "-s fd00::/8 ")
         )
         for caller, chain in zip((hook, *chains), chains, strict=False):
-            yield f"-A {caller} {asked}-{way} {chain}"
+            yield f"-A {caller} {part}-{way} {chain}"
             yield f"-A {chain} -p udp -j {self.draw.choice(('ACCEPT', 'RETURN'))}"
 
     def _run(self, hook: str) -> Iterator[str]:
@@ -211,28 +211,28 @@ class _Table:
             head.append(f"-p {proto}")
         elif draw.random() < 0.3:
             head.append(f"! -p {draw.choice(('tcp', 'udp', '99'))}")
-        found: list[str] = []
+        matches: list[str] = []
         if proto in ("tcp", "udp", "sctp"):
-            found += [self._port(proto) for _ in self._some(2)]
+            matches += [self._port(proto) for _ in self._some(2)]
         if proto in _PORTED:
             sides = ("sports", "dports", "ports")
-            found += [
+            matches += [
                 f"-m multiport {self._not()}--{draw.choice(sides)} {draw.choice(_LISTS)}"
                 for _ in self._some(2)
             ]
         if proto == "tcp" and draw.random() < 0.4:
-            found.append(f"-m tcp {self._not()}{draw.choice(_FLAGS)}")
+            matches.append(f"-m tcp {self._not()}{draw.choice(_FLAGS)}")
         if proto == icmp:
-            found += [words.icmp.format(self._not(), draw.choice(words.icmp_types)) for _ in self._some(2)]
-        found += [self._module(hook) for _ in self._some(3)]
-        if self.family is Family.IP and not found and proto in ("", "99") and draw.random() < 0.2:
+            matches += [words.icmp.format(self._not(), draw.choice(words.icmp_types)) for _ in self._some(2)]
+        matches += [self._module(hook) for _ in self._some(3)]
+        if self.family is Family.IP and not matches and proto in ("", "99") and draw.random() < 0.2:
             head.append(f"{self._not()}-f")
-        draw.shuffle(found)
+        draw.shuffle(matches)
         if proto in ("50", "51", "108") or self.options.random() < 0.05:
-            found.append(option_match(self.options, proto, sizes=True))
+            matches.append(option_match(self.options, proto, sizes=True))
         if self.counts.random() < _COUNTING:
-            found.insert(self.counts.randint(0, len(found)), self._counting())
-        return proto, " ".join((*head, *found))
+            matches.insert(self.counts.randint(0, len(matches)), self._counting())
+        return proto, " ".join((*head, *matches))
 
     def _port(self, proto: str) -> str:
         sides = self.draw.sample(("sport", "dport"), self.draw.randint(1, 2))

@@ -622,7 +622,7 @@ class _Text:
         chosen = list(_MANDATORY.get(name, ()))
         if name in _USUAL and draw.random() < 0.9:
             chosen += draw.choice(_USUAL[name]).split(" ")
-        others = [one for one in known if one not in chosen]
+        others = [word for word in known if word not in chosen]
         if name not in _USUAL or draw.random() < 0.4:
             chosen += draw.sample(others, min(len(others), draw.choice((0, 1, 1, 2, 3))))
         words: list[str] = []

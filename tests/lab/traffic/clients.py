@@ -65,10 +65,10 @@ class Answered:
 
 @dataclass(slots=True)
 class Asked:
-    """The results of a round. ``seen`` counts the addresses that pods saw as the source."""
+    """The results of a round. ``sources`` counts the addresses that pods saw as the source."""
 
     answers: list[Answered] = field(default_factory=list)
-    seen: Counter[str] = field(default_factory=Counter)
+    sources: Counter[str] = field(default_factory=Counter)
     pods: Counter[str] = field(default_factory=Counter)
     failed: int = 0
     failures: list[str] = field(default_factory=list)
@@ -79,7 +79,7 @@ class Asked:
     def add(self, other: Asked) -> None:
         """Take another round's into this."""
         self.answers += other.answers
-        self.seen += other.seen
+        self.sources += other.sources
         self.pods += other.pods
         self.failed += other.failed
         self.failures = (self.failures + other.failures)[:_KEPT_FAILURES]
@@ -99,14 +99,14 @@ class _Connection:
     socket: socket.socket
     source: tuple[str, int]
     began: float
-    asked: bytes
+    request: bytes
     sent: bool
 
 
 @dataclass(slots=True)
 class _Round:
     job: Ask
-    asked: Asked = field(default_factory=Asked)
+    result: Asked = field(default_factory=Asked)
     _open: dict[int, _Connection] = field(default_factory=dict)
     _oldest: deque[_Connection] = field(default_factory=deque)
     _poll: select.epoll = field(default_factory=select.epoll)
@@ -126,33 +126,33 @@ class _Round:
                 self._ready(self._open[fd])
             self._expire()
         self._poll.close()
-        self.asked.seconds = time.monotonic() - began
-        return self.asked
+        self.result.seconds = time.monotonic() - began
+        return self.result
 
     def _begin(self, number: int) -> None:
         job = self.job
         tcp = job.protocol is Protocol.TCP
         kind = socket.SOCK_STREAM if tcp else socket.SOCK_DGRAM
-        one = socket.socket(job.family.socket_family, kind | socket.SOCK_NONBLOCK)
+        opened = socket.socket(job.family.socket_family, kind | socket.SOCK_NONBLOCK)
         source = source_of(job.sources, number)
-        connection = _Connection(number, one, source, time.monotonic(), b"%d\n" % number, sent=False)
+        connection = _Connection(number, opened, source, time.monotonic(), b"%d\n" % number, sent=False)
         try:
             # An earlier connection from here may be in TIME_WAIT, to another destination.
-            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            one.bind(source)
-            status = one.connect_ex((job.address, job.port))
+            opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            opened.bind(source)
+            status = opened.connect_ex((job.address, job.port))
             if status not in (0, errno.EINPROGRESS):
                 raise OSError(status, os.strerror(status))
             if not tcp:
-                one.send(connection.asked)
+                opened.send(connection.request)
                 connection.sent = True
         except OSError as e:
-            self.asked.fail(self._said(connection, e.strerror or str(e)))
-            one.close()
+            self.result.fail(self._said(connection, e.strerror or str(e)))
+            opened.close()
             return
-        self._open[one.fileno()] = connection
+        self._open[opened.fileno()] = connection
         self._oldest.append(connection)
-        self._poll.register(one, select.EPOLLIN if connection.sent else select.EPOLLOUT)
+        self._poll.register(opened, select.EPOLLIN if connection.sent else select.EPOLLOUT)
 
     def _ready(self, c: _Connection) -> None:
         try:
@@ -160,7 +160,7 @@ class _Round:
                 status = c.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
                 if status:
                     raise OSError(status, os.strerror(status))
-                c.socket.send(c.asked)
+                c.socket.send(c.request)
                 c.sent = True
                 self._poll.modify(c.socket, select.EPOLLIN)
                 return
@@ -169,22 +169,22 @@ class _Round:
             self._end(c, e.strerror or str(e))
             return
         words = answer.split(b" ")
-        if len(words) != 4 or words[3] != c.asked:
+        if len(words) != 4 or words[3] != c.request:
             self._end(c, f"answered {answer!r}")
             return
-        pod, seen = words[0].decode(), words[1].decode()
-        self.asked.answers.append(Answered(c.began, pod))
-        self.asked.pods[pod] += 1
-        self.asked.seen[seen] += 1
+        pod, source = words[0].decode(), words[1].decode()
+        self.result.answers.append(Answered(c.began, pod))
+        self.result.pods[pod] += 1
+        self.result.sources[source] += 1
         self._end(c, None)
 
     def _end(self, c: _Connection, failure: str | None) -> None:
         if failure is not None:
-            self.asked.fail(self._said(c, failure))
+            self.result.fail(self._said(c, failure))
         if self.job.protocol is Protocol.TCP:
             with contextlib.suppress(OSError):
                 info = c.socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104)
-                self.asked.resent += int.from_bytes(info[_TCPI_TOTAL_RETRANS:], "little")
+                self.result.resent += int.from_bytes(info[_TCPI_TOTAL_RETRANS:], "little")
         self._poll.unregister(c.socket)
         del self._open[c.socket.fileno()]
         c.socket.close()

@@ -110,8 +110,8 @@ def cluster(family: Family, endpoints: Mapping[Target, tuple[str, ...]] | None =
     There are services of one, two and three endpoints of either protocol, always, so that a target whose
     endpoints change keeps to a shape that is there.
     """
-    given = endpoints or {}
-    services = [_service(family, t, given.get(t, PODS)) for t in _TARGETS]
+    by_service = endpoints or {}
+    services = [_service(family, t, by_service.get(t, PODS)) for t in _TARGETS]
     services.append(_service(family, EMPTY, ()))
     services += _fillers(family)
     network, length = _PODS_OF_CLUSTER[family]

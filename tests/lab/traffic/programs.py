@@ -19,7 +19,7 @@ class CurlSaid:
 
     status: int
     pods: Counter[str]
-    seen: Counter[str]
+    sources: Counter[str]
     error: str
 
 
@@ -36,15 +36,15 @@ class Curl(Request):
         config = 'no-keepalive\nfail\nsilent\nshow-error\nmax-time = 20\nheader = "Connection: close"\n'
         done = run(("curl", "--disable", "--noproxy", "*", "--config", "-"), config + "".join(pages))
         pods: Counter[str] = Counter()
-        seen: Counter[str] = Counter()
+        sources: Counter[str] = Counter()
         paths = set()
         for line in done.stdout.splitlines():
             pod, address, _, path = line.split(" ")
             pods[pod] += 1
-            seen[address] += 1
+            sources[address] += 1
             paths.add(path)
         wrong = "" if len(paths) == self.count else f"{len(paths)} pages of {self.count}; "
-        return CurlSaid(done.returncode, pods, seen, wrong + done.stderr[:2000])
+        return CurlSaid(done.returncode, pods, sources, wrong + done.stderr[:2000])
 
 
 @dataclass(frozen=True, slots=True)

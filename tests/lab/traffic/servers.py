@@ -76,9 +76,9 @@ class _Lines:
         poll = select.epoll()
         for family in Family:
             for kind, into in ((socket.SOCK_STREAM, self._listening), (socket.SOCK_DGRAM, self._datagrams)):
-                one = _bound(family, kind)
-                into[one.fileno()] = one
-                poll.register(one, select.EPOLLIN)
+                listener = _bound(family, kind)
+                into[listener.fileno()] = listener
+                poll.register(listener, select.EPOLLIN)
         while True:
             for fd, _ in poll.poll():
                 if fd in self._open:
@@ -103,10 +103,10 @@ class _Lines:
     def _stream(self, poll: select.epoll, fd: int) -> None:
         stream, prefix = self._open[fd]
         try:
-            asked = stream.recv(_MOST)
-            if asked:  # one line: a client waits for the answer before the next
+            data = stream.recv(_MOST)
+            if data:  # one line: a client waits for the answer before the next
                 self.tcp += 1
-                stream.sendall(prefix + asked)
+                stream.sendall(prefix + data)
                 return
         except OSError:
             pass  # reset
@@ -114,12 +114,12 @@ class _Lines:
         del self._open[fd]
         stream.close()
 
-    def _datagram(self, one: socket.socket) -> None:
+    def _datagram(self, listener: socket.socket) -> None:
         while True:
             try:
-                asked, peer = one.recvfrom(_MOST)
+                data, peer = listener.recvfrom(_MOST)
                 self.udp += 1
-                one.sendto(f"{self.name} {peer[0]} {peer[1]} ".encode() + asked, peer)
+                listener.sendto(f"{self.name} {peer[0]} {peer[1]} ".encode() + data, peer)
             except BlockingIOError:
                 return
             except OSError:
@@ -127,16 +127,16 @@ class _Lines:
 
 
 def _bound(family: Family, kind: socket.SocketKind) -> socket.socket:
-    one = socket.socket(family.socket_family, kind)
-    one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    bound = socket.socket(family.socket_family, kind)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     if family is Family.IP6:
-        one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-    one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
-    one.bind(("", TCP.pod_port))
+        bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
+    bound.bind(("", TCP.pod_port))
     if kind == socket.SOCK_STREAM:
-        one.listen(_BACKLOG)
-    one.setblocking(False)
-    return one
+        bound.listen(_BACKLOG)
+    bound.setblocking(False)
+    return bound
 
 
 def _pages(family: Family, name: str) -> http.server.ThreadingHTTPServer:

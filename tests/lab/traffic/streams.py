@@ -66,8 +66,8 @@ class LookAtStreams(Request):
         """Look."""
         streams: list[_Streams] = host.kept.get(_KEPT, [])
         wanted = [s.rounds + self.rounds + 1 if self.rounds else 0 for s in streams]
-        for one, least in zip(streams, wanted, strict=True):
-            while one.rounds < least and one.going:
+        for stream, least in zip(streams, wanted, strict=True):
+            while stream.rounds < least and stream.going:
                 time.sleep(0.005)
         return _sum(streams)
 
@@ -79,14 +79,14 @@ class EndStreams(Request):
     def run(self, host: Host) -> Kept:
         """Close them and say how it went."""
         streams: list[_Streams] = host.kept.pop(_KEPT, [])
-        for one in streams:
-            one.stopping.set()
-        for one in streams:
-            one.thread.join()
-        found = _sum(streams)
-        for one in streams:
-            one.close()
-        return found
+        for stream in streams:
+            stream.stopping.set()
+        for stream in streams:
+            stream.thread.join()
+        total = _sum(streams)
+        for stream in streams:
+            stream.close()
+        return total
 
 
 @dataclass(slots=True)
@@ -94,7 +94,7 @@ class _Stream:
     socket: socket.socket
     said: str
     pod: bytes = b""
-    asked: bytes = b""
+    request: bytes = b""
     waits: bool = False
 
 
@@ -122,9 +122,9 @@ class _Streams:
         """Ask once on each, and wait for the answers."""
         number = self.rounds
         for stream in list(self._by_fd.values()):
-            stream.asked = b"%d-%d\n" % (stream.socket.fileno(), number)
+            stream.request = b"%d-%d\n" % (stream.socket.fileno(), number)
             try:
-                stream.socket.send(stream.asked)
+                stream.socket.send(stream.request)
                 stream.waits = True
             except OSError as e:
                 self._break(stream, e.strerror or str(e))
@@ -155,8 +155,8 @@ class _Streams:
             self._break(stream, e.strerror or str(e))
             return
         words = answer.split(b" ")
-        if len(words) != 4 or words[3] != stream.asked:
-            self._break(stream, f"answered {answer!r} to {stream.asked!r}")
+        if len(words) != 4 or words[3] != stream.request:
+            self._break(stream, f"answered {answer!r} to {stream.request!r}")
         elif stream.pod and words[0] != stream.pod:
             self._break(stream, f"was {stream.pod.decode()}'s, and {words[0].decode()} answers")
         else:
@@ -175,14 +175,14 @@ class _Streams:
 
 def _open(job: BeginStreams, number: int) -> _Stream:
     kind = socket.SOCK_STREAM if job.protocol is Protocol.TCP else socket.SOCK_DGRAM
-    one = socket.socket(job.family.socket_family, kind)
-    one.settimeout(_SECONDS)
-    one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    opened = socket.socket(job.family.socket_family, kind)
+    opened.settimeout(_SECONDS)
+    opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     source = source_of(job.sources, number)
-    one.bind(source)
-    one.connect((job.address, job.port))
-    one.setblocking(False)
-    return _Stream(one, f"{job.protocol} {source[0]}:{source[1]} > {job.address}:{job.port}")
+    opened.bind(source)
+    opened.connect((job.address, job.port))
+    opened.setblocking(False)
+    return _Stream(opened, f"{job.protocol} {source[0]}:{source[1]} > {job.address}:{job.port}")
 
 
 def _sum(streams: list[_Streams]) -> Kept:

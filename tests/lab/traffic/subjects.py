@@ -147,19 +147,19 @@ class TcEbpf(Subject):
 
     def figures(self) -> dict[str, int]:
         """Return how full the connection tables are, and what was counted, of both families together."""
-        found: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         for family in Family:
             place = here(family)
             record = Record.read(place.record)
             assert record is not None
             for name in ("conns", "replies", "sources"):
                 table = place.map(record.generation, name)
-                found[name] += sum(1 for _ in table.entries())
+                counts[name] += sum(1 for _ in table.entries())
                 table.close()
             counters = place.map(record.generation, "counters")
-            found.update(read_counters(counters))
+            counts.update(read_counters(counters))
             counters.close()
-        return dict(found)
+        return dict(counts)
 
     def close(self) -> None:
         """Unload both."""
@@ -168,9 +168,9 @@ class TcEbpf(Subject):
 
     def _come_to(self, rules: Rules, *wanted: LoadResult) -> None:
         for family, text in rules.items():
-            got = Installed(family).load(installable(family, text, self._connections))
-            if got not in wanted:
-                raise MachineError(f"the {family.value} dataplane was {got.value} instead")
+            loaded = Installed(family).load(installable(family, text, self._connections))
+            if loaded not in wanted:
+                raise MachineError(f"the {family.value} dataplane was {loaded.value} instead")
 
 
 SUBJECTS: Final[Mapping[str, Callable[[], Subject]]] = {
@@ -247,9 +247,9 @@ class Figures(Request):
 
 
 def _subject(host: Host) -> Subject:
-    found = host.kept[_KEPT]
-    assert isinstance(found, Subject)
-    return found
+    kept = host.kept[_KEPT]
+    assert isinstance(kept, Subject)
+    return kept
 
 
 def installable(family: Family, text: str, connections: int = CONNECTIONS) -> DataplaneRules:

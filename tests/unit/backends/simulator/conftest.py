@@ -57,8 +57,8 @@ class Lab:
         return Send(packet=packet, entry=entry)
 
     def icmp(self, src: str, dst: str, entry: str | None = "west", **fields: Any) -> Send:
-        given = {"icmp_type": 8, "icmp_code": 0, "icmp_id": 77, **fields}
-        return Send(packet=self.packet(Protocol.ICMP, src, dst, **given), entry=entry)
+        values = {"icmp_type": 8, "icmp_code": 0, "icmp_id": 77, **fields}
+        return Send(packet=self.packet(Protocol.ICMP, src, dst, **values), entry=entry)
 
     def job(self, rules: str) -> Job:
         tables: dict[str, list[str]] = {}

@@ -75,8 +75,8 @@ class DrawingBackend:
         return ()
 
     def replay(self, flows: Iterable[Flow | Repeated]) -> Iterator[FlowResult]:
-        for one in flows:
-            flow, times = (one.flow, one.times) if isinstance(one, Repeated) else (one, 1)
+        for request in flows:
+            flow, times = (request.flow, request.times) if isinstance(request, Repeated) else (request, 1)
             if flow not in self.known:
                 self.known[flow] = self._simulation.simulate(flow)
             result = self.known[flow]
@@ -94,15 +94,16 @@ class DrawingBackend:
             if not isinstance(port, PortClass):
                 return port
             if port not in drawn:
-                inside = [one for one in sent if isinstance(one, int) and one in port]
+                inside = [p for p in sent if isinstance(p, int) and p in port]
                 falls = inside and not self._draw.randrange(8)
                 drawn[port] = self._draw.choice(inside) if falls else self._draw.randint(port.low, port.high)
             return drawn[port]
 
-        seen = []
-        for one in outcomes:
-            quoted = one.quoted
+        observed = []
+        for outcome in outcomes:
+            quoted = outcome.quoted
             if quoted is not None:
                 quoted = replace(quoted, sport=number(quoted.sport), dport=number(quoted.dport))
-            seen.append(with_fields(one, sport=number(one.sport), dport=number(one.dport), quoted=quoted))
-        return tuple(seen)
+            sport, dport = number(outcome.sport), number(outcome.dport)
+            observed.append(with_fields(outcome, sport=sport, dport=dport, quoted=quoted))
+        return tuple(observed)

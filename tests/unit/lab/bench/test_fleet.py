@@ -30,7 +30,7 @@ def test_each_hundredth_is_cut(tmp_path: Path) -> None:
 
 def test_only_a_child_with_a_child_is_killed_and_only_one() -> None:
     killer = Killer(2)
-    killer.told(1)
+    killer.progress(1)
     assert not killer.killed
     # Starts a child of its own and then says so.
     script = "import subprocess; subprocess.Popen(['sleep', '60']); print('ready', flush=True); input()"
@@ -41,10 +41,10 @@ def test_only_a_child_with_a_child_is_killed_and_only_one() -> None:
             assert worker.stdout is not None
             worker.stdout.readline()
             assert replaying_worker() == worker.pid
-            killer.told(2)
+            killer.progress(2)
             assert killer.killed == [worker.pid]
             assert worker.wait(10) == -signal.SIGKILL
-            killer.told(3)
+            killer.progress(3)
             assert len(killer.killed) == 1
         finally:
             os.killpg(worker.pid, signal.SIGKILL)

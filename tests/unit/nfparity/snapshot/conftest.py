@@ -45,7 +45,7 @@ def make(tmp_path: Path) -> Make:
     """Writes a snapshot from files by name; None leaves one out."""
 
     def made(**files: object) -> str:
-        given: dict[str, object] = {
+        contents: dict[str, object] = {
             "iptables-save": RULES.format(80, "10.0.0.1"),
             "addr.json": [LO, ETH0],
             "route.json": ROUTES,
@@ -53,7 +53,7 @@ def make(tmp_path: Path) -> Make:
         }
         folder = tmp_path / "node"
         folder.mkdir(exist_ok=True)
-        for name, content in given.items():
+        for name, content in contents.items():
             if content is not None:
                 (folder / name).write_text(content if isinstance(content, str) else json.dumps(content))
         return str(folder)

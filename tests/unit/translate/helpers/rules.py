@@ -43,16 +43,16 @@ def statements(lowered: Program, chain: str) -> tuple[Statement, ...]:
 
 def nft(table: str, *rules: str, level: int = 0, ipsets: str = "") -> dict[str, list[str]]:
     """The rules of every chain in the translation, without comments; what maps and sets are made of."""
-    found: dict[str, list[str]] = {}
+    sets: dict[str, list[str]] = {}
     name = ""
     for line in emit(program(table, *rules, level=level, ipsets=ipsets)).text.splitlines():
         words = line.strip().split(" comment ")[0]
         verdict = line.partition(" : ")[2]
         if words.startswith(("chain ", "map ", "set ")):
             name = words.split()[1]
-            found[name] = []
+            sets[name] = []
         elif line.startswith("\t\t\t"):
-            found[name].append(f"{words} : {verdict.rstrip(',')}" if verdict else words.rstrip(","))
+            sets[name].append(f"{words} : {verdict.rstrip(',')}" if verdict else words.rstrip(","))
         elif line.startswith("\t\t") and not words.startswith(("comment ", "type ", "elements ", "}")):
-            found[name].append(words)
-    return found
+            sets[name].append(words)
+    return sets

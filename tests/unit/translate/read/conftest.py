@@ -30,8 +30,8 @@ def read_rule() -> ReadRule:
     def read(rule: str, *, table: str = "filter", family: Family = Family.IP) -> Rule:
         chain = rules_of(rule, table=table, family=family).tables[0].chain("mine")
         assert chain is not None
-        (found,) = chain.rules
-        return found
+        (rule_read,) = chain.rules
+        return rule_read
 
     return read
 
@@ -43,9 +43,9 @@ def read_fault() -> ReadFault:
     def read(rule: str, *, table: str = "filter", family: Family = Family.IP) -> Diagnostic:
         with pytest.raises(ParseError) as caught:
             rules_of(rule, table=table, family=family)
-        (found,) = caught.value.diagnostics
+        (fault,) = caught.value.diagnostics
         lead = len("-A mine ")
-        assert found.origin.text == f"-A mine {rule}"
-        return Diagnostic(found.origin.at(found.origin.column - lead), found.message, found.hint)
+        assert fault.origin.text == f"-A mine {rule}"
+        return Diagnostic(fault.origin.at(fault.origin.column - lead), fault.message, fault.hint)
 
     return read

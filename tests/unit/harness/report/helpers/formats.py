@@ -61,7 +61,7 @@ def checked_sarif(log: dict[str, Any]) -> dict[str, Any]:
     (invocation,) = run["invocations"]
     notifications = invocation.get("toolExecutionNotifications", [])
     assert invocation["executionSuccessful"] is not bool(notifications)
-    assert all(one["message"]["text"] and one["level"] == "error" for one in notifications)
+    assert all(n["message"]["text"] and n["level"] == "error" for n in notifications)
     for result in run["results"]:
         _check_result(result, ids)
     return run

@@ -101,14 +101,14 @@ def holds(test: FieldTest | AnyOf, state: State) -> bool:
     if value is None:
         return False
     if isinstance(value, str):
-        found = any(v.matches(value) for v in test.values if isinstance(v, Name))
+        inside = any(v.matches(value) for v in test.values if isinstance(v, Name))
     else:
         masked = value if test.mask is None else value & test.mask
-        found = any(masked in v for v in test.values if isinstance(v, Interval))
-    return found is not test.negated
+        inside = any(masked in v for v in test.values if isinstance(v, Interval))
+    return inside is not test.negated
 
 
-def asked(test: Test, state: State, place: str) -> list[tuple[Fraction, State, bool]]:
+def results(test: Test, state: State, place: str) -> list[tuple[Fraction, State, bool]]:
     """Every answer to a test with its share, and the state after it."""
     match test:
         case FieldTest() | AnyOf():
@@ -143,13 +143,13 @@ def asked(test: Test, state: State, place: str) -> list[tuple[Fraction, State, b
             key = " ".join(
                 ("list", test.name, *(str(state.get(f)) for f in test.key), str(address & test.mask))
             )
-            found = bool(state.recall(key))
+            listed = bool(state.recall(key))
             match test.mode:
                 case RecentMode.SET:
-                    found, state = True, state.remember(key, True)
+                    listed, state = True, state.remember(key, True)
                 case RecentMode.REMOVE:
                     state = state.remember(key, False)
-            return [(Fraction(1), state, found is not test.negated)]
+            return [(Fraction(1), state, listed is not test.negated)]
         case Account():
             return [(Fraction(1), state, True)]
     raise AssertionError(test)
@@ -164,7 +164,7 @@ def passed(
     for number, test in enumerate(tests):
         going: list[tuple[Fraction, State]] = []
         for share, now in alive:
-            for part, after, ok in asked(test, now, f"{place}.{number}"):
+            for part, after, ok in results(test, now, f"{place}.{number}"):
                 if part:
                     (going if ok else failed).append((share * part, after))
         alive = going

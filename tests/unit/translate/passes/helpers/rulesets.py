@@ -203,10 +203,10 @@ def rulesets(draw: st.DrawFn) -> Ruleset:
 @st.composite
 def constants(draw: st.DrawFn, field: Field, values: tuple[int, ...], *, wide: int) -> FieldTest:
     """A comparison with one of the values, or one in ``wide`` times with many from one of them on."""
-    one = draw(st.sampled_from(values))
+    constant = draw(st.sampled_from(values))
     if draw(st.integers(1, wide)) > 1:
-        return is_(field, one)
-    return FieldTest(field=field, values=(Interval(one, one + 9),))
+        return is_(field, constant)
+    return FieldTest(field=field, values=(Interval(constant, constant + 9),))
 
 
 @st.composite
@@ -230,9 +230,9 @@ def mixtures(draw: st.DrawFn) -> Ruleset:
         )
         for kind in draw(st.lists(turns, min_size=4, max_size=12))
     ]
-    one = Chain(name="one", rules=(rule((), (SetMark(2, 3),)),))
+    single = Chain(name="one", rules=(rule((), (SetMark(2, 3),)),))
     base = Chain(name="PREROUTING", rules=tuple(rules), hook=Hook.PREROUTING, policy=Policy.ACCEPT)
-    return Ruleset(family=Family.IP, tables=(Table(name=TableName.NAT, chains=(base, one)),))
+    return Ruleset(family=Family.IP, tables=(Table(name=TableName.NAT, chains=(base, single)),))
 
 
 @st.composite

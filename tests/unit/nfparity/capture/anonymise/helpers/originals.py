@@ -65,13 +65,13 @@ def written(node: Node) -> dict[str, bytes]:
                 routes[a.family].append({"dst": network, "dev": i.name, "protocol": "kernel"})
     for r in node.routes:
         length = r.dst.prefix_length(r.family.bits)
-        one = {
+        entry = {
             "dst": f"{format_address(r.family, r.dst.low)}/{length}" if length else "default",
             "dev": r.dev,
         }
         if r.via is not None:
-            one["gateway"] = format_address(r.family, r.via)
-        routes[r.family].append(one)
+            entry["gateway"] = format_address(r.family, r.via)
+        routes[r.family].append(entry)
     files = {"addr.json": addr, "sysctl.json": dict(node.sysctls)}
     files["route.json"], files["route6.json"] = routes[Family.IP], routes[Family.IP6]
     return {name: json.dumps(data).encode() for name, data in files.items()}
@@ -82,7 +82,7 @@ def mapped(value: Any, mapping: Mapping, key: str = "") -> Any:
     if isinstance(value, dict):
         return {k: mapped(v, mapping, k) for k, v in value.items()}
     if isinstance(value, list):
-        made = [mapped(one, mapping, key) for one in value]
+        made = [mapped(item, mapping, key) for item in value]
         # Branches stand in the order of their addresses.
         return sorted(made, key=json.dumps) if key == "outcomes" else made
     if isinstance(value, str) and key in ("in", "out"):
@@ -98,4 +98,4 @@ def lines_of(flows: tuple[Flow, ...]) -> list[Any]:
 
 def moved_flows(flows: tuple[Flow, ...], mapping: Mapping) -> str:
     """The same flows at the anonymised node, as JSON Lines, under the same names."""
-    return "".join(json.dumps({**mapped(one, mapping), "id": one["id"]}) + "\n" for one in lines_of(flows))
+    return "".join(json.dumps({**mapped(flow, mapping), "id": flow["id"]}) + "\n" for flow in lines_of(flows))
