@@ -104,7 +104,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """The result of measuring a whole flow: the differing step with both outcomes, and words if needed."""
+    """A step of a flow that differs, with both outcomes and, if they do not suffice, a description."""
 
     step: int
     before: Outcome

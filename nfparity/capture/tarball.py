@@ -55,7 +55,7 @@ def read_members(
                 name = _text(data.split(b"\0", 1)[0])
             continue
         if kind == _SPARSE:
-            raise CaptureError("a sparse member, of which any size can be claimed: pack it without --sparse")
+            raise CaptureError("a sparse member, whose size cannot be trusted: pack it without --sparse")
         name = _name(header) if name is None else name
         size = 0 if kind in _WITHOUT_DATA else size if length is None else length
         if kind in _REGULAR and not name.endswith("/") and wanted(name):
@@ -141,7 +141,7 @@ def _pax(data: bytes, name: str | None) -> tuple[str | None, int | None]:
         if not space or not equals or size <= len(digits) + 1:
             raise CaptureError("a pax header that is none")
         if key.startswith(b"GNU.sparse."):
-            raise CaptureError("a sparse member, of which any size can be claimed: pack it without --sparse")
+            raise CaptureError("a sparse member, whose size cannot be trusted: pack it without --sparse")
         if key == b"path":
             name = _text(value)
         elif key == b"size":

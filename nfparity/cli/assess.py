@@ -51,7 +51,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "snapshots",
         metavar="SNAPSHOT",
         nargs="+",
-        help="a folder or a .tar.gz (nfparity capture), or a file with rules as iptables-save prints them; "
+        help="a snapshot (a folder or a .tar.gz of nfparity capture), a file of iptables-save output, "
         "or a folder of snapshots",
     )
     parser.add_argument(

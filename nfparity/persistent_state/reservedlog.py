@@ -1,4 +1,4 @@
-"""A log in reserved space: lines overwrite a filling of empty lines."""
+"""A log file with its space reserved in advance: empty lines, which log lines overwrite."""
 
 from __future__ import annotations
 

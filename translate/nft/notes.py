@@ -106,7 +106,7 @@ def _set(known: RecentList, size: int, keyed_size: int) -> str:
 
 
 def notes_on_limits(buckets: Iterable[tuple[Limit, Origin]]) -> tuple[Note, ...]:
-    """Return a note for each bucket whose size is not a whole number of packets, as it is in nft.
+    """Return a note for each bucket whose size is not a whole number of packets; in nft it always is.
 
     The first burst is the same. After it, the fraction lets xt_limit's next packet pass earlier.
     """

@@ -41,9 +41,9 @@ def edge_flows(
 ) -> Iterator[Flow]:
     """Yield a flow for each end of each range that a rule tests.
 
-    Each is a variant of the first flow in ``shown`` that hits the rule, if possible of one from outside the
-    node. For a rule that ends the walk there are also variants of a flow in ``strays``. ``taken`` are the ids
-    in use.
+    Each is a variant of a flow in ``shown`` that hits the rule: of the first from outside the node, or, if
+    that gives none, of the first made on the node. For a rule that ends the walk there are also variants of a
+    flow in ``strays``. ``taken`` are the ids in use.
     """
     usual, stray = _models(shown), _models(strays)
     for table in ruleset.tables:

@@ -153,7 +153,7 @@ def observe(branches: Iterable[TracedBranch], places: Places, wanted: Wanted) ->
 
 
 def hits(shown: Iterable[tuple[Send, FlowGoals]]) -> Iterator[tuple[Send, Goal]]:
-    """Yield each packet with each goal that is a hit."""
+    """Yield each goal that is the hit of a rule, with the packet that reaches it."""
     return ((sent, goal) for sent, goals in shown for goal in goals.near if goal.side == HIT)
 
 

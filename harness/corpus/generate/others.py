@@ -84,10 +84,10 @@ def other_flows(
 
 
 def _of(member: Member, model: _Model, search: Search, sent: set[Steps]) -> list[GoalFlow] | None:
-    """Return the flows for a member; None where they do not show what those of the model show.
+    """Return the flows for a member; None if they miss a goal that the model's flows reach.
 
-    ``sent`` has the flows of the corpus and of other members. Such a flow is repeated only where it is needed
-    to show a side.
+    ``sent`` has the flows of the corpus and of other members. Such a flow is repeated only if it is needed
+    to reach a goal.
     """
     exchange = Exchange.of(model.member, member, search.places)
     rules = _rules(member)

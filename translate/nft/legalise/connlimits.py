@@ -38,7 +38,7 @@ def counted_in(test: ConnectionLimit, name: str, program: Program) -> CountedInS
         for alternative in alternatives(statement)
         for action in alternative.actions
     ):
-        raise CannotSay("connlimit-zones", "connections are counted for each zone, which rules here assign")
+        raise CannotSay("connlimit-zones", "connections are counted by zone, and other rules assign zones")
     return CountedInSet(name, _key(test, program), test.limit, test.above)
 
 

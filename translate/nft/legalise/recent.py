@@ -137,7 +137,9 @@ class RecentSets:
         if hits is not None and test.negated:
             raise CannotSay("recent-hitcount", "a negated test with --hitcount takes several matches")
         if any(hit.count > _MOST_HITS for hit in self.lists[test.name].hits):
-            raise CannotSay("recent-hitcount", f"--hitcount above {_MOST_HITS} takes as many sets")
+            raise CannotSay(
+                "recent-hitcount", f"--hitcount above {_MOST_HITS} would take a set for each packet"
+            )
 
     def key(self, test: Recent) -> Key:
         """Return the key of a test's address."""

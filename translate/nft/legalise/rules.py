@@ -89,9 +89,9 @@ def statements(actions: tuple[Action, ...], family: Family) -> list[Part]:
 
 
 def negated_recent(draft: DraftProgram, chain: LegalChain, apply: Apply) -> None:
-    """Write the changes of a negated ``--update`` or ``--remove``, the only test of a rule, if it fails.
+    """Write the change that a negated ``--update`` or ``--remove`` makes when it fails.
 
-    The packets that pass the test continue with the rules after these.
+    It is the only test of its rule. The packets that pass it continue with the rules after these.
     """
     (test,) = apply.tests
     assert isinstance(test, Recent)

@@ -190,7 +190,7 @@ def _nat(head: str, addresses: Interval | None, ports: NatPorts, family: Family)
 
 
 def nat_flags(ports: NatPorts) -> str:
-    """Return the flags of a NAT statement after a space."""
+    """Return the flags of a NAT statement, with a space before the first; empty without flags."""
     flags = [
         flag
         for flag, wanted in (

@@ -41,7 +41,9 @@ def _connlimit(options: Options, context: Context) -> tuple[Test, ...]:
         raise OptionError(message, option=limits[1][0] if limits else None, argument=0)
     sides = [i for i, o in enumerate(options) if o.name in _SIDES]
     if len(sides) > 1:
-        raise OptionError("connlimit counts by one address", option=sides[1], argument=0)
+        raise OptionError(
+            "connlimit takes one of --connlimit-saddr and --connlimit-daddr", option=sides[1], argument=0
+        )
     index, limit = limits[0]
     bits = context.family.bits
     mask = options.find("--connlimit-mask")

@@ -82,7 +82,7 @@ def _log(options: Options, _context: Context) -> Log:
 
 def _nflog(options: Options, _context: Context) -> NfLog:
     if _number(options, "--nflog-range", most=MARK_BITS) is not None and options.has("--nflog-size"):
-        raise OptionError("NFLOG takes --nflog-size or --nflog-range, which has no effect, not both")
+        raise OptionError("NFLOG takes --nflog-size or --nflog-range, not both; --nflog-range has no effect")
     return NfLog(
         prefix=_prefix(options, "--nflog-prefix", _LONGEST_NFLOG),
         group=_number(options, "--nflog-group") or 0,

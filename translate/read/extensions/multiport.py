@@ -33,7 +33,7 @@ def _list(text: str, *, option: int) -> tuple[Interval, ...]:
         offset += len(part) + 1
     if slots > _SLOTS:
         raise OptionError(
-            f"{slots} ports are over the kernel's {_SLOTS}", option=option, hint="a range counts twice"
+            f"{slots} ports; the kernel takes at most {_SLOTS}", option=option, hint="a range counts twice"
         )
     return tuple(ports)
 

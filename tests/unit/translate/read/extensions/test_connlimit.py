@@ -54,7 +54,10 @@ def test_addresses(read_rule: ReadRule, words: str, side: SetDirection, mask: in
             "--connlimit-upto 1 --connlimit-above 2",
             "connlimit needs either --connlimit-upto or --connlimit-above",
         ),
-        ("--connlimit-upto 1 --connlimit-saddr --connlimit-daddr", "connlimit counts by one address"),
+        (
+            "--connlimit-upto 1 --connlimit-saddr --connlimit-daddr",
+            "connlimit takes one of --connlimit-saddr and --connlimit-daddr",
+        ),
         ("--connlimit-upto 1 --connlimit-mask 33", '"33" is not a number from 0 to 32'),
         ("--connlimit-upto 1 --connlimit-mask 255.0.255.0", '"255.0.255.0" is no prefix of an address'),
     ],

@@ -123,7 +123,7 @@ def test_a_bare_transport_match_tests_nothing_where_no_fragment_comes(read_rule:
         (
             "-p tcp -m multiport --dports 1:2,3:4,5:6,7:8,9:10,11:12,13:14,15:16",
             30,
-            "16 ports are over the kernel's 15",
+            "16 ports; the kernel takes at most 15",
         ),
         ("-m icmp --icmp-type 8", 4, 'icmp needs "-p icmp" in the same rule'),
         ("-p icmp -m icmp", 12, 'icmp needs the option "--icmp-type"'),

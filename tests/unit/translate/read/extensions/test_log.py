@@ -47,7 +47,7 @@ def test_logs(options: str, action: Action) -> None:
         ('LOG --log-prefix ""', "a prefix has one character at least"),
         ("LOG --log-level warn", 'unknown log level "warn"'),
         ("NFLOG --nflog-group 65536", '"--nflog-group" is at most 65535'),
-        ("NFLOG --nflog-range 5 --nflog-size 5", "--nflog-range, which has no effect"),
+        ("NFLOG --nflog-range 5 --nflog-size 5", "--nflog-range has no effect"),
     ],
 )
 def test_wrong_logs(options: str, message: str) -> None:
