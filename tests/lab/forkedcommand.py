@@ -47,13 +47,13 @@ def run_nfparity(words: Sequence[str], text: str = "") -> ToolSaid:
     Returns when every process that has its output has ended or closed it. The process must have no other
     threads. A command that takes longer than 300 seconds is killed.
     """
-    with TemporaryFile() as given:
-        given.write(text.encode())
-        given.seek(0)
+    with TemporaryFile() as stdin:
+        stdin.write(text.encode())
+        stdin.seek(0)
         pipes = (os.pipe(), os.pipe())
         child = os.fork()
         if not child:
-            _serve(words, (given.fileno(), *(writes for _, writes in pipes)))
+            _serve(words, (stdin.fileno(), *(writes for _, writes in pipes)))
     for _, writes in pipes:
         os.close(writes)
     out, err = _read([reads for reads, _ in pipes])

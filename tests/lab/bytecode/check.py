@@ -119,9 +119,9 @@ def check(programs: Sequence[Program], compilers: Sequence[Nft], *, seed: int = 
                 results = [_happens(listing, chain, sample, names) for sample, _ in meant]
                 known.append((listing, results))
             wrong = (
-                (sample, wanted, found)
-                for (sample, wanted), found in zip(meant, results, strict=True)
-                if (wanted != found if acts else _acts(sample, found))
+                (sample, wanted, happened)
+                for (sample, wanted), happened in zip(meant, results, strict=True)
+                if (wanted != happened if acts else _acts(sample, happened))
             )
             differences += (
                 Difference(

@@ -98,21 +98,21 @@ class Listing:
     def does_the_same(self, other: Listing, chain: str) -> bool:
         """Return whether both have equal rules and sets wherever a packet in ``chain`` can come."""
         waiting: list[str | None] = [chain]
-        seen: set[str | None] = {None}
+        visited: set[str | None] = {None}
         while waiting:
             name = waiting.pop()
-            if name in seen:
+            if name in visited:
                 continue
-            seen.add(name)
+            visited.add(name)
             rules = self.rules.get(name or "")
             if rules != other.rules.get(name or ""):
                 return False
-            for one in (one for rule in rules or () for one in rule):
-                if isinstance(one, Decide):
-                    waiting.append(one.verdict.chain)
-                elif isinstance(one, LookUp | UpdateSet):
-                    contents = self.sets[one.set]
-                    if contents != other.sets.get(one.set):
+            for step in (step for rule in rules or () for step in rule):
+                if isinstance(step, Decide):
+                    waiting.append(step.verdict.chain)
+                elif isinstance(step, LookUp | UpdateSet):
+                    contents = self.sets[step.set]
+                    if contents != other.sets.get(step.set):
                         return False
                     waiting += (verdict.chain for verdict in contents.verdicts())
         return True
