@@ -41,18 +41,31 @@ def run(
     if path is None:
         raise MachineError(f"{command[0]} is not installed")
     full = {**os.environ, "LC_ALL": "C", **(environment or {})}
+    setpriv = _setpriv()
     done = subprocess.run(
-        (path, *command[1:]),
+        (*setpriv, path, *command[1:]),
         input=text.encode(errors="surrogateescape"),
         capture_output=True,
         env=full,
         check=False,
         close_fds=not inherit,
-        preexec_fn=die_with_parent,
+        # A function to call there makes subprocess copy this process (fork) instead of sharing it (vfork).
+        preexec_fn=None if setpriv else die_with_parent,
     )
     # Not by subprocess, which takes a carriage return for the end of a line; a rule's comment may have one.
     out, err = (data.decode(errors="surrogateescape") for data in (done.stdout, done.stderr))
-    return subprocess.CompletedProcess(done.args, done.returncode, out, err)
+    return subprocess.CompletedProcess((path, *command[1:]), done.returncode, out, err)
+
+
+def _setpriv() -> tuple[str, ...]:
+    """Return the beginning of a command that calls :func:`die_with_parent` by itself; empty without setpriv.
+
+    It takes 1 ms, where a copy of a process of 40 MB takes 5 ms. BusyBox's setpriv has no such option.
+    """
+    path = find_tool("setpriv")
+    if path is None or os.path.basename(os.path.realpath(path)) != "setpriv":
+        return ()
+    return (path, "--pdeathsig", "KILL", "--")
 
 
 @contextmanager
