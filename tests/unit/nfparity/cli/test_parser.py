@@ -12,7 +12,6 @@ from nfparity.cli import main
     [
         ("dif", "unknown command 'dif'; did you mean diff?", "usage: nfparity [options] COMMAND"),
         ("frobnicate", "unknown command 'frobnicate'; choose from translate, simulate,", "usage: nfparity ["),
-        ("", "the following arguments are required: COMMAND", "usage: nfparity [options] COMMAND"),
         ("--verion", "unknown option --verion; did you mean --version?", "usage: nfparity [options] COMMAND"),
         ("diff --bakends x", "unknown option --bakends; did you mean --backends?", "usage: nfparity diff [o"),
         ("diff r --corpos=x", "unknown option --corpos; did you mean --corpus?", "usage: nfparity diff [o"),
