@@ -33,6 +33,7 @@ COMMANDS: Final = {
     "assess": "list the differences of kube-proxy's nftables mode, with example packets",
     "requires": "list the kernel modules that rules and their translation need",
     "tc": "load and manage the tc eBPF program",
+    "watch": "list what has changed in this node's rules since a snapshot",
     "capture": "capture a snapshot of this node: rules, interfaces, routes, sysctls",
     "migrate": "migrate this node to nftables, with rollback",
     "doctor": "check this machine, and list the packages to install",

@@ -7,13 +7,13 @@ identified by their keys, independent of the order; rules by their chain and the
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
 from translate.errors import MachineError
 
-__all__ = ["Collection", "NftChainMeaning", "TableState", "read_listing"]
+__all__ = ["Collection", "NftChainMeaning", "TableState", "read_listing", "read_tables"]
 
 _FLEETING: Final = frozenset({"handle", "comment", "bytes", "packets", "expires"})
 _VERDICTS: Final = frozenset({"accept", "drop", "return", "continue"})
@@ -72,10 +72,29 @@ class TableState:
 def read_listing(text: str) -> TableState:
     """Return the state in an output of ``nft -j list table``. Raises MachineError for anything else."""
     try:
-        objects = json.loads(text)["nftables"]
-        return _read([next(iter(item.items())) for item in objects])
+        return _read(_objects(text))
     except (ValueError, KeyError, TypeError, AttributeError, StopIteration) as e:
         raise MachineError(f"the output of nft -j list table is not a table: {e}") from e
+
+
+def read_tables(text: str) -> dict[tuple[str, str], TableState]:
+    """Return the states in an output of ``nft -j list ruleset``, by family and name.
+
+    Raises MachineError for anything else.
+    """
+    parts: dict[tuple[str, str], list[tuple[str, Any]]] = {}
+    try:
+        for kind, entry in _objects(text):
+            if kind != "metainfo":
+                key = (entry["family"], entry["name"] if kind == "table" else entry["table"])
+                parts.setdefault(key, []).append((kind, entry))
+        return {key: _read(objects) for key, objects in parts.items()}
+    except (ValueError, KeyError, TypeError, AttributeError, StopIteration) as e:
+        raise MachineError(f"the output of nft -j list ruleset is not a ruleset: {e}") from e
+
+
+def _objects(text: str) -> list[tuple[str, Any]]:
+    return [next(iter(item.items())) for item in json.loads(text)["nftables"]]
 
 
 def _read(objects: list[tuple[str, Any]]) -> TableState:
@@ -84,6 +103,7 @@ def _read(objects: list[tuple[str, Any]]) -> TableState:
     rules: dict[str, list[str]] = {}
     collections: dict[str, Collection] = {}
     others: dict[str, str] = {}
+    filled = {name for kind, entry in objects if kind == "rule" for name in _filled(entry["expr"])}
     for kind, entry in objects:
         match kind:
             case "metainfo":
@@ -97,7 +117,7 @@ def _read(objects: list[tuple[str, Any]]) -> TableState:
             case "rule":
                 rules.setdefault(entry["chain"], []).append(_canonical(entry["expr"]))
             case "set" | "map":
-                collections[entry["name"]] = _collection(kind, entry)
+                collections[entry["name"]] = _collection(kind, entry, filled=entry["name"] in filled)
             case _:
                 others[f"{kind} {entry.get('name', '')}".strip()] = _canonical(
                     _without(entry, "name", "table", "family")
@@ -106,10 +126,23 @@ def _read(objects: list[tuple[str, Any]]) -> TableState:
     return TableState(flags=flags, chains=chains, collections=collections, others=others)
 
 
-def _collection(kind: str, entry: dict[str, Any]) -> Collection:
+def _filled(value: Any) -> Iterator[str]:
+    """Yield the sets and maps that packets fill; nft 1.0.6 does not print their flag ``dynamic`` as JSON."""
+    match value:
+        case {"op": str(), "set": str(name)} | {"op": str(), "map": str(name)}:
+            yield name.removeprefix("@")
+        case dict():
+            for part in value.values():
+                yield from _filled(part)
+        case list():
+            for part in value:
+                yield from _filled(part)
+
+
+def _collection(kind: str, entry: dict[str, Any], *, filled: bool) -> Collection:
     head = _canonical({"kind": kind, **_without(entry, "name", "table", "family", "elem")})
     flags = entry.get("flags", [])
-    if "dynamic" in flags or "timeout" in flags:
+    if filled or "dynamic" in flags or "timeout" in flags:
         return Collection(head, {})
     elements: dict[str, str] = {}
     for element in entry.get("elem", []):

@@ -25,7 +25,7 @@ FLOW = (
 PACKET = "udp 10.244.0.5:1 > 10.96.0.10:53 in pod5"
 COMMANDS = (
     *("translate", "simulate", "diff", "explain", "graph", "corpus", "assess", "requires"),
-    *("tc", "capture", "migrate", "doctor"),
+    *("tc", "watch", "capture", "migrate", "doctor"),
 )
 
 
