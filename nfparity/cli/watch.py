@@ -16,7 +16,7 @@ from nfparity.snapshot.archive import is_snapshot, read_files
 from translate.errors import InputError, MachineError
 
 if TYPE_CHECKING:
-    from nfparity.migrate.table_state import TableState
+    from nfparity.watch.table_state import TableState
 
 _EXAMPLE = """\
 example:
@@ -94,10 +94,10 @@ def _report(
         case "openmetrics":
             return metrics_text(tables, now=time.time()), changed
         case "json":
-            data = {table.table: [one.data() for one in table.drift] for table in tables}
+            data = {table.table: [change.data() for change in table.drift] for table in tables}
             return json.dumps(data, indent=2) + "\n", changed
         case _:
-            lines = [f"{t.table}: {plain(one.line())}" for t in tables for one in t.drift]
+            lines = [f"{t.table}: {plain(change.line())}" for t in tables for change in t.drift]
             count = sum(not table.drift for table in tables)
             lines.append(
                 f"{len(lines)} differences; {count} of {len(tables)} tables and ipsets are unchanged"

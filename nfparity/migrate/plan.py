@@ -15,8 +15,8 @@ from typing import Any, Final, Self
 from backends.model.variant import Variant
 from nfparity.migrate.planshape import FORM, PLAN
 from nfparity.migrate.saved import SavedFamily
-from nfparity.migrate.table_state import TableState
 from nfparity.migrate.tables import SavedTable, digest_of
+from nfparity.watch.table_state import TableState
 from translate.errors import Diagnostic, ParseError
 from translate.ir import Family
 from translate.jsoninput import read_json

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from enum import Enum
 
 from nfparity.migrate import owned
-from nfparity.migrate.drift import Drift, drift
 from nfparity.migrate.ipsets import restore_missing
 from nfparity.migrate.plan import FamilyPlan
 from nfparity.migrate.saved import SavedFamily
-from nfparity.migrate.table_state import read_listing
 from nfparity.migrate.tables import SavedTable, empty, restore_table, save, split
+from nfparity.watch.drift import Drift, drift
+from nfparity.watch.table_state import read_listing
 from translate.errors import InputError, MachineError
 
 __all__ = [

@@ -18,7 +18,7 @@ from harness.diff.result import ParityReport
 from nfparity.migrate.overlap import OverlapBackend
 from nfparity.migrate.owned import list_table, load
 from nfparity.migrate.rules import Rules
-from nfparity.migrate.table_state import TableState, read_listing
+from nfparity.watch.table_state import TableState, read_listing
 from translate.errors import MachineError
 from translate.ir import Family, Ruleset
 

@@ -1,7 +1,9 @@
-"""``nfparity watch``: changes of a node's rules since a snapshot, in tables of any owner.
+"""Changes of a node's rules since a snapshot (``nfparity watch``), and of the table of a migration.
 
-``states`` reads the tables and ipsets of a snapshot without parts that change by themselves; ``comparing``
-finds the differences; ``metrics`` prints their numbers for Prometheus. Imported by ``nfparity.cli``.
+``table_state`` is the state of one table without parts that change by themselves, and ``drift`` lists the
+differences of two states. ``states`` reads all tables and ipsets of a snapshot; ``comparing`` compares two
+snapshots; ``metrics`` prints numbers of differences for Prometheus. Imported by ``nfparity.cli``,
+``nfparity.migrate`` and the reports.
 """
 
 from nfparity.watch.comparing import TableDrift, compare_states

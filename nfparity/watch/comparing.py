@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from nfparity.migrate.drift import Change, Drift, drift
-from nfparity.migrate.table_state import TableState
+from nfparity.watch.drift import Change, Drift, drift
+from nfparity.watch.table_state import TableState
 
 __all__ = ["TableDrift", "compare_states"]
 
@@ -42,9 +42,9 @@ def _changes(
     elif now is None:
         yield Drift(change=Change.MISSING, where="the table", applied="", live=None)
     else:
-        for one in drift(before, now):
-            if not _is_ignored(f"{table}: {one.where}", ignored):
-                yield one
+        for change in drift(before, now):
+            if not _is_ignored(f"{table}: {change.where}", ignored):
+                yield change
 
 
 def _is_ignored(place: str, ignored: Collection[str]) -> bool:

@@ -14,7 +14,7 @@ def metrics_text(tables: Iterable[TableDrift], *, now: float) -> str:
     lines = [
         "# TYPE nfparity_drift gauge",
         "# HELP nfparity_drift Differences of a table or ipset from the snapshot.",
-        *(f'nfparity_drift{{table="{_escaped(one.table)}"}} {len(one.drift)}' for one in tables),
+        *(f'nfparity_drift{{table="{_escaped(table.table)}"}} {len(table.drift)}' for table in tables),
         "# TYPE nfparity_drift_checked_timestamp_seconds gauge",
         "# UNIT nfparity_drift_checked_timestamp_seconds seconds",
         "# HELP nfparity_drift_checked_timestamp_seconds Time of the comparison.",

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from backends.model.variant import variant_of
-from nfparity.migrate.table_state import Collection, NftChainMeaning, TableState, read_tables
+from nfparity.watch.table_state import Collection, NftChainMeaning, TableState, read_tables
 from translate.errors import InputError, MachineError
 from translate.ir import TableName
 from translate.jsoninput import decode

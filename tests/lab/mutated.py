@@ -32,9 +32,9 @@ from harness.files.errors import CaptureError
 from nfparity.capture.anonymise.snapshot import anonymise
 from nfparity.kubeproxy.objects import read_objects
 from nfparity.migrate.plan import FamilyPlan, MigrationPlan
-from nfparity.migrate.table_state import TableState
 from nfparity.migrate.translation import digest_of_text
 from nfparity.snapshot import Variant, load_snapshot
+from nfparity.watch.table_state import TableState
 from translate.errors import NfparityError
 from translate.ir import Family, Ruleset
 from translate.irtext import parse_program, print_program

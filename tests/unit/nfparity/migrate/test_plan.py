@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from nfparity.migrate.plan import FamilyPlan, MigrationPlan, _digest_of, families_in
-from nfparity.migrate.table_state import TableState
 from nfparity.migrate.translation import digest_of_text, translation_of
 from nfparity.snapshot import Variant
+from nfparity.watch.table_state import TableState
 from translate.errors import InputError, ParseError
 from translate.ir import Family
 from translate.nft import emit

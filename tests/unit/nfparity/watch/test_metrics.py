@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from nfparity.migrate.drift import Change, Drift
 from nfparity.watch.comparing import TableDrift
+from nfparity.watch.drift import Change, Drift
 from nfparity.watch.metrics import metrics_text
 
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from nfparity.migrate.table_state import TableState
 from nfparity.watch import compare_states, states_of
+from nfparity.watch.table_state import TableState
 from translate.errors import InputError
 
 RULES = """\

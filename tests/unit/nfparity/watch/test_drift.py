@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from nfparity.migrate.drift import Change, drift
-from nfparity.migrate.table_state import TableState, read_listing
+from nfparity.watch.drift import Change, drift
+from nfparity.watch.table_state import TableState, read_listing
 from translate.errors import MachineError
 
 OWN = {"family": "ip", "table": "nfparity"}

@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 from enum import StrEnum
 from typing import TypeVar
 
-from nfparity.migrate.table_state import TableState
+from nfparity.watch.table_state import TableState
 
 __all__ = ["Change", "Drift", "drift"]
 
