@@ -22,7 +22,9 @@ _SETS = frozenset("--match-set --add-set --del-set --map-set --name --hashlimit-
 _TEXTS = frozenset("--comment --log-prefix --nflog-prefix --ulog-prefix".split())
 _WORDS = frozenset(
     """-m -p --match --protocol --set-dscp-class --helper --mode --type --pkt-type --set-class --zone
-    --zone-orig --zone-reply --ctevents --expevents --hashlimit-mode --weekdays --algo""".split()
+    --zone-orig --zone-reply --ctevents --expevents --hashlimit-mode --weekdays --algo
+    --connbytes-mode --connbytes-dir --dccp-types --header --mh-type --hmark-tuple --vproto --vdir --vmethod
+    --hashmode --genre""".split()
 )
 """Options whose values are keywords of the kernel, or hexadecimal numbers."""
 _SAFE = re.compile(
