@@ -17,7 +17,7 @@ from nfparity.assess.fleet.grouping import fleet_of
 from nfparity.assess.fleet.node import Answer
 from nfparity.assess.snapshots import AssessOptions
 from nfparity.cli.main import main
-from tests.lab.bench.fleet import replaying_worker
+from tests.lab.bench.fleet import children, replaying_worker
 from tests.lab.kuberules import Shape, draw_cluster
 from tests.lab.kuberules.pernode import write_fleet
 
@@ -45,10 +45,11 @@ def fleet(tmp_path: Path) -> Path:
 
 def test_a_killed_worker_loses_nothing(fleet: Path) -> None:
     killed: list[int] = []
+    before = children()
 
     def kill() -> None:
         for _ in range(6000):
-            worker = replaying_worker()
+            worker = replaying_worker(before)
             if worker is not None:
                 os.kill(worker, signal.SIGKILL)
                 killed.append(worker)

@@ -14,7 +14,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -31,7 +31,7 @@ from tests.lab.kuberules import Shape, draw_cluster
 from tests.lab.kuberules.pernode import write_fleet
 from translate.errors import NfparityError
 
-__all__ = ["Killer", "cut_some", "main", "replaying_worker", "shape_of"]
+__all__ = ["Killer", "children", "cut_some", "main", "replaying_worker", "shape_of"]
 
 _CUT_EVERY: Final = 100
 _CUT_TO: Final = 200
@@ -62,8 +62,27 @@ def cut_some(paths: Sequence[Path]) -> tuple[str, ...]:
     return tuple(map(str, cut))
 
 
-def replaying_worker() -> int | None:
-    """Return a child of this process that has a child itself: a worker that replays. None: not now."""
+def replaying_worker(besides: Collection[int] = ()) -> int | None:
+    """Return a child of this process that has a child itself: a worker that replays. None: not now.
+
+    ``besides`` are other children, such as a server that forks workers for this process.
+    """
+    parents = _parents()
+    ours = _children(parents) - set(besides)
+    return next((parent for parent in parents.values() if parent in ours), None)
+
+
+def children() -> frozenset[int]:
+    """Return the children of this process."""
+    return _children(_parents())
+
+
+def _children(parents: Mapping[int, int]) -> frozenset[int]:
+    return frozenset(pid for pid, parent in parents.items() if parent == os.getpid())
+
+
+def _parents() -> dict[int, int]:
+    """Return the parent of every process."""
     parents: dict[int, int] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -71,8 +90,7 @@ def replaying_worker() -> int | None:
         except OSError:
             continue  # it has just ended
         parents[int(stat.parent.name)] = int(words[1])
-    ours = {pid for pid, parent in parents.items() if parent == os.getpid()}
-    return next((parent for parent in parents.values() if parent in ours), None)
+    return parents
 
 
 @dataclass(slots=True)
@@ -81,12 +99,13 @@ class Killer:
 
     when: int
     killed: list[int] = field(default_factory=list)
+    besides: frozenset[int] = frozenset()
 
     def progress(self, done: int) -> None:
         """Look whether it is time."""
         if self.killed or done < self.when:
             return
-        worker = replaying_worker()
+        worker = replaying_worker(self.besides)
         if worker is not None:
             os.kill(worker, signal.SIGKILL)
             self.killed.append(worker)

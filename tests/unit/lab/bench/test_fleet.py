@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab.bench.fleet import Killer, cut_some, replaying_worker, shape_of
+from tests.lab.bench.fleet import Killer, children, cut_some, replaying_worker, shape_of
 from tests.lab.kuberules import draw_cluster
 
 
@@ -29,7 +29,7 @@ def test_each_hundredth_is_cut(tmp_path: Path) -> None:
 
 
 def test_only_a_child_with_a_child_is_killed_and_only_one() -> None:
-    killer = Killer(2)
+    killer = Killer(2, besides=children())
     killer.progress(1)
     assert not killer.killed
     # Starts a child of its own and then says so.
@@ -40,7 +40,7 @@ def test_only_a_child_with_a_child_is_killed_and_only_one() -> None:
         try:
             assert worker.stdout is not None
             worker.stdout.readline()
-            assert replaying_worker() == worker.pid
+            assert replaying_worker(killer.besides) == worker.pid
             killer.progress(2)
             assert killer.killed == [worker.pid]
             assert worker.wait(10) == -signal.SIGKILL
