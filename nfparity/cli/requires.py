@@ -6,7 +6,7 @@ import argparse
 import json
 
 from backends.model.variant import Variant, variant_of
-from harness.files.userfiles import read_bytes, read_text
+from harness.files.userfiles import read_text
 from nfparity.cli.options import add_format, add_rules, input_options, print_unknown
 from nfparity.inputs.rules import load_rules
 from nfparity.requires import Modules, Need, Presence, listed_modules, platform_modules, platform_names
@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
     ruleset = load_rules(arguments.rules, input_options(arguments))
     print_unknown(ruleset)
     machine = _machine(arguments)
-    variant = _variant(arguments)
+    variant = _variant(arguments, ruleset)
     needs, refusals = _needs(ruleset, variant)
     if arguments.format == "json":
         data = requires_json(needs, machine)
@@ -64,9 +64,8 @@ def run(arguments: argparse.Namespace) -> int:
         for line in requires_lines(needs, machine):
             print(line)
         if refusals:
-            print(
-                f"not translated, and so not counted: {len(refusals)} rules (nfparity translate lists them)"
-            )
+            rules = "1 rule" if len(refusals) == 1 else f"{len(refusals)} rules"
+            print(f"not translated, and so not counted: {rules} (nfparity translate lists them)")
     lacks = machine is not None and any(machine.presence(n.module) is not Presence.PRESENT for n in needs)
     return 1 if lacks else 0
 
@@ -99,12 +98,12 @@ def _machine(arguments: argparse.Namespace) -> Modules | None:
     return Modules(name=arguments.rules, present=frozenset(names))
 
 
-def _variant(arguments: argparse.Namespace) -> Variant:
-    """Return the variant of the rules: that of the snapshot, else by the text's first comment."""
+def _variant(arguments: argparse.Namespace, ruleset: Ruleset) -> Variant:
+    """Return the variant of the rules: that of the snapshot, else by the comment before their first table."""
     if arguments.variant is not None:
         return Variant(arguments.variant)
     if is_snapshot(arguments.rules):
         snapshot = load_snapshot(arguments.rules)
         rules = snapshot.rules_in_force(arguments.family or snapshot.main_family)
         return next(variant for (variant, _), read in snapshot.rules.items() if read is rules)
-    return Variant.LEGACY if arguments.rules == "-" else variant_of(read_bytes(arguments.rules))
+    return variant_of("\n".join(ruleset.tables[0].preamble).encode())

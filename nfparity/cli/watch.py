@@ -99,9 +99,8 @@ def _report(
         case _:
             lines = [f"{t.table}: {plain(change.line())}" for t in tables for change in t.drift]
             count = sum(not table.drift for table in tables)
-            lines.append(
-                f"{len(lines)} differences; {count} of {len(tables)} tables and ipsets are unchanged"
-            )
+            total = "1 difference" if len(lines) == 1 else f"{len(lines)} differences"
+            lines.append(f"{total}; {count} of {len(tables)} tables and ipsets are unchanged")
             return "".join(f"{line}\n" for line in lines), changed
 
 

@@ -2,8 +2,8 @@
 
 ``modules`` names the module of each match, target, table and set type of iptables; ``nftmodules`` finds those
 of nftables text; ``needs`` collects both for a ruleset. ``platforms`` reads ``platforms.toml``, the modules
-that named platforms lack, and lists of a machine's own modules. Imported by ``nfparity.cli`` and
-``nfparity.report``.
+that named platforms lack, and lists of a machine's own modules. Imported by ``nfparity.assess``,
+``nfparity.cli`` and ``nfparity.report``.
 """
 
 from nfparity.requires.needs import Need, Purpose, kube_proxy_needs, rules_needs, translation_needs

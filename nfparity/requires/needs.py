@@ -28,7 +28,7 @@ _KUBE_PROXY: Final = (
     "nft_reject_ipv4",
     "nft_reject_ipv6",
 )
-"""The modules of kube-proxy's nftables rules; a test compares them with rules of Kubernetes 1.29 to 1.37."""
+"""The modules of kube-proxy's nftables rules; a test compares them with those of two of its layouts."""
 
 
 class Purpose(StrEnum):

@@ -39,7 +39,7 @@ def test_a_change_is_reported(before: str, later: str, capsys: pytest.CaptureFix
     assert capsys.readouterr().out == (
         "iptables-legacy filter: changed: chain INPUT, rule 1: -p tcp -m tcp --dport 22 -j ACCEPT became"
         " -p tcp -m tcp --dport 23 -j ACCEPT\n"
-        "1 differences; 0 of 1 tables and ipsets are unchanged\n"
+        "1 difference; 0 of 1 tables and ipsets are unchanged\n"
     )
     assert main(["watch", before, "--now", later, "--ignore", "iptables-legacy filter: chain INPUT*"]) == 0
 
