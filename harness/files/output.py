@@ -118,6 +118,9 @@ class Output(io.TextIOBase):
         if self._stream is not None:
             self._guarded(lambda stream: stream.flush())
 
+    def close(self) -> None:
+        """Do nothing: the stream belongs to its owner, who may have closed it when this object is dropped."""
+
     def _guarded(self, action: Callable[[TextIO], object]) -> None:
         try:
             if self._stream is None:

@@ -133,6 +133,9 @@ def read_json(data: bytes | str, *, name: str, line: int = 1, bytes_as_text: boo
     try:
         value = _STRICT.decode(text)
     except json.JSONDecodeError as e:
+        before = _fault(text[: e.pos], bytes_as_text)
+        if before is not None:
+            raise _error(text, name, line, *before) from None
         place = JsonDocument(None, text, name, line)._origin(e.pos)
         raise ParseError((Diagnostic(place, f"not JSON: {e.msg[:1].lower()}{e.msg[1:]}"),)) from None
     except (ValueError, RecursionError):

@@ -30,8 +30,11 @@ def _queues(options: Options) -> tuple[int, int]:
     if single is not None:
         raise OptionError("NFQUEUE takes --queue-num or --queue-balance, not both", option=index)
     text = option.arguments[0]
+    if text.endswith(":"):
+        # A missing end is 65535 for iptables 1.8.9, and 65534 for 1.8.11.
+        raise OptionError(f'the end of "{text}" depends on the version of iptables', option=index)
     first, last = parse_range(text, _LAST, option=index)
-    # iptables takes 65535 only as a missing end, but saves it as a number. The kernel counts with 16 bits.
+    # iptables 1.8.9 saves a missing end as 65535, which it does not read. The kernel counts with 16 bits.
     if ":" not in text or first >= last or last - first == _LAST:
         raise OptionError(f'"{text}" is no range of at most 65535 queues', option=index)
     return first, last

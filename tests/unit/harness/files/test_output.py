@@ -65,6 +65,15 @@ def test_a_fault_of_a_stream(error: Exception) -> None:
         print("x", file=Output(_Failing(BrokenPipeError()), "standard output", needed=True))
 
 
+def test_the_stream_belongs_to_its_owner(tmp_path: Path) -> None:
+    with (tmp_path / "out").open("w") as file:
+        output = Output(file, "standard output", needed=True)
+        output.close()
+        assert output.write("a") == 1
+    output.close()  # as Python does when the object is dropped
+    assert (tmp_path / "out").read_text() == "a"
+
+
 def test_exact_bytes_are_for_files_alone(tmp_path: Path) -> None:
     data = b"\x1b[2J \xff \xe2\x80\xae"
     with (tmp_path / "out").open("w+", encoding="ascii") as file:

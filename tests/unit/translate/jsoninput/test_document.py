@@ -75,11 +75,12 @@ def test_whatever_comes_is_a_value_or_a_place(data: bytes) -> None:
         ('{"\\udcff": 1}', "f:1:2: a string that holds half a character"),
         ("[" * (DEEPEST + 1) + "]" * (DEEPEST + 1), f"f:1:{DEEPEST + 1}: more than {DEEPEST} levels"),
         ('{"a":' * 100_000, f"f:1:{5 * DEEPEST + 1}: more than {DEEPEST} levels"),
+        ("[" * (DEEPEST + 1) + "x", f"f:1:{DEEPEST + 1}: more than {DEEPEST} levels"),
         ("[" * 100_000, f"f:1:{DEEPEST + 1}: more than {DEEPEST} levels"),
         (b'{\n"\xc3\xa4": "\xfc"}', "f:2:7: not UTF-8 text: byte 0xfc"),
         (b"\xff{}", "f:1:1: not UTF-8 text: byte 0xff"),
     ],
-    ids=range(16),
+    ids=range(17),
 )
 def test_what_is_wrong_has_its_place(text: str | bytes, said: str) -> None:
     assert place(text).startswith(said)

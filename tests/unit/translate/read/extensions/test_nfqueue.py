@@ -20,7 +20,6 @@ from translate.ir import Family, Queue, Rule
         ("--queue-num 0x10", Queue(first=16, last=16), "queue num 16"),
         ("--queue-bypass", Queue(first=0, last=0, bypass=True), "queue num 0 bypass"),
         ("--queue-balance 0:65534", Queue(first=0, last=65534), "queue num 0-65534"),
-        ("--queue-balance 5:", Queue(first=5, last=65535), "queue num 5-65535"),
         ("--queue-balance 5:65535", Queue(first=5, last=65535), "queue num 5-65535"),  # as it is saved
         (
             "--queue-cpu-fanout --queue-balance 0:6 --queue-bypass",
@@ -41,7 +40,7 @@ def test_queues(read_rule: Callable[..., Rule], words: str, queue: Queue, statem
         ("--queue-num 65536", '"65536" is not a number from 0 to 65535'),
         ("--queue-num 1 --queue-balance 1:2", "NFQUEUE takes --queue-num or --queue-balance, not both"),
         ("--queue-balance 0:65535", '"0:65535" is no range of at most 65535 queues'),
-        ("--queue-balance 0:", '"0:" is no range of at most 65535 queues'),
+        ("--queue-balance 5:", 'the end of "5:" depends on the version of iptables'),
         ("--queue-balance 5", '"5" is no range of at most 65535 queues'),
         ("--queue-balance 5:5", '"5:5" is no range of at most 65535 queues'),
         ("--queue-num 1 --queue-cpu-fanout", "--queue-cpu-fanout needs --queue-balance"),
