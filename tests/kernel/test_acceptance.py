@@ -75,7 +75,7 @@ class Compared:
     family: Family
     asked: Restorer
     later: bool
-    """Whether this iptables is later than 1.8.9."""
+    """True for iptables later than 1.8.9."""
 
     became: Counter[str] = field(default_factory=Counter)
     disagreements: list[str] = field(default_factory=list)

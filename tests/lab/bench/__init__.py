@@ -1,16 +1,15 @@
-"""The bench: how loading, changing and carrying packets grow with the number of services.
+"""The bench: cost of loading rules, changing them and forwarding packets, by number of services.
 
-Every subject gets the same cluster (``tests.lab.kuberules``) on the same node, in a private network
-namespace that ends with its process. ``subjects`` says what is measured: iptables itself, its own
-translator, kube-proxy's nftables layout (``kubelayout``), this project's translations, and plain
-forwarding. ``node`` is the process in the namespace: it loads, changes, and floods with packets, and
-takes the time. ``run`` goes through sizes and rounds with the subjects side by side; ``machine`` says
-on what; ``throughput`` times the reader, the simulator and the replay;
-``figures`` holds what was measured; ``report`` and ``plots`` write it down under ``tests/lab/bench/``.
+``subjects`` lists what is compared: both iptables, iptables' own translator, kube-proxy's nftables layout
+(``kubelayout``), nfparity's translations, and plain forwarding. Each gets the same cluster
+(``tests.lab.kuberules``) in a network namespace of its own. ``node`` is the process in the namespace, which
+takes the times. ``run`` goes through sizes and rounds, and ``throughput`` measures the reader, the simulator
+and the replay. ``figures`` holds the measurements, ``targets`` the values to reach, and ``machine`` describes
+the machine. ``report`` and ``plots`` write ``tests/lab/bench/RESULTS.md``.
 
-``soak`` is another thing: minutes of real connections (``tests.lab.traffic``), of which none may fail, while
-rules change; ``soakpage`` writes it down.
+``soak`` sends real connections (``tests.lab.traffic``) for minutes while rules change, and none may fail;
+``soakpage`` writes its results. ``fleet`` assesses many snapshots.
 
-``python -m tests.lab.bench`` (or ``make bench``) runs it, as root. Nobody imports this package. Nothing here
-passes or fails by a time; a test runs the smallest size, to see that everything works.
+``python -m tests.lab.bench`` (or ``make bench``) runs the bench as root. Nobody imports this package. No
+result depends on a time; a test runs the smallest size.
 """

@@ -26,7 +26,7 @@ _HERE = Path("tests/lab/bench")
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the bench; exit status 2 for options that do not fit, 3 where it cannot run."""
+    """Run the bench. Return 0, 2 for invalid options, or 3 if it cannot run on this machine."""
     options = _parser().parse_args(arguments)
     try:
         _run(options)
@@ -107,48 +107,52 @@ def _parser() -> argparse.ArgumentParser:
         type=_several,
         default=3,
         metavar="N",
-        help="of each service, at least 2, since a change takes one away; default: 3",
+        help="endpoints of each service, at least 2, because a change removes one; default: 3",
     )
     parser.add_argument(
         "--wide",
         type=int,
         default=5,
         metavar="N",
-        help="endpoints per service when the largest size is loaded once more, or 0; default: 5",
+        help="endpoints per service of an additional load of the largest size; 0 for none; default: 5",
     )
     parser.add_argument(
-        "--load-rounds", type=_positive, default=default.load_rounds, metavar="N", help="of loads; default: 3"
+        "--load-rounds",
+        type=_positive,
+        default=default.load_rounds,
+        metavar="N",
+        help="rounds of loads; default: 3",
     )
     parser.add_argument(
         "--rounds",
         type=_positive,
         default=default.rounds,
         metavar="N",
-        help="of changes and packets; default: 5",
+        help="rounds of changes and packets; default: 5",
     )
     parser.add_argument(
-        "--packets", type=_positive, default=default.packets, metavar="N", help="per sample at most"
+        "--packets", type=_positive, default=default.packets, metavar="N", help="maximum per sample"
     )
-    parser.add_argument("--only", nargs="+", metavar="SUBJECT", help="measure these alone")
+    parser.add_argument("--only", nargs="+", metavar="SUBJECT", help="measure only these")
     parser.add_argument(
         "--load-seconds",
         type=float,
         default=default.load_seconds,
         metavar="S",
-        help="give up a load after that; default: 120",
+        help="time limit of a load; default: 120",
     )
     parser.add_argument(
         "--sample-seconds",
         type=float,
         default=default.sample_seconds,
         metavar="S",
-        help="for the packets of one sample; default: 0.5",
+        help="time for the packets of one sample; default: 0.5",
     )
     parser.add_argument(
         "--no-speeds",
         dest="speeds",
         action="store_false",
-        help="leave out the reader, the simulator and the replay",
+        help="do not measure the reader, the simulator and the replay",
     )
     parser.add_argument("--output", type=Path, default=_HERE, metavar="DIR", help=f"default: {_HERE}")
     return parser

@@ -11,10 +11,9 @@ __all__ = ["made_before_set_aside"]
 
 @contextmanager
 def made_before_set_aside() -> Iterator[None]:
-    """Keep Python's cyclic collector from what exists now, as if the process had just begun.
+    """Exclude all existing objects from the cyclic garbage collector within the context.
 
-    At 10,000 services one look at all that a bench holds, if it happens to be due, takes longer than what is
-    measured.
+    At 10,000 services one full collection takes longer than the step that is measured.
     """
     gc.collect()
     gc.freeze()

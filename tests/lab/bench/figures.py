@@ -14,10 +14,10 @@ __all__ = ["Cell", "Figures", "middle", "ratio"]
 class Cell:
     """One subject at one size; lists have a sample for each round.
 
-    ``pure``: seconds that need no privilege, by step. ``load``: seconds of the privileged step.
-    ``memory``: KiB that the kernel has in use more after it. ``change``: seconds to give one service
-    other endpoints. ``first`` and ``established``: nanoseconds per packet. ``size``: bytes of what is
-    loaded. ``missing`` says of a measure why it is not there.
+    ``pure`` has the seconds of each unprivileged step, and ``load`` those of the privileged step. ``memory``
+    is the growth of kernel memory in KiB. ``change`` is the time to change the endpoints of one service, in
+    seconds. ``first`` and ``established`` are nanoseconds per packet. ``size`` is the size of the loaded text
+    in bytes. ``missing`` has the reason for each measure that is missing.
     """
 
     subject: str
@@ -47,8 +47,8 @@ class Cell:
 class Figures:
     """A whole run.
 
-    ``wide``: the loads of the largest size again, with more endpoints per service. ``speeds``: what of
-    this project runs how fast, per second, by size.
+    ``wide`` has the loads of the largest size with more endpoints per service. ``speeds`` has the speeds of
+    nfparity's own parts, per second, by name and size.
     """
 
     machine: dict[str, str]
@@ -58,11 +58,11 @@ class Figures:
     speeds: dict[str, dict[int, list[float]]] = field(default_factory=dict)
 
     def cell(self, subject: str, services: int) -> Cell | None:
-        """Return one subject's cell at one size."""
+        """Return the cell of a subject at a size, or None."""
         return next((c for c in self.cells if (c.subject, c.services) == (subject, services)), None)
 
     def subjects(self) -> list[str]:
-        """Return the subjects in the order in which they were first met."""
+        """Return the subjects in the order of their first cells."""
         return list(dict.fromkeys(c.subject for c in self.cells))
 
     def sizes(self) -> list[int]:
@@ -75,11 +75,11 @@ class Figures:
 
 
 def middle(samples: Sequence[float]) -> float | None:
-    """Return the median of the samples; None when there are none."""
+    """Return the median of the samples; None if there are none."""
     return median(samples) if samples else None
 
 
 def ratio(samples: Sequence[float], reference: Sequence[float]) -> float | None:
-    """Return the median over rounds of sample over reference *of the same round*; None without any."""
+    """Return the median of the ratios of samples to the reference of their round, or None."""
     pairs = zip(samples, reference, strict=False)
     return middle([a / b for a, b in pairs if b])

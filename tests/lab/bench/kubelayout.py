@@ -1,9 +1,9 @@
 """kube-proxy's nftables layout for a cluster of ClusterIP services: a chain per service and per endpoint.
 
-Written after what a kube-proxy gives to nft: a verdict map from address, protocol and port to the chain
-of the service, which draws an endpoint from an anonymous map, whose chain marks a packet from the
-endpoint itself and translates. A first load adds everything; a change of a service flushes and fills
-its chains again.
+The layout is that of kube-proxy. A verdict map leads from address, protocol and port to the chain of the
+service. This chain draws an endpoint by an anonymous verdict map. The chain of the endpoint marks packets of
+the endpoint itself, and has the DNAT rule. A first load adds everything. A change of a service flushes its
+chains and fills them again.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ add rule ip kube-proxy services ip daddr @nodeport-ips meta l4proto . th dport v
 
 
 def kube_proxy_nftables(cluster: Cluster) -> str:
-    """Return the nft commands that load a cluster; InputError for what is no plain ClusterIP service."""
+    """Return the nft commands that load a cluster. Raises InputError unless all services are ClusterIP."""
     lines = [_SKELETON.rstrip()]
     address = format_address(Family.IP, cluster.node_ip)
     lines.append(f"add element {_TABLE} nodeport-ips {{ {address} }}")
@@ -81,7 +81,7 @@ def kube_proxy_nftables(cluster: Cluster) -> str:
 
 
 def service_again(cluster: Cluster, service: Service) -> str:
-    """Return the nft commands that give a service, which is loaded, the endpoints that it has now."""
+    """Return the nft commands that change the endpoints of a loaded service to its present ones."""
     chains = [_service_chain(service), *_endpoint_chains(service)]
     lines = [f"{verb} chain {_TABLE} {chain}" for chain in chains for verb in ("add", "flush")]
     return "\n".join([*lines, *_rules(cluster, service)]) + "\n"

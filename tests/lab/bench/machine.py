@@ -16,7 +16,7 @@ _TOOLS = ("iptables-legacy", "iptables-nft", "nft")
 
 
 def machine() -> dict[str, str]:
-    """Return what is worth knowing of this machine, by its name."""
+    """Return the properties of this machine by name."""
     facts = {
         "processor": f"{os.cpu_count()} x {_processor()}",
         "memory": f"{_memory() / (1 << 20):.0f} GiB",
@@ -37,7 +37,7 @@ def machine() -> dict[str, str]:
 
 
 def load_average() -> str:
-    """Return how many processes wanted to run in the last minute, on the average."""
+    """Return the load average of the last minute."""
     return f"{os.getloadavg()[0]:.1f}"
 
 

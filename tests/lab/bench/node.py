@@ -1,9 +1,9 @@
-"""The process in the namespace: a TAP node that loads rules, changes them, and is flooded with packets.
+"""The process in the namespace: a TAP node that loads rules, changes them and forwards packets.
 
-All times are taken here, around the step alone. Packets are written to a TAP one by one; each write runs
-the stack to the end (``tun_get_user``), so that the time of a packet is that of its whole way, with the
-write itself and the queue of the device at the other end, which plain forwarding has, too. What came out
-is read between the chunks, unmeasured.
+All times are taken here, around the measured step only. Packets are written to a TAP device one by one. A
+write returns after the stack has processed the packet (``tun_get_user``), so its time includes the write and
+the queue of the outgoing device, as it does for plain forwarding. Outgoing packets are read between chunks,
+which is not measured.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ _KEPT: Final = ("SUnreclaim", "VmallocUsed", "Percpu")
 """Kernel memory of rules; caches, which the tools fill, are reclaimable."""
 
 _CHUNK: Final = 250
-"""Packets between two looks at what came out; fewer than the queue of a device holds."""
+"""Packets between two reads of the outgoing packets; fewer than the queue of a device holds."""
 
 _SETTLE_SECONDS: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class StartNode:
-    """Builds the node, in the child. ``loader`` None: plain forwarding."""
+    """Builds the node in the child. Without a ``loader`` it only forwards."""
 
     node: Node
     loader: Loader | None
 
     def __call__(self) -> _Server:
-        """Do so, and serve its measurements."""
+        """Return the server of the node's measurements."""
         tap = TapNode(self.node)
         tap.stop_watching()
         return _Server(tap, self.loader)
@@ -49,12 +49,12 @@ class StartNode:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Asks to load the rules."""
+    """Request to load the rules."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """``seconds`` that it took, and ``memory`` in KiB that the kernel keeps in use since."""
+    """The duration of a load in ``seconds``, and the growth of kernel ``memory`` in KiB."""
 
     seconds: float
     memory: int
@@ -62,7 +62,7 @@ class Loaded:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Asks to run a tool with ``text`` on its input; answered with the seconds that it took."""
+    """Request to run a tool with ``text`` on its standard input. The answer is its duration in seconds."""
 
     command: tuple[str, ...]
     text: str
@@ -70,9 +70,9 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class LiveChange:
-    """Asks the loader to change what it loaded, in the form that it takes; answered as :class:`Change` is.
+    """Request to change the loaded rules. The answer is the duration in seconds.
 
-    nft commands run through the handle that loaded the rules, steps go into the maps of the program.
+    nft commands run through the handle that loaded the rules; map changes go to the maps of the tc program.
     """
 
     change: str | tuple[MapChange, ...]
@@ -80,9 +80,10 @@ class LiveChange:
 
 @dataclass(frozen=True, slots=True)
 class Flood:
-    """Asks to send packets into ``device`` until all are sent or ``seconds`` are over.
+    """Request to send packets into ``device`` until all are sent or ``seconds`` have passed.
 
-    ``warm`` sends all of them once before, unmeasured; otherwise connections are forgotten first.
+    With ``warm``, all packets are sent once before the measurement. Otherwise all connections are deleted
+    first.
     """
 
     device: str
@@ -94,7 +95,7 @@ class Flood:
 
 @dataclass(frozen=True, slots=True)
 class Flooded:
-    """The numbers of packets ``sent`` and of those that left the node again, and the seconds."""
+    """The numbers of packets sent and of packets that left the node, and the duration in seconds."""
 
     sent: int
     left: int
@@ -103,7 +104,7 @@ class Flooded:
 
 @dataclass(slots=True)
 class _Server:
-    """Serves the requests, in the child."""
+    """Serves the requests in the child."""
 
     tap: TapNode
     loader: Loader | None
@@ -121,7 +122,7 @@ class _Server:
         raise TypeError(f"no such request: {message!r}")
 
     def close(self) -> None:
-        """Let the loader go."""
+        """Close the loader."""
         if self.loader is not None:
             self.loader.close()
 
@@ -173,16 +174,16 @@ def _timed_run(command: tuple[str, ...], text: str) -> float:
 
 
 def kernel_memory() -> int:
-    """Return what the kernel keeps in use, in KiB, caches left out."""
+    """Return the kernel memory in use, without caches, in KiB."""
     lines = (line.partition(":") for line in Path("/proc/meminfo").read_text().splitlines())
     return sum(int(rest.split()[0]) for name, _, rest in lines if name in _KEPT)
 
 
 def _settled_memory() -> int:
-    """The memory in use once what is not needed any more is freed.
+    """Return the kernel memory in use after temporary memory is freed.
 
-    Namespaces end in the background, and what a load alone needed (the transaction, hash tables that were
-    too small) goes when RCU allows it, some tens of milliseconds later.
+    Namespaces end in the background. The memory of a transaction, and hash tables that were too small, are
+    freed after an RCU grace period, some tens of milliseconds later.
     """
     deadline = time.monotonic() + _SETTLE_SECONDS
     last = kernel_memory()

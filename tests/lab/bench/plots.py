@@ -1,7 +1,7 @@
-"""Plots as SVG: how a cost grows with the number of services, both axes logarithmic.
+"""Plots as SVG: cost by number of services, with logarithmic axes.
 
-Written by hand, since it is lines, circles and text, and a plotting library would be the largest
-dependency of the project.
+The plots need only lines, circles and text. A plotting library would be the largest dependency of the
+project.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ __all__ = ["plot"]
 _WIDTH, _HEIGHT = 760, 420
 _LEFT, _RIGHT, _TOP, _BOTTOM = 70, 230, 40, 50
 _COLOURS: Final = ("#888888", "#d62728", "#ff7f0e", "#8c564b", "#9467bd", "#1f77b4", "#17becf", "#2ca02c")
-"""In the order of the lines; of those that follow, each begins with the first again."""
+"""The colours of the lines in their order; further lines begin with the first colour again."""
 
 Points = Sequence[tuple[float, float]]
 
 
 def plot(title: str, unit: str, lines: Mapping[str, Points]) -> str:
-    """Return an SVG document with one line per entry; points that are not positive are left out."""
+    """Return an SVG document with one line per entry. Points that are not positive are omitted."""
     drawn = {name: [(x, y) for x, y in points if x > 0 and y > 0] for name, points in lines.items()}
     drawn = {name: points for name, points in drawn.items() if points}
     parts = [
@@ -41,7 +41,7 @@ def plot(title: str, unit: str, lines: Mapping[str, Points]) -> str:
 
 
 class _Scale:
-    """Whole decades around the points, and where a point stands on the page."""
+    """Axes of whole decades around the points, and positions of points on the page."""
 
     def __init__(self, points: Points) -> None:
         self._x = _decades([x for x, _ in points])

@@ -1,4 +1,4 @@
-"""Writes the figures down: tables in Markdown with plots beside them, and the data itself."""
+"""The page of results: tables in Markdown, plots, and the data as JSON."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.lab.bench.asked import AT, outcomes
 from tests.lab.bench.figures import Cell, Figures, middle, ratio
 from tests.lab.bench.plots import plot
 from tests.lab.bench.subjects import PLAIN
+from tests.lab.bench.targets import AT, outcomes
 
 __all__ = ["write_report"]
 
@@ -20,7 +20,7 @@ _LEGACY: Final = "iptables-legacy"
 
 @dataclass(frozen=True, slots=True)
 class _Measure:
-    """One table and its plot. ``base`` is whom the ratios are over; None: no ratios."""
+    """One table and its plot. Ratios are relative to the subject ``base``; None means no ratios."""
 
     name: str
     title: str
@@ -37,8 +37,8 @@ _MEASURES: Final = (
         "s",
         1.0,
         _LEGACY,
-        "From the text of the rules to rules in force: what is read, translated and written, and the"
-        " privileged step. What kube-proxy spends to write its own input is not counted.",
+        "From the text of the rules to loaded rules: reading, translating and writing, and the privileged"
+        " step. The time that kube-proxy needs to write the text is not counted.",
     ),
     _Measure(
         "load",
@@ -54,12 +54,12 @@ _MEASURES: Final = (
         "ms",
         1e3,
         _LEGACY,
-        "One endpoint less and back, half of both. The others start their tool for it, as kube-proxy does;"
-        " ours is what `translate --against` writes, through the handle that loaded the rules or into the"
-        " maps, without the translation of the new rules, which is as long as that of the old ones. The maps"
-        " wait for the packets under way before entries are deleted. A sample is the mean of what is changed"
-        " in a tenth of a second, or of one change and back; the first sample after a load is not counted: it"
-        " fills caches.",
+        "An endpoint is removed and added again; the figure is half of both times. The iptables tools are"
+        " started for each change, as kube-proxy does. nfparity applies the output of `translate --against`"
+        " through the handle that loaded the rules, or to the maps. The translation of the new rules is not"
+        " counted; it takes as long as that of the old rules. Before map entries are deleted, the packets"
+        " that are being processed are waited for. A sample is the mean of the changes in a tenth of a"
+        " second, at least of one pair. The first sample after a load fills caches and is not counted.",
     ),
     _Measure(
         "memory",
@@ -67,8 +67,8 @@ _MEASURES: Final = (
         "MiB",
         1 / 1024,
         None,
-        "What unreclaimable slab, vmalloc and per-CPU memory have grown by once the load is over and what it"
-        " alone needed is freed, machine-wide; below a few MiB it is noise.",
+        "The growth of unreclaimable slab, vmalloc and per-CPU memory of the whole machine, after the load"
+        " has ended and its temporary memory is freed. Values below a few MiB are noise.",
     ),
     _Measure(
         "first",
@@ -76,7 +76,8 @@ _MEASURES: Final = (
         "ns",
         1.0,
         PLAIN,
-        "CPU time from the write into one TAP to the queue of another. The client is a pod of the node.",
+        "CPU time from the write to one TAP device until the packet is in the queue of another. The client is"
+        " a pod of the node.",
     ),
     _Measure(
         "established",
@@ -84,7 +85,7 @@ _MEASURES: Final = (
         "ns",
         1.0,
         PLAIN,
-        "The same for packets of connections that are known; one-way UDP.",
+        "The same for packets of connections that conntrack knows; UDP in one direction.",
     ),
 )
 
@@ -104,17 +105,17 @@ def write_report(figures: Figures, folder: Path) -> None:
 
 
 def _head(figures: Figures, folder: Path) -> Iterator[str]:
-    yield "# What it costs, and how that grows"
+    yield "# Cost of loading, changing and forwarding, by number of services"
     yield ""
     yield (
-        "Written by `make bench`. Every subject had its turn in every round, on the same cluster of UDP"
-        " services of type ClusterIP, in a network namespace of its own. A figure is the median of"
-        " the rounds; in brackets is the median of the ratios within a round. Times depend on the machine,"
-        " and on what else it did: compare lines and columns, not runs."
+        "Written by `make bench`. In each round every subject is measured once, with the same cluster of UDP"
+        " services of type ClusterIP, in a network namespace of its own. A figure is the median of the"
+        " rounds. The figure in brackets is the median of the ratios within a round. Times depend on the"
+        " machine and on its other load: compare lines and columns of one run, not different runs."
     )
     yield ""
     if (folder / "SOAK.md").exists():
-        yield "What minutes of real connections show is on [a page of its own](SOAK.md)."
+        yield "[SOAK.md](SOAK.md) has the results of ten minutes of real connections."
         yield ""
     for name, value in (*figures.machine.items(), *figures.options.items()):
         yield f"- {name}: {value}"
@@ -125,24 +126,24 @@ def _targets(figures: Figures, folder: Path) -> Iterator[str]:
     rows = list(outcomes(figures))
     if not rows:
         return
-    yield f"## What is asked at {AT:,} services, and what is had"
+    yield f"## Targets and results at {AT:,} services"
     yield ""
-    yield "| | asked | had | |"
+    yield "| | target | result | |"
     yield "| --- | ---: | ---: | --- |"
     for row in rows:
         bound = "at least" if row.at_least else "at most"
         result = "reached" if row.reached else "missed"
         if not row.reached and row.profile is not None and (folder / row.profile).exists():
-            result = f"missed: [where it goes]({row.profile})"
+            result = f"missed: [profile]({row.profile})"
         limit, value = (f"{_number(n)} {row.unit}" for n in (row.limit, row.value))
-        yield f"| {row.what} | {bound} {limit} | {value} | {result} |"
+        yield f"| {row.name} | {bound} {limit} | {value} | {result} |"
     yield ""
 
 
 def _section(figures: Figures, measure: _Measure, picture: str) -> Iterator[str]:
     yield f"## {measure.title}"
     yield ""
-    base = "" if measure.base is None else f" In brackets: over {measure.base}."
+    base = "" if measure.base is None else f" In brackets: relative to {measure.base}."
     yield f"{measure.words} In {measure.unit}.{base}"
     yield ""
     yield from _table(figures, lambda cell: _shown(figures, measure, cell))
@@ -193,12 +194,12 @@ def _plot(figures: Figures, measure: _Measure) -> str:
 
 
 def _wide(figures: Figures) -> Iterator[str]:
-    """The largest size once more, with more endpoints."""
+    """Yield the loads of the largest size with more endpoints."""
     if not figures.wide:
         return
     yield f"## Load of a wide cluster of {figures.wide[0].services:,} services"
     yield ""
-    yield f"More endpoints per service, see above. In brackets: over {_LEGACY}."
+    yield f"The same with more endpoints per service (see the top). In brackets: relative to {_LEGACY}."
     yield ""
     yield "| | end to end, s | the privileged step, s | kernel memory, MiB | text, KiB |"
     yield "| --- |" + " ---: |" * 4
@@ -219,13 +220,13 @@ def _wide(figures: Figures) -> Iterator[str]:
 
 
 def _steps(figures: Figures) -> Iterator[str]:
-    """The steps of the translations at the largest size."""
+    """Yield the times of the steps of each translation at the largest size."""
     most = figures.sizes()[-1]
     cells = [c for c in figures.cells if c.services == most and c.pure and c.load]
     steps = list(dict.fromkeys(step for c in cells for step in c.pure))
     yield f"## The steps of a translation, at {most:,} services"
     yield ""
-    yield "In s. Only the load needs privileges."
+    yield "In s. Only loading needs privileges."
     yield ""
     yield f"| | {' | '.join(steps)} | load |"
     yield "| --- |" + " ---: |" * (len(steps) + 1)
@@ -237,9 +238,9 @@ def _steps(figures: Figures) -> Iterator[str]:
 
 
 def _sizes(figures: Figures) -> Iterator[str]:
-    yield "## Size of what is loaded"
+    yield "## Size of the loaded rules"
     yield ""
-    yield "In KiB of text; for tc eBPF of the program, whose maps are filled besides."
+    yield "In KiB of text. For tc eBPF it is the text of the program without the contents of its maps."
     yield ""
     yield from _table(figures, lambda c: _number(c.size / 1024) if c.size else "-")
     yield ""
@@ -249,14 +250,14 @@ def _speeds(figures: Figures) -> Iterator[str]:
     if not figures.speeds:
         return
     sizes = sorted({n for by_size in figures.speeds.values() for n in by_size})
-    yield "## This project's own parts"
+    yield "## Speed of nfparity's own parts"
     yield ""
     yield (
-        "Per second: of elapsed time for the reader, of CPU time for all else, the kernel's part and both"
-        " processes of a replay included. A flow is a first packet to a service; the simulator follows every"
-        " way that it can go, one for each endpoint, and prepares the rules of a service at its first flow."
-        " A replay reads all that a packet has;"
-        " sampling, by which the shares of endpoints are measured, reads where it goes."
+        "Per second of elapsed time for the reader, and per second of CPU time for the others. The CPU time"
+        " of a replay includes both processes and the kernel. A flow is the first packet to a service. The"
+        " simulator follows one path for each endpoint, and prepares the rules of a service at its first"
+        " flow. A replay reads whole packets; sampling, which measures the shares of endpoints, reads only"
+        " the destination."
     )
     yield ""
     yield f"| | {' | '.join(f'{n:,}' for n in sizes)} |"
@@ -276,7 +277,7 @@ def _missing(figures: Figures) -> Iterator[str]:
                 reasons.setdefault((cell.subject, measure, why), []).append(cell.services)
     if not reasons:
         return
-    yield "## What is not measured, and why"
+    yield "## Not measured"
     yield ""
     for (subject, measure, why), sizes in reasons.items():
         yield f"- {subject}, {measure}, at {', '.join(f'{n:,}' for n in sizes)} services: {why}"

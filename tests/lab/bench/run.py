@@ -1,7 +1,7 @@
-"""Goes through sizes and rounds, the subjects side by side, and keeps what they took.
+"""A run of the bench: all sizes and rounds, with the subjects side by side.
 
-In a round every subject has its turn before any has its second, each time beginning with another, so that
-what else the machine does falls on all of them. Ratios are taken within a round.
+In each round every subject is measured once, and each round begins with another subject. So other load of the
+machine falls on all subjects. Ratios are taken within a round.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _WARM = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """The extent of a run: rounds, ``packets`` per sample at most, and seconds.
+    """The extent of a run: numbers of rounds, the maximum of ``packets`` per sample, and times in seconds.
 
-    ``load_rounds``: of loads, each into a fresh namespace; ``rounds``: of changes and packets, or 0 for
-    loads alone.
-    ``load_seconds``: for all steps of one load; who needs more is not tried at larger sizes.
-    ``sample_seconds``: for the packets of one sample. ``change_sample_seconds``: a sample is the mean of the
-    changes that this takes, at least of one there and back. ``change_seconds``: no more changes after that.
+    ``load_rounds`` is the number of loads, each into a fresh namespace. ``rounds`` is the number of samples
+    of changes and packets; with 0 only loads are measured. ``load_seconds`` is the time limit for all steps
+    of one load; a subject that exceeds it is not measured at larger sizes. ``sample_seconds`` is the time for
+    the packets of one sample. A sample of changes is the mean of those within ``change_sample_seconds``, at
+    least of one pair. No changes are made after ``change_seconds``.
     """
 
     load_rounds: int = 3
@@ -50,12 +50,12 @@ class Limits:
 
 
 def _say(text: str) -> None:
-    """Report nothing."""
+    """Discard the progress message."""
 
 
 @dataclass(slots=True)
 class Run:
-    """One run over growing sizes. ``cells`` has what was measured so far."""
+    """One run over growing sizes. ``cells`` holds the measurements so far."""
 
     subjects: Sequence[Subject]
     limits: Limits
@@ -82,7 +82,7 @@ class Run:
                         continue
                     nodes[subject.name] = stack.enter_context(worker)
                     if self.limits.rounds:
-                        # At once: what a translation was made from would slow down all that comes after it.
+                        # Before the next subject: the objects of this translation would slow down the others.
                         self._changes(self._pair(subject, material, cell, ready), cell, worker)
             if not self.limits.rounds:
                 return
@@ -94,7 +94,7 @@ class Run:
     # Loading
 
     def _loaded(self, subject: Subject, material: Material, cell: Cell) -> tuple[Worker, Ready] | None:
-        """Load once into a fresh namespace, which the answer holds."""
+        """Load once into a fresh namespace, which the returned worker holds."""
         if "load" in cell.missing:
             return None
         if (before := self._too_slow.get(subject.name)) is not None:
@@ -114,7 +114,7 @@ class Run:
                     if not expired.is_set():
                         raise
                     loaded = None
-            # Whoever has answered by chance before the limit was seen to has not kept it either.
+            # An answer can arrive between the limit and the timer.
             if loaded is None or expired.is_set() or spent + loaded.seconds > self.limits.load_seconds:
                 worker.kill()
                 self._too_slow[subject.name] = cell.services
@@ -223,9 +223,9 @@ def _turned(subjects: Sequence[Subject], number: int) -> Sequence[Subject]:
 
 @contextmanager
 def time_limit(worker: Worker, seconds: float) -> Iterator[threading.Event]:
-    """End the process behind ``worker`` after some seconds; the event says that it came to that.
+    """End the worker's process after ``seconds``. The event is set if that happens.
 
-    Only the process: the socket stays with this thread, which may be about to write to it.
+    The worker's socket stays open, because the caller's thread may be about to write to it.
     """
     expired = threading.Event()
 
@@ -243,7 +243,7 @@ def time_limit(worker: Worker, seconds: float) -> Iterator[threading.Event]:
 
 
 def _reason(error: NfparityError) -> str:
-    """The first line of what went wrong, and how much more there is."""
+    """Return the first line of the error, and the number of further lines."""
     lines = str(error).strip().splitlines()
     more = f" (and {len(lines) - 1} lines more)" if len(lines) > 1 else ""
     return lines[0][:160] + more

@@ -39,7 +39,7 @@ __all__ = [
 
 PLAIN: Final = "plain forwarding"
 WIDE: Final = (*VARIANTS, f"nfparity -O{max(LEVELS)}")
-"""Subjects that also load the wide cluster: those that take seconds for it, not minutes."""
+"""Subjects that also load the wide cluster; the others need minutes for it."""
 AnyChange = Change | LiveChange
 AnyProgram = Program | CondensedProgram
 _Output = NftOutput | BpfOutput
@@ -60,25 +60,25 @@ class Material:
 
     @property
     def last(self) -> Service:
-        """The service that stands last, which a walk from rule to rule reaches last."""
+        """The last service, which a walk through the rules reaches last."""
         return self.cluster.services[-1]
 
     @property
     def changed(self) -> tuple[Service, Service]:
-        """A service in the middle of the others as it is, and with an endpoint less."""
+        """The service in the middle of the list, unchanged and with one endpoint removed."""
         service = self.cluster.services[len(self.cluster.services) // 2]
         return service, replace(service, endpoints=service.endpoints[:-1])
 
 
 def material(services: int, endpoints: int) -> Material:
-    """Draw the cluster of one size. InputError when it cannot be so large."""
+    """Draw the cluster of one size. Raises InputError if the size is too large."""
     cluster = draw_cluster(Shape(services=services, endpoints=endpoints, udp=services))
     return Material(cluster, kube_proxy_rules(cluster))
 
 
 @dataclass(slots=True)
 class Ready:
-    """The rules to load, and the seconds of the steps that made them, none of which needs privileges."""
+    """The rules to load, and the seconds of each unprivileged step that made them."""
 
     loader: Loader | None
     size: int = 0
@@ -88,16 +88,16 @@ class Ready:
 
 
 class Subject(ABC):
-    """One way to have the rules in force."""
+    """One way to load the rules of a cluster."""
 
     name: str
 
     @abstractmethod
     def prepare(self, material: Material) -> Ready:
-        """Make what is to be loaded; raises an NfparityError when it cannot be expressed."""
+        """Return the rules to load. Raises an NfparityError if the cluster cannot be expressed."""
 
     def changes(self, material: Material, loaded: Ready) -> tuple[AnyChange, AnyChange]:
-        """Return how a service gets an endpoint less, and gets it back. Raises NotMeasured."""
+        """Return the changes that remove an endpoint of a service and add it again. Raises NotMeasured."""
         raise NotMeasured("there are no rules")
 
 
@@ -116,7 +116,7 @@ class _Iptables(Subject):
         return Ready(IptablesLoader(self.name, material.text), len(material.text))
 
     def changes(self, material: Material, loaded: Ready) -> tuple[AnyChange, AnyChange]:
-        """As kube-proxy does it: the service's chains are emptied and written again, others untouched."""
+        """Return kube-proxy's own changes: only the service's chains are flushed and written again."""
         whole, less = material.changed
         command = (f"{self.name}-restore", "--noflush")
         first, second = (Change(command, _fragment(material.cluster, s)) for s in (less, whole))
@@ -220,7 +220,7 @@ def _timed(into: dict[str, float], step: str, run: Callable[[], T]) -> T:
 
 
 def subjects() -> Mapping[str, Subject]:
-    """Return every subject by its name, in the order of the tables; a translation at each level there is."""
+    """Return every subject by its name, in the order of the tables, with one for each level."""
     measured: list[Subject] = [_Plain(), *(_Iptables(v) for v in VARIANTS), _Translate(), _KubeProxy()]
     measured += [_Ours(f"nfparity -O{level}", level, _nftables) for level in sorted(LEVELS)]
     measured.append(_Ours("nfparity tc eBPF", max(LEVELS), _tc_ebpf))

@@ -24,20 +24,18 @@ __all__ = ["speeds"]
 
 _REPLAYED: Final = 5000
 _SAMPLED: Final = 16_384
-"""Flows, or connections, between two looks at the time."""
+"""The number of flows or connections between two reads of the clock."""
 
 
 def speeds(material: Material, seconds: float) -> dict[str, float]:
-    """Return, per second of about ``seconds`` each: lines read, flows simulated, replayed and sampled.
+    """Return the rates of reader, simulator, replay and sampling, each measured for about ``seconds``.
 
-    Every flow is the first packet to one of the services, in turn; sampled are new connections to one of
-    them, of which only the destination is read. What is counted of the reader is elapsed time; of all
-    else, CPU time, of the kernel's part and of both processes where there are two. The simulator prepares
-    the rules of a service when it first meets them, so its first flows to services are counted apart from
-    further ones to the same services.
+    A flow is the first packet to a service, and flows visit the services in turn. Sampling opens connections
+    to one service, and reads only their destinations. The reader's rate is per second of elapsed time. The
+    others are per second of CPU time, which includes the kernel and both processes of a replay. The simulator
+    prepares the rules of a service at its first flow, so first flows have a rate of their own.
 
-    Nothing is charged with what was made before it (:mod:`tests.lab.bench.aside`), a replay not even with the
-    ruleset.
+    Garbage collection ignores objects made before a measurement (:mod:`tests.lab.bench.aside`).
     """
     with made_before_set_aside():
         began = time.perf_counter()
@@ -63,7 +61,7 @@ def speeds(material: Material, seconds: float) -> dict[str, float]:
 
 
 def _spent(pid: int) -> float:
-    """The CPU seconds of this process and of another, the kernel's on their behalf included."""
+    """Return the CPU seconds of this process and of process ``pid``, including system time."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return time.process_time() + (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -81,17 +79,17 @@ def _simulated(job: Job, material: Material, seconds: float) -> dict[str, float]
         spent += time.process_time() - began
         flows.append(flow)
     rates = {"simulator, first flows of services": len(flows) / spent}
-    began, done, ways = time.process_time(), 0, 0
+    began, done, branches = time.process_time(), 0, 0
     for flow in itertools.cycle(flows):
-        ways += len(simulation.simulate(flow).branches)
+        branches += len(simulation.simulate(flow).branches)
         done += 1
         if (spent := time.process_time() - began) >= seconds:
             break
-    return rates | {"simulator, flows": done / spent, "simulator, ways of flows": ways / spent}
+    return rates | {"simulator, flows": done / spent, "simulator, branches of flows": branches / spent}
 
 
 def _flows(material: Material) -> Iterator[Flow]:
-    """First packets from one pod, service by service, each from a port that no other has for long."""
+    """Yield the first packets of one pod to each service in turn, from changing ports."""
     cluster = material.cluster
     services = [s for s in cluster.services if s.protocol == "udp"]
     for n in itertools.count():

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab.bench.asked import AT, outcomes
 from tests.lab.bench.figures import Cell, Figures
 from tests.lab.bench.report import write_report
+from tests.lab.bench.targets import AT, outcomes
 
 
 def figures(services: int = AT) -> Figures:
@@ -30,41 +30,41 @@ def figures(services: int = AT) -> Figures:
     return Figures(machine={}, options={}, cells=[plain, legacy, ours], wide=wide, speeds=speeds)
 
 
-def test_every_row_that_was_measured_is_held_against_its_limit() -> None:
-    found = {o.what: (o.value, o.reached) for o in outcomes(figures())}
-    assert found == {
-        "end to end, over iptables-legacy": (0.5, True),
+def test_every_measured_target_has_its_result() -> None:
+    results = {o.name: (o.value, o.reached) for o in outcomes(figures())}
+    assert results == {
+        "end to end, relative to iptables-legacy": (0.5, True),
         "load through libnftables": (0.5, True),
-        "end to end with five endpoints, over iptables-legacy": (0.5, True),
+        "end to end with five endpoints per service, relative to iptables-legacy": (0.5, True),
         "endpoints of one service change": (pytest.approx(0.8), True),
         "kernel memory": (10.0, False),
-        "first packet through nftables, over plain forwarding": (2.0, True),
+        "first packet through nftables, relative to plain forwarding": (2.0, True),
         "simulator": (12_000.0, True),
         "replay": (9_000.0, False),
     }
 
 
-def test_growth_is_that_of_the_ratio_from_the_smallest_size() -> None:
+def test_growth_of_a_ratio_begins_at_the_smallest_size() -> None:
     run = figures()
     run.cells += [
         Cell(subject="plain forwarding", services=10, first=[500.0]),
         Cell(subject="nfparity -O2", services=10, first=[800.0]),
     ]
-    growth = [o for o in outcomes(run) if "growth" in o.what]
+    growth = [o for o in outcomes(run) if "growth" in o.name]
     assert [(o.value, o.reached) for o in growth] == [(1.25, False)]
 
 
-def test_nothing_is_asked_of_other_sizes(tmp_path: Path) -> None:
+def test_other_sizes_have_no_targets(tmp_path: Path) -> None:
     assert not list(outcomes(figures(1000)))
     write_report(figures(1000), tmp_path)
-    assert "asked" not in (tmp_path / "RESULTS.md").read_text()
+    assert "Targets" not in (tmp_path / "RESULTS.md").read_text()
 
 
-def test_a_miss_leads_to_its_profile_where_there_is_one(tmp_path: Path) -> None:
+def test_a_miss_links_to_its_profile(tmp_path: Path) -> None:
     (tmp_path / "missed").mkdir()
     (tmp_path / "missed/memory.md").write_text("### Kernel memory\n")
     write_report(figures(), tmp_path)
     text = (tmp_path / "RESULTS.md").read_text()
-    assert "| kernel memory | at most 8 MiB | 10.0 MiB | missed: [where it goes](missed/memory.md) |" in text
+    assert "| kernel memory | at most 8 MiB | 10.0 MiB | missed: [profile](missed/memory.md) |" in text
     assert "| replay | at least 50,000 flows/s | 9,000 flows/s | missed |" in text
-    assert "| end to end, over iptables-legacy | at most 1 x | 0.5 x | reached |" in text
+    assert "| end to end, relative to iptables-legacy | at most 1 x | 0.5 x | reached |" in text

@@ -1,7 +1,7 @@
-"""Targets for a run at 10,000 services, row by row, and whether they were reached.
+"""Targets for a run at 10,000 services, and the results.
 
-The figures were set before the first line was written. A row that is missed names the page that says where
-the time or memory goes, and what was tried.
+The targets were set before the code was written. A missed target names the page that shows where the time or
+the memory goes, and what was tried.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tests.lab.bench.subjects import PLAIN
 __all__ = ["AT", "Outcome", "outcomes"]
 
 AT: Final = 10_000
-"""Services; nothing is asked of other sizes."""
+"""The number of services for which there are targets."""
 
 _LEGACY: Final = "iptables-legacy"
 _FLAT: Final = "nfparity -O2"
@@ -26,12 +26,13 @@ _REPLAY: Final = "replay through nftables, flows"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One row: ``limit`` is the most, or with ``at_least`` the least, that ``value`` in ``unit`` may be.
+    """A target and the result. ``limit`` is the maximum of ``value``, or its minimum with ``at_least``.
 
-    ``profile``: the page under ``tests/lab/bench/`` for a miss; None where none was written yet.
+    Both are in ``unit``. ``profile`` is the page under ``tests/lab/bench/`` that explains a miss, or None if
+    there is none.
     """
 
-    what: str
+    name: str
     limit: float
     value: float
     unit: str
@@ -46,7 +47,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    what: str
+    name: str
     limit: float
     unit: str
     value: Callable[[Figures], float | None]
@@ -55,10 +56,10 @@ class _Row:
 
 
 def outcomes(figures: Figures) -> Iterator[Outcome]:
-    """Yield a row for everything that is asked and was measured."""
+    """Yield the targets that were measured, with their results."""
     for row in _ROWS:
         if (value := row.value(figures)) is not None:
-            yield Outcome(row.what, row.limit, value, row.unit, row.at_least, row.profile)
+            yield Outcome(row.name, row.limit, value, row.unit, row.at_least, row.profile)
 
 
 def _cell(figures: Figures, subject: str) -> Cell | None:
@@ -72,7 +73,7 @@ def _ratio(ours: Cell | None, theirs: Cell | None, measure: str) -> float | None
 
 
 def _median(measure: str, scale: float = 1.0) -> Callable[[Figures], float | None]:
-    """The median of the flat translation."""
+    """Return a function that returns the median of the translation at ``-O2``."""
 
     def value(figures: Figures) -> float | None:
         cell = _cell(figures, _FLAT)
@@ -83,7 +84,7 @@ def _median(measure: str, scale: float = 1.0) -> Callable[[Figures], float | Non
 
 
 def _over(subject: str, base: str, measure: str) -> Callable[[Figures], float | None]:
-    """Return the quotient of the measured value and ``base``."""
+    """Return a function that returns the ratio of a subject to ``base``."""
 
     def value(figures: Figures) -> float | None:
         return _ratio(_cell(figures, subject), _cell(figures, base), measure)
@@ -92,7 +93,7 @@ def _over(subject: str, base: str, measure: str) -> Callable[[Figures], float | 
 
 
 def _growth(subject: str) -> Callable[[Figures], float | None]:
-    """Return the growth of the first packet's ratio over plain forwarding from the smallest size on."""
+    """Return a function that returns the growth of the ratio to plain forwarding from the smallest size."""
 
     def value(figures: Figures) -> float | None:
         medians = []
@@ -114,20 +115,20 @@ def _speed(name: str) -> Callable[[Figures], float | None]:
 
 
 _ROWS: Final = (
-    _Row("end to end, over iptables-legacy", 1.0, "x", _over(_FLAT, _LEGACY, "total")),
+    _Row("end to end, relative to iptables-legacy", 1.0, "x", _over(_FLAT, _LEGACY, "total")),
     _Row("load through libnftables", 0.6, "s", _median("load"), "missed/load.md"),
-    _Row("end to end with five endpoints, over iptables-legacy", 1.2, "x", _wide),
+    _Row("end to end with five endpoints per service, relative to iptables-legacy", 1.2, "x", _wide),
     _Row("endpoints of one service change", 1.0, "ms", _median("change", 1e3), "missed/change.md"),
     _Row("kernel memory", 8.0, "MiB", _median("memory", 1 / 1024), "missed/memory.md"),
     _Row(
-        "first packet through nftables, over plain forwarding",
+        "first packet through nftables, relative to plain forwarding",
         2.1,
         "x",
         _over(_FLAT, PLAIN, "first"),
         "missed/first-packet.md",
     ),
     _Row(
-        "first packet through tc eBPF, over plain forwarding",
+        "first packet through tc eBPF, relative to plain forwarding",
         1.6,
         "x",
         _over(_TC, PLAIN, "first"),
