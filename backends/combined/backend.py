@@ -1,4 +1,4 @@
-"""Two loaders on one node: for rules that it has already, and for rules that are added."""
+"""Two loaders on one node: one for the rules that it has already, one for rules that are added."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _ONE: Final = Fraction(1)
 class BesideLoader(Loader):
     """Loads ``first``, and then ``second``.
 
-    Of two chains at one hook and priority, the kernel runs the one first that was registered last
-    (``nf_hook_entries_grow``), so the order must be that in which a node loads them.
+    The order must be that in which a node loads the two, because it decides the order of chains with the same
+    hook and priority: the kernel runs the chain that was registered last first (``nf_hook_entries_grow``).
     """
 
     def __init__(self, first: Loader, second: Loader) -> None:
         if first.family is not second.family or first.reset_fallback is not second.reset_fallback:
-            raise ValueError("two loaders on one node are for one family, and track connections alike")
+            raise ValueError("two loaders on one node must have the same family and the same reset_fallback")
         self._loaders = (first, second)
         self.family = first.family
         self.reset_fallback = first.reset_fallback
@@ -45,19 +45,19 @@ class BesideLoader(Loader):
             loader.forget_connections(tap)
 
     def forget_lists(self) -> None:
-        """Empty the lists of both."""
+        """Empty the lists of both loaders."""
         for loader in self._loaders:
             if loader.lists:
                 loader.forget_lists()
 
     def watch(self) -> None:
-        """Begin to watch the rules."""
+        """Begin to watch the rules of the loaders that need it."""
         for loader in self._loaders:
             if loader.watches:
                 loader.watch()
 
     def watched(self) -> Watched:
-        """Return the observations of both."""
+        """Return the joint observations of both loaders."""
         observations = [loader.watched() for loader in self._loaders if loader.watches]
         return Watched(
             prod((watched.rarest for watched in observations), start=_ONE),
@@ -70,6 +70,6 @@ class BesideLoader(Loader):
         return next((counters for loader in self._loaders if (counters := loader.counters())), {})
 
     def close(self) -> None:
-        """Close both."""
+        """Close both loaders."""
         for loader in self._loaders:
             loader.close()

@@ -1,4 +1,4 @@
-"""A given nftables ruleset, loaded unchanged: kube-proxy's, a firewall's, one written by hand.
+"""A given nftables ruleset, loaded unchanged, for example that of kube-proxy or of a firewall.
 
 It replaces a translation: the rules of the job are not used.
 """
@@ -33,8 +33,9 @@ __all__ = ["GivenNftBackend", "GivenNftLoader"]
 class GivenNftLoader(Loader):
     """Loads a listing through one permanent handle, and empties the sets that packets fill.
 
-    The rules are watched, because their random choices cannot be known otherwise. Rules that count
-    (``limit``, ``quota``) are loaded again instead, so that a flow does not depend on earlier flows.
+    The rules are watched, because their random choices cannot be known otherwise. If rules count packets
+    (``limit``, ``quota``), the whole ruleset is loaded again between flows, so that no flow depends on
+    earlier ones.
     """
 
     def __init__(self, listing: Listing, family: Family) -> None:
@@ -54,8 +55,8 @@ class GivenNftLoader(Loader):
     def load(self, tap: TapNode) -> None:
         """Load the ruleset.
 
-        Raises ParseError with the places that nft does not understand, MachineError for objects that the
-        kernel does not accept.
+        Raises ParseError with the places that nft does not understand, and MachineError for objects that the
+        kernel refuses.
         """
         self._handle = NftHandle()
         before = self._handle.run("list tables").splitlines()
@@ -64,7 +65,7 @@ class GivenNftLoader(Loader):
                 self._load(self._handle, script)
         self._own = tuple(line for line in self._handle.run("list tables").splitlines() if line not in before)
         if self._flush or any(_CHANCE.search(script.text) for script in self._scripts):
-            # As the kernel lists it, text and JSON are the same.
+            # The kernel lists a ruleset in the same form whether it was loaded from text or from JSON.
             self._chains = read_chains("".join(self._handle.run(f"list {table}\n") for table in self._own))
             self.watches = bool(self._chains)
 
@@ -127,7 +128,8 @@ class GivenNftLoader(Loader):
 class GivenNftBackend:
     """Runs packets through a given nftables ruleset on this kernel.
 
-    ``name`` is its name in reports: the file. ``without`` are tables that are not loaded, by family and name.
+    ``name`` is its name in reports: that of its file. ``without`` are the families and names of tables that
+    are not loaded.
     ``beside`` returns the loader of other rules that are loaded first for a family, or None. The constructor
     raises ParseError for text that cannot be loaded.
     """
@@ -198,8 +200,8 @@ def _opened(name: str, opening: AbstractContextManager[KernelSession]) -> Iterat
 
 
 _DOUBT: Final = (
-    "looks like a chain of iptables-nft's, of which nft does not show all; if it is one, what runs here is "
-    "not what its node does (iptables-nft-save has that)"
+    "looks like a chain of iptables-nft, which nft lists incompletely; if it is one, the rules that run here "
+    "differ from those of the node (iptables-nft-save prints all of them)"
 )
 _RATE: Final = (
     "depends on packet rates or counts, and flows are sent faster here than on a node: its effect may differ"
@@ -230,7 +232,10 @@ _MOST: Final = 10
 
 
 def _fault(error: str, origins: Sequence[Origin], *, title: str = "") -> ParseError | MachineError:
-    """Return an error with the messages of libnftables for some lines, or for the command at these places."""
+    """Return an error that places the messages of libnftables.
+
+    ``origins`` are the places of the lines of the text that libnftables was given.
+    """
     messages = [(int(line), text.strip()) for line, text in _ERROR.findall(error)]
     if not messages:
         return MachineError(f"{_REFUSED}: {error}")

@@ -49,7 +49,7 @@ _COMPARED: Final = re.compile(r"(?:\s+offset \d+)?\s+(?:(<=?|>=?|!=|==)\s+)?(\d+
 _FILLS: Final = re.compile(r"\b(?:add|update) @")
 _COMMENT: Final = re.compile(r'"[^"\n]*"')
 _LEAST: Final = Fraction(1, 1000)
-"""The assumed share if the rule does not show it, as with a named map."""
+"""The assumed probability if the rule does not show it, for example because it uses a named map."""
 
 _Place = tuple[str, str, str]
 """Family, table, chain."""
@@ -57,9 +57,10 @@ _Place = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class ListedChain:
-    """The probability of the least likely random path through a chain, and whether a rule fills a set.
+    """The probability of the least likely random path through a chain, and the state of its rules.
 
-    ``dependent``: a rule counts or hashes packets. A ``base`` chain sees packets without a report.
+    ``fills``: a rule fills a set. ``dependent``: a rule counts or hashes packets. ``base``: it is a base
+    chain, which counts as visited although the kernel does not report every visit.
     """
 
     rarest: Fraction = Fraction(1)

@@ -95,14 +95,14 @@ class Conversation:
         return zlib.crc32(name.encode()) & 0x7FFFFFFF
 
     def _payload(self, packet: Packet) -> bytes:
-        # A SYN, FIN or RST with data would be fine, but would move the sequence numbers.
+        # A SYN, FIN or RST may carry data, but data would move the sequence numbers.
         bare = security_index(packet) is not None and len(packet.payload) == len(leading(packet))
         if packet.proto == Protocol.TCP or (packet.payload and not bare):
             return _filled(packet, packet.payload)
         return self._filler(packet)
 
     def _filler(self, packet: Packet) -> bytes:
-        """Return the tag, after the header in the payload of GRE and IPsec, which the kernel reads."""
+        """Return the payload: the tag, after the header of GRE or IPsec where the kernel reads one."""
         return _filled(packet, leading(packet) + self.tag())
 
     def _send(self, step: Send) -> Emission:

@@ -97,8 +97,7 @@ class Flow:
 class Repeated:
     """A flow to run ``times`` times, each time without state of earlier runs.
 
-    With ``lists``, the flow adds to lists of addresses (``-m recent``), which must be emptied between two
-    runs.
+    ``lists``: the flow adds to lists of addresses (``-m recent``), which must be emptied between two runs.
     """
 
     flow: Flow

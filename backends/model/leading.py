@@ -12,11 +12,11 @@ __all__ = ["leading", "security_index", "with_security_index"]
 _GRE_HEADER: Final = bytes.fromhex("00006558")
 """Version 0 without options, with an Ethernet frame inside (RFC 2784, 2; RFC 7637)."""
 _GRE_READ: Final = 8
-"""The bytes of a GRE packet that identify its connection (``gre_pkt_to_tuple``)."""
+"""The number of bytes of a GRE packet that identify its connection (``gre_pkt_to_tuple``)."""
 
 
 class _Layout(NamedTuple):
-    """A header of IPsec: its length, and where the index of the security association is, in bytes."""
+    """A header of IPsec: its length, and the place and length of the security association's index."""
 
     size: int
     start: int
@@ -45,7 +45,7 @@ def security_index(packet: Packet) -> int | None:
 
 
 def with_security_index(packet: Packet, value: int) -> Packet:
-    """Return a packet of IPsec with another index. Raises KeyError for any other packet."""
+    """Return an IPsec packet with another SPI or CPI. Raises KeyError for any other packet."""
     layout = _IPSEC[packet.proto]
     header = leading(packet)
     index = value.to_bytes(layout.end - layout.start, "big")

@@ -52,9 +52,9 @@ class QuotedTuple:
     dport: Port | None
 
 
-@dataclass(frozen=True, kw_only=True)  # without slots: see passed
+@dataclass(frozen=True, kw_only=True)  # without slots, because the method passed() fills __dict__
 class Outcome:
-    """The outcome of one packet, in terms in which all backends can be compared.
+    """The outcome of one packet, in terms that are the same for all backends.
 
     For ``forward`` and ``local``: addresses, ports (``sport`` is the identifier of an ICMP query, ``dport``
     None), ttl, tos, mark and the MSS option of a SYN as the packet left or was delivered. ``dnat``/``snat``:
@@ -64,9 +64,9 @@ class Outcome:
     (``icmp6-3-0``). After a packet whose verdict is ``unknown``, all later packets of its flow are
     ``unknown``.
 
-    The fields are in the order of the JSON form. A new field is carried, written, read and compared by its
-    type alone (``tests/unit/harness/test_new_field.py``). Default values are omitted, except a bool of a
-    packet that arrived.
+    The fields are in the order of the JSON form, which omits default values, except the booleans of a packet
+    that arrived. A new field is sent between processes, written, read and compared by its type alone
+    (``tests/unit/harness/test_new_field.py``).
     """
 
     verdict: Verdict
@@ -99,9 +99,9 @@ class Outcome:
     ) -> Outcome:
         """Return the outcome of a packet that left on ``out``, or was delivered if that is None.
 
-        ``ports`` are the packet's ports in the form of outcomes. This is much faster than the constructor,
-        because every branch of a flow ends with such an outcome. An omitted field has its default, which is
-        an attribute of the class.
+        ``ports`` are the packet's ports in the form of outcomes. Every branch of a flow ends with such an
+        outcome, so this function avoids the constructor, which is much slower. An omitted field has its
+        default, which is an attribute of the class.
         """
         made = object.__new__(cls)
         fields = {
@@ -161,9 +161,9 @@ class OutcomeBranch:
 class FlowResult:
     """The result of a flow on one backend.
 
-    The simulator returns every branch, and the probabilities sum to 1. (With hidden parts of rules, the sum
-    is that of the branches whose assumptions hold.) A kernel backend returns the branches that it saw in
-    ``runs`` runs, each with its share; ``seconds`` is the duration of the runs.
+    The simulator returns every branch, and the probabilities sum to 1. (If rules have hidden parts, the
+    probabilities of all branches whose assumptions are true sum to 1.) A kernel backend returns the branches
+    that it observed in ``runs`` runs, each with its share; ``seconds`` is the duration of the runs.
 
     ``notes``: observations of the backend, such as a frame with a wrong checksum or a stray frame; each is a
     separate difference. ``rarest``: the probability of the least likely branch, if only the backend knows it.

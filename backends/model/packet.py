@@ -114,13 +114,14 @@ class Tuple(NamedTuple):
 
 
 NOT_TAKEN: Final = frozenset({2, 3, 4})
-"""Types of routing headers that nodes drop unless they were set up for them: mobility, RPL, segments."""
+"""Types of routing headers that a node drops unless it is configured for them: mobility, RPL, segments."""
 
 
 class Routing(NamedTuple):
     """A routing header of IPv6 (RFC 8200, 4.4): its type, the segments left, and its length.
 
-    The length is in units of 8 bytes, without the first, as in the header. Zeros follow the four fields.
+    As in the header, ``length`` counts the units of 8 bytes after the first one. The rest of the header is
+    zero.
     """
 
     type: int
@@ -133,7 +134,7 @@ class Routing(NamedTuple):
         return 8 * (self.length + 1)
 
 
-@dataclass(frozen=True, kw_only=True)  # without slots: see with_fields
+@dataclass(frozen=True, kw_only=True)  # without slots, because with_fields copies __dict__
 class Packet:
     """One packet. Addresses are integers of the family; ports are None without a port header.
 

@@ -1,11 +1,11 @@
-"""Replays many datagrams at once: all are sent before their outcomes are read.
+"""Replays of many datagrams at once: all are sent before their outcomes are read.
 
-Most flows of a big corpus are one datagram that leaves the node, and most of the cost of replaying one is
-polling for what came out. Here a burst is written and then read until nothing more comes. Only certain
-outcomes count: a datagram that left once, or was delivered once, complete, with correct checksums, its mark
-and its source port, and without any answer. All other flows have no outcome here, and
-:class:`~backends.replay.replayer.Replayer` sends them again, one by one, after the node has forgotten all
-connections.
+Most flows of a big corpus are one datagram that leaves the node, and the replay of one spends most of its
+time waiting for the packet to come out. Here a burst of datagrams is sent, and then all packets that come out
+are read. Only certain outcomes count: a datagram that left once, or was delivered once, complete, with
+correct checksums, its mark and its source port, and without any answer. All other flows have no outcome here;
+:class:`~backends.replay.replayer.Replayer` sends them again, one by one, after the node has forgotten the
+connections that they could meet.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ BURST: Final = 64
 
 
 def groups(flows: Iterable[Flow | Repeated | Datagram]) -> Iterator[Flow | Repeated | list[Datagram]]:
-    """Group consecutive flows that can be sent in one burst, because none can meet an earlier one.
+    """Group consecutive flows that can be sent in one burst, because none can meet the connection of another.
 
-    They can meet if the source port of one is a port of the other.
+    It could meet one only if its source port were a port of that connection.
     """
     group: list[Datagram] = []
     ports: set[int] = set()

@@ -279,7 +279,7 @@ def _fork(requests: socket.socket, descriptors: Sequence[int]) -> int:
 def _become_child(parent: int) -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
-        os._exit(1)  # it ended before the request
+        os._exit(1)  # the server ended before prctl, so no signal will come
     os.setsid()
 
 

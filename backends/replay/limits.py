@@ -24,11 +24,11 @@ _PATIENCE: Final = 30
 
 @contextmanager
 def bounded(size: int) -> Iterator[None]:
-    """Kill this process if a block needs far too much time or memory for a text of ``size`` bytes.
+    """Kill this process if the block needs far too much time or memory for a text of ``size`` bytes.
 
-    Processor time, memory, open files and waiting time (for a FIFO, for DNS) are bounded. Only for the main
-    thread of a child process, whose parent finds the limit by :func:`death_by`. Afterwards the old limits
-    hold again.
+    Processor time, memory, open files and waiting time (for a FIFO, for DNS) are bounded. After the block the
+    old limits hold again. This is for the main thread of a child process; its parent learns from
+    :func:`death_by` which limit was exceeded.
     """
     seconds = _SECONDS + size // _BYTES_A_SECOND
     used = resource.getrusage(resource.RUSAGE_SELF)

@@ -20,7 +20,7 @@ __all__ = ["JIFFIES", "Loader", "RuleId", "Watched", "refuse_endless_walks"]
 _CLOCK_MONOTONIC_COARSE: Final = 6  # linux/time.h; it counts jiffies
 
 JIFFIES: Final = 3 * time.clock_getres(_CLOCK_MONOTONIC_COARSE)
-"""Three jiffies in seconds. In a jiffy, ``nf_conncount`` removes closed connections once."""
+"""Three jiffies in seconds. ``nf_conncount`` removes closed connections at most once in a jiffy."""
 
 RuleId = tuple[str, str, int]
 """Table, chain, and index in the chain, from 0."""
@@ -49,7 +49,7 @@ def refuse_endless_walks(ruleset: Ruleset, backend: str) -> None:
         assert chain is not None
         reason = (
             f"chains call each other so that one packet may meet {number:.3g} rules from here on, which would"
-            " keep the kernel busy for seconds or forever; it is not tried"
+            " keep the kernel busy for seconds or forever; the rules are not loaded"
         )
         raise UnsupportedError((Refusal(chain.origin, backend, "walk-length", reason),))
 
@@ -76,10 +76,10 @@ class Loader(ABC):
     """The least time between two packets of a flow in seconds: some rules clean state once in a jiffy."""
 
     counts: bool = False
-    """True if rules read the packets or bytes of connections, which count only if a sysctl says so."""
+    """True if rules test the counters of connections, which conntrack keeps only if a sysctl is set."""
 
     watches: bool = False
-    """True if :meth:`watch` is needed to find flows that meet a random choice or change a list."""
+    """True if only :meth:`watch` can find the flows that meet a random choice or change a list."""
 
     @abstractmethod
     def load(self, tap: TapNode) -> None:
@@ -103,9 +103,9 @@ class Loader(ABC):
         """Empty every list of addresses and reset counters; called between flows if a list may be in use."""
 
     def forget_one(self, tap: TapNode, sent: Packet) -> bool:
-        """Forget only the connection that began with ``sent``, which is fast; False if that is not possible.
+        """Forget only the connection that began with ``sent``, which is fast. Lists of addresses stay.
 
-        Lists of addresses stay.
+        Return False, and change nothing, if this loader cannot do it.
         """
         if not isinstance(sent.sport, int) or not isinstance(sent.dport, int):
             return False

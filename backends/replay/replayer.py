@@ -1,9 +1,9 @@
 """Replays flows on a TapNode and reports the outcome of each packet.
 
-Runs in the process of the node. Outcomes are tested in the order of certainty: a packet that was seen to
+Runs in the process of the node. The most certain evidence decides the outcome. A packet that was seen to
 leave or to be delivered did so, whatever else came out. Otherwise an answer to its sender (an ICMP error that
-quotes it, a RST that fits it) shows that it was rejected. Without an answer, after the stack has settled, it
-was dropped.
+quotes it, a RST that fits it) shows that it was rejected. If there is no answer when the stack has no more
+work, the packet was dropped.
 
 A packet that the node sends to itself crosses ``lo`` and is ``local``, with ``out`` None, like any other
 delivery: it does not leave on ``lo``.
@@ -74,7 +74,7 @@ class Replayer:
     _listed: bool = False
     """True if lists of addresses may have entries."""
     _crowded: bool = False
-    """Return whether a flow keeps another source port: a small range would soon be used up."""
+    """True if a translated source port is still in use: a small range of them would soon be exhausted."""
     _sent: list[Packet] = field(default_factory=list)
     """The packets that the last flow has sent."""
     _known: dict[bytes, Parsed] = field(default_factory=dict)
@@ -145,7 +145,7 @@ class Replayer:
         taken = {end[DPORT] for end in ends if end is not None}
         used |= taken
         used.update([datagram[DPORT] for datagram in burst])
-        # A flow from a port at which another arrived may have met it.
+        # A flow whose source port is the port at which another flow arrived may have met its connection.
         certain = [None if end is None or end[SPORT] in taken else end for end in ends]
         again = [flow_of(d, self.tap.family) for d, end in zip(burst, certain, strict=True) if end is None]
         if again:
@@ -239,7 +239,7 @@ class Replayer:
         wanted = identity(sent)
         arrived = _arrivals(received, wanted)
         if not arrived or emission.entry is None:
-            # A packet from the node to itself crosses the backlog, and so may an answer to it.
+            # A packet from the node to itself passes through the backlog of lo, and an answer may do so too.
             received += self._read(tap.settle(), notes)
             arrived = _arrivals(received, wanted)
         if arrived:
@@ -253,7 +253,7 @@ class Replayer:
                 reject = kind
                 if sighting.sighting.out is not None:
                     faults = _faults(sighting)
-                    if sent.bad_checksum:  # sent with it on purpose, and quoted with it
+                    if sent.bad_checksum:  # it was sent so on purpose, and the error quotes it unchanged
                         faults = tuple(
                             f for f in faults if not _is_transport_checksum(f.removeprefix(_INNER))
                         )
@@ -270,8 +270,8 @@ class Replayer:
         sent, packet, place = emission.packet, arrived.packet, arrived.sighting
         faults = _faults(arrived)
         if sent.bad_checksum or (emission.entry is None and sent.src == 0):
-            # It was sent wrong on purpose, and a changed address leaves it wrong, as does the source
-            # that the stack fills in for a packet of the node (raw_send_hdrinc).
+            # The checksum was sent wrong on purpose, and NAT does not correct it; or the stack has filled
+            # in the source of a packet of the node without correcting the checksum (raw_send_hdrinc).
             faults = tuple(f for f in faults if not _is_transport_checksum(f))
         notes.extend(faults)
         local = place.out is None

@@ -39,9 +39,9 @@ def sample(
 ) -> dict[Destination | None, int]:
     """Send ``packet`` into ``entry`` as ``times`` new connections, and count their destinations.
 
-    None counts the packets that did not leave. For UDP and TCP; ``sport`` and a label are replaced in each
-    packet: UDP's payload, or the lower half of TCP's sequence number. Raises MachineError if a packet leaves
-    twice.
+    The key None counts the packets that did not leave. ``packet`` is UDP or TCP. Each connection has its own
+    source port and a label, which is the payload of UDP or the lower half of TCP's sequence number. Raises
+    MachineError if a packet leaves twice.
     """
     template = _Template.of(packet)
     counts: Counter[bytes] = Counter()
@@ -55,7 +55,7 @@ def sample(
         waiting = {_label(port) for port in ports}
         for data in tap.left():
             if not template.is_of(data):
-                continue  # an error of the node
+                continue  # for example an ICMP error of the node
             label = data[template.label]
             if label in waiting:
                 waiting.remove(label)
@@ -63,7 +63,7 @@ def sample(
             elif template.sport_of(label) in ports:
                 raise MachineError(f"{packet}: two packets left for one that was sent")
         missing += len(waiting)
-    tap.drain()  # the marks, which are not needed
+    tap.drain()  # discards the marks of the packets
     destinations: dict[Destination | None, int] = {
         (int.from_bytes(at[:-2], "big"), int.from_bytes(at[-2:], "big")): n for at, n in counts.items()
     }
@@ -107,8 +107,8 @@ class _Template:
     def packets(self, ports: list[int]) -> Iterator[bytearray]:
         """Yield the packet from each source port; it is the same object every time.
 
-        A port and its label have the same sum for all ports, and so has the packet: one checksum is correct
-        for all of them.
+        The sum of a port and its label is the same for all ports, so the same checksum is correct for all
+        packets.
         """
         data, sport, label = bytearray(self.data), self.sport, self.label
         for port in ports:

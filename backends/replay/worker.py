@@ -39,9 +39,9 @@ _LIVE: Final[WeakSet[Worker]] = WeakSet()
 
 
 def end_workers() -> None:
-    """Kill the children of all workers of this process; waiting callers get a WorkerEndedError.
+    """Kill the children of all workers of this process; callers that wait for them get a WorkerEndedError.
 
-    For another thread than theirs, which must end and cannot wait for a library call to return.
+    Meant for a thread that must end the process and cannot wait for the calls of other threads to return.
     """
     for worker in tuple(_LIVE):
         worker.end()

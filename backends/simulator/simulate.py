@@ -150,7 +150,7 @@ class Simulation:
     def watch(self, flow: Flow, watched: Watched) -> Iterator[TracedBranch]:
         """Yield every branch with the visits of the watched rules alone, one by one, as they are followed.
 
-        A caller that has seen enough need not ask for the rest. Raises InputError as :meth:`trace` does.
+        A branch is followed only when the caller asks for it. Raises InputError as :meth:`trace` does.
         """
         conversation, node = self._begun(flow), self._node(WatchingWalk)
         assert isinstance(node.stack.walk, WatchingWalk)

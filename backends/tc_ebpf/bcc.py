@@ -4,8 +4,9 @@
 is pure ctypes, so this Python can load it by path. Its directory is not added to ``sys.path``, because it has
 old copies of other packages.
 
-BCC compiles against the headers of the running kernel. A tc program needs no part of them that changes, so
-any headers can be used. If the running kernel has none, BCC_KERNEL_SOURCE names others.
+BCC compiles against the headers of the running kernel. A tc program uses only parts of them that do not
+change between versions, so any headers can be used. If the running kernel has none, BCC_KERNEL_SOURCE names
+others.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _DPKG: Final = Path("/var/lib/dpkg/info")
 _ARCHITECTURES: Final = {"x86_64": "amd64", "aarch64": "arm64"}
 _NAMED: Final = "NFPARITY_KERNEL_HEADERS"
 _VARIABLE: Final = "BCC_KERNEL_SOURCE"
-# Debian keeps these apart from the source that the variable names.
+# Debian has these folders in the build directory, not in the source directory that the variable names.
 _GENERATED: Final = (
     "arch/x86/include/generated",
     "arch/x86/include/generated/uapi",
@@ -98,8 +99,8 @@ def find_headers() -> Headers | None:
 def headers_package() -> str:
     """Return the Debian package with kernel headers for this machine.
 
-    Those of the running kernel if apt has installed it: their package needs no other kernel. Otherwise (in a
-    container, with a kernel of one's own) the newest ones, whose package may install a kernel image, too.
+    If apt has installed the running kernel, these are its headers. Otherwise (in a container, or with a
+    self-built kernel) they are the newest ones, and their package may install a kernel image, too.
     """
     release = os.uname().release
     if (_DPKG / f"linux-image-{release}.list").is_file():

@@ -158,7 +158,8 @@ def lookup_batch(
 ) -> tuple[bytes, bytes, bytes, bool]:
     """Read up to ``count`` entries of a hash, after ``token``.
 
-    Returns the next token, keys, values, and whether these are the last. ``ENOSPC`` asks for a greater count.
+    Return the next token, keys, values, and whether these are the last. An OSError with ``ENOSPC`` means that
+    ``count`` is too small for one of the hash's buckets.
     """
     before = ctypes.create_string_buffer(token, len(token)) if token is not None else None
     after = ctypes.create_string_buffer(max(size, 4))
@@ -219,7 +220,7 @@ def _call(command: int, attributes: bytes) -> int:
 def _call_with(command: int, attributes: _Buffer) -> int:
     number = _CALL.get(platform.machine())
     if number is None:
-        raise MachineError(f"bpf(2) of {platform.machine()} has no number here")
+        raise MachineError(f"nfparity does not know the system call number of bpf on {platform.machine()}")
     result = int(_LIBC.syscall(number, command, attributes, len(attributes)))
     if result < 0:
         code = ctypes.get_errno()

@@ -31,7 +31,7 @@ class BpfMap:
         try:
             self.info = bpfcall.map_info(descriptor)
         except OSError as e:
-            raise MachineError(f"cannot ask about the map {name}: {e.strerror}") from e
+            raise MachineError(f"cannot read the properties of the map {name}: {e.strerror}") from e
         copies = possible_cpus() if self.info.kind in _PER_CPU else 1
         self._sizes = (self.info.key_size, self.info.value_size)
         self._width = (self.info.value_size + 7) // 8 * 8 * copies if copies > 1 else self.info.value_size
@@ -124,8 +124,8 @@ def wait_for_readers() -> None:
     """Wait until every packet that is in a program now has left it.
 
     ``membarrier(MEMBARRIER_CMD_GLOBAL)`` is ``synchronize_rcu`` with more than one CPU; with a single CPU,
-    this process does not run while a program does. Without the system call the function returns at once: then
-    a packet between two lookups may miss the entry of the second one.
+    this process does not run while a program does. If the kernel lacks the system call, the function returns
+    at once, and a packet between two lookups may miss the entry of the second one.
     """
     number = _MEMBARRIER.get(platform.machine())
     if number is not None:

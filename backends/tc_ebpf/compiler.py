@@ -40,9 +40,9 @@ def compile_program(
         ]
         described = {made_map.info.types for made_map in made} - {0}
         if len(described) > 1:
-            raise MachineError(f"the maps have {len(described)} BTF objects, where BCC makes one")
+            raise MachineError(f"the maps have {len(described)} BTF objects; BCC was expected to make one")
         types = bpfcall.types_of(described.pop()) if described else b""
-    # Without the kernel's numbers of these maps, the same text compiles to the same program.
+    # The kernel's numbers of these maps are removed, so that the same text compiles to the same program.
     declared = [
         replace(made_map, info=replace(made_map.info, number=0, types=int(made_map.info.types > 0)))
         for made_map in made
@@ -61,7 +61,7 @@ def explain_refusal(source: str, functions: Sequence[str], log: Path | None = No
                 bpf.load_func(name.encode(), import_bcc().BPF.SCHED_CLS)
             except Exception as e:  # BCC raises bare Exceptions
                 return MachineError(_refusal(str(e), said(), log))
-    return MachineError("the tc program does not load, and does when BCC loads it")
+    return MachineError("the tc program does not load, although it does when BCC loads it")
 
 
 @contextmanager

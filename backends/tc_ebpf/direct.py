@@ -32,9 +32,10 @@ _IPV6: Final = Path("/proc/sys/net/ipv6/conf")
 def direct_devices(ipr: IPRoute, links: list[Any], family: Family, bridges: frozenset[int]) -> frozenset[int]:
     """Return the devices of the current namespace between which packets may bypass the stack.
 
-    None of them if rules choose among routing tables (before Linux 6.10 ``bpf_fib_lookup`` has no mark), if
-    there are IPsec policies, or if the node answers for its neighbours. Otherwise the devices with Ethernet
-    frames that do not belong to another device, except ``bridges``, whose packets ``br_netfilter`` sees.
+    There are none if rules choose among routing tables (before Linux 6.10 ``bpf_fib_lookup`` has no mark), if
+    there are IPsec policies, or if the node answers for its neighbours. Otherwise they are the devices with
+    Ethernet frames that are not ports of another device, except ``bridges``, whose packets ``br_netfilter``
+    sees.
     """
     if not all(map(_is_plain, ipr.get_rules(family=family.socket_family))) or _has_policies():
         return frozenset()
@@ -52,7 +53,10 @@ def direct_devices(ipr: IPRoute, links: list[Any], family: Family, bridges: froz
 
 
 def _forwards(device: str) -> bool:
-    """Return whether ``ip6_forward``, which checks only ``all``, forwards what the lookup forwards."""
+    """Return whether ``ip6_forward`` would forward a packet that ``bpf_fib_lookup`` forwards.
+
+    The lookup checks the sysctl ``forwarding`` of the device, ``ip6_forward`` only that of ``all``.
+    """
     return _ipv6("all", "forwarding") or not _ipv6(device, "forwarding")
 
 

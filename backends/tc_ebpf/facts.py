@@ -43,7 +43,7 @@ _NEAR: Final[tuple[Callable[[int], bool], ...]] = (
     lambda a: a >> 118 == 0xFEC0 >> 6,
     lambda a: 1 < a < 1 << 32,
 )
-"""Tests for IPv6 addresses of the node, the link, the site, or IPv4 (``ipv6_addr_scope``).
+"""Tests for IPv6 addresses: loopback, link-local, site-local, IPv4-compatible (``ipv6_addr_scope``).
 
 In the order of ``ipv6/address.h``.
 """
@@ -144,13 +144,13 @@ class _Reader:
             yield _U32.pack(index), value
 
     def locals(self, routes: list[Any]) -> Iterator[Entry]:
-        # Of several devices with one IPv4 address, __ip_dev_find finds the last one.
+        # If several devices have the same IPv4 address, __ip_dev_find finds the last one.
         own = {a.value: a.index for a in self.addresses}
         known = set()
         for route in routes:
             address, length = self._destination(route)
             if (address, length) in known:
-                continue  # the same address on several devices: the first one is found
+                continue  # a later device with the same address: the lookup of a route finds the first one
             known.add((address, length))
             mine = route["type"] == _RTN_LOCAL and length == self.family.bits
             home = own.get(address, 0) if mine else 0
@@ -165,7 +165,7 @@ class _Reader:
             address, length = self._destination(route)
             oif = route.get_attr("RTA_OIF")
             if route["type"] != _RTN_UNICAST or oif is None:
-                raise MachineError("the tc program follows unicast routes through one device only")
+                raise MachineError("the tc program supports only unicast routes through one device")
             gateway = route.get_attr("RTA_GATEWAY")
             via = _number(gateway) if gateway else 0
             source = 0
@@ -184,7 +184,7 @@ class _Reader:
             yield self._prefix(address, length), value
 
     def primary(self) -> Iterator[Entry]:
-        """The address to send from, as a trie of device and destination (IPv4: next hop)."""
+        """Yield the entries of the trie of source addresses by device and destination (IPv4: next hop)."""
         for index in self.links:
             for address, length, source in sources(self.family, self.addresses, index):
                 key = self._structure("source_prefix").pack(
@@ -227,7 +227,7 @@ _IFF_UP: Final = 1
 
 
 def _attached(links: list[Any]) -> Iterator[int]:
-    """The devices where netfilter sees packets. Raises MachineError for one without Ethernet headers.
+    """Yield the devices where netfilter sees packets. Raises MachineError for one without Ethernet headers.
 
     The master of a port takes its packets (``rx_handler``) before IP sees them.
     """
@@ -240,7 +240,7 @@ def _attached(links: list[Any]) -> Iterator[int]:
         elif link["flags"] & _IFF_UP:
             name = link.get_attr("IFLA_IFNAME")
             raise MachineError(
-                f"device {name} carries packets without an Ethernet header; the tc program reads one"
+                f"device {name} carries packets without an Ethernet header, which the tc program needs"
             )
 
 
@@ -262,7 +262,7 @@ def _mac(text: str | None) -> bytes:
 
 def settings_of(node: Node, family: Family) -> bytes:
     """Return the bytes of ``struct settings``."""
-    # From the node's facts: these sysctls do not exist in a namespace without conntrack.
+    # The values are those of the Node, because these sysctls do not exist in a namespace without conntrack.
     names = {"tcp_loose": "tcp_loose", "tcp_liberal": "tcp_be_liberal", "checksum": "checksum"}
     switches = {
         member: int(node.sysctl(f"net.netfilter.nf_conntrack_{name}") != "0")

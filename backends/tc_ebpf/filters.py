@@ -135,7 +135,7 @@ class Filters(Netlink):
     ) -> None:
         """Attach a program, by its descriptor; with ``replacing``, it replaces nfparity's present one.
 
-        A packet then meets either of the two (``cls_bpf_change`` swaps them in one list operation).
+        Every packet then meets exactly one of the two (``cls_bpf_change`` swaps them in one list operation).
         """
         options = attribute(_BPF_FD, struct.pack("=I", program))
         options += attribute(_BPF_NAME, f"{_PREFIX}{side.word}".encode() + b"\0")

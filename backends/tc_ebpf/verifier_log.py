@@ -76,7 +76,7 @@ def _refused(error: str) -> tuple[str, str]:
 
 
 def _reasons(lines: Sequence[str]) -> list[str]:
-    """The lines after the last instruction, which explain why it is refused."""
+    """Return the lines after the last instruction, which explain why it is refused."""
     reasons: list[str] = []
     has_instruction = False
     for line in reversed(lines):
@@ -90,7 +90,7 @@ def _reasons(lines: Sequence[str]) -> list[str]:
 
 
 def _source(lines: Sequence[str]) -> list[str]:
-    """The last line of C in the log."""
+    """Return the last line of C in the log."""
     for line in reversed(lines):
         match = _SOURCE.match(line)
         if match is not None and not match[1].startswith("@"):

@@ -33,9 +33,10 @@ def run(
 ) -> subprocess.CompletedProcess[str]:
     """Run a tool to its end with ``text`` on its input, in the C locale.
 
-    For a process of one thread: the tool is killed a moment after it ends (``PR_SET_PDEATHSIG``). With
-    ``inherit`` it inherits every inheritable descriptor, so a process that waits for a lock of this process
-    waits for the tool, too. Raises MachineError if the tool is missing; the caller checks the exit status.
+    This process must have one thread; the kernel kills the tool when that thread ends (``PR_SET_PDEATHSIG``).
+    With ``inherit`` the tool inherits every inheritable descriptor, so a process that waits for a lock of
+    this process waits for the tool, too. Raises MachineError if the tool is missing; the caller checks the
+    exit status.
     """
     path = find_tool(command[0])
     if path is None:
@@ -49,18 +50,18 @@ def run(
         env=full,
         check=False,
         close_fds=not inherit,
-        # A function to call there makes subprocess copy this process (fork) instead of sharing it (vfork).
+        # With a preexec_fn, subprocess copies this process (fork) instead of sharing its memory (vfork).
         preexec_fn=None if setpriv else die_with_parent,
     )
-    # Not by subprocess, which takes a carriage return for the end of a line; a rule's comment may have one.
+    # Not decoded by subprocess, which would replace the carriage returns that a rule's comment may have.
     out, err = (data.decode(errors="surrogateescape") for data in (done.stdout, done.stderr))
     return subprocess.CompletedProcess((path, *command[1:]), done.returncode, out, err)
 
 
 def _setpriv() -> tuple[str, ...]:
-    """Return the beginning of a command that calls :func:`die_with_parent` by itself; empty without setpriv.
+    """Return the beginning of a command that does the same as :func:`die_with_parent`; empty without setpriv.
 
-    It takes 1 ms, where a copy of a process of 40 MB takes 5 ms. BusyBox's setpriv has no such option.
+    It takes 1 ms; a copy of a process of 40 MB takes 5 ms. BusyBox's setpriv does not have the option.
     """
     path = find_tool("setpriv")
     if path is None or os.path.basename(os.path.realpath(path)) != "setpriv":
@@ -87,6 +88,6 @@ _PR_SET_PDEATHSIG: Final = 1
 
 
 def die_with_parent() -> None:
-    """Have this process, a child that is about to execute a tool, killed together with its parent thread."""
+    """Make the kernel kill this process, a child that is about to execute a tool, with its parent thread."""
     # A tool that is still loading rules would keep the namespace alive after its owner was killed.
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)

@@ -219,9 +219,9 @@ class Conntrack(Netlink):
         self.demand(_CT_DELETE, 0, struct.pack("=BBH", socket.AF_INET, 0, 0))
 
     def forget(self, family: Family, src: int, dst: int, proto: int, sport: int, dport: int) -> None:
-        """Forget the connection of such a packet, if there is one, in microseconds.
+        """Forget the connection of a packet with these fields, if there is one, in microseconds.
 
-        For protocols with ports.
+        The protocol must have ports.
         """
         size, v6 = family.bits // 8, family is Family.IP6
         addresses = attribute(_CTA_IP_V6_SRC if v6 else _CTA_IP_V4_SRC, src.to_bytes(size, "big"))

@@ -21,10 +21,10 @@ _SWITCHES: Final = (
 
 
 def enter_network_namespace() -> None:
-    """Move this process, of one thread, into a fresh network namespace.
+    """Move this process, which must have one thread, into a fresh network namespace.
 
     Without permission to create one, it is created inside a user namespace, in which this process is root.
-    That is enough for devices, iptables and nft, but not for BPF programs. Raises MachineError, with the
+    That is enough for devices, iptables and nft, but not for BPF programs. Raises MachineError; it names the
     sysctl that forbids user namespaces, if there is one.
     """
     libc = ctypes.CDLL(None, use_errno=True)

@@ -27,7 +27,7 @@ _PACKET_OUTGOING: Final = 4
 _MANY: Final = 128
 """The number of packets read in one call."""
 _MESSAGE: Final = struct.Struct("PIPNPNi0PI0P")
-"""``struct mmsghdr``: name, vector and control, each with its size; flags; the length that came."""
+"""``struct mmsghdr``: name, vector and control, each with its size; flags; the length of the message."""
 _LENGTH: Final = struct.Struct(f"{_MESSAGE.size - struct.calcsize('I0P')}xI0P")
 """The part of a ``struct mmsghdr`` that the kernel fills in."""
 _VECTOR: Final = struct.Struct("PN")
@@ -47,9 +47,9 @@ class Sniffer:
     """
 
     def __init__(self, ethertype: int) -> None:
-        # Only taps for all protocols see outgoing packets (dev_queue_xmit_nit). The filter keeps
-        # those that leave, are of the family, and do so elsewhere than on lo, whose index is always 1.
-        # Nothing is sent before the first read, so no packet arrives before the filter.
+        # Only taps for all protocols see outgoing packets (dev_queue_xmit_nit). The filter keeps the
+        # packets of the family that leave by a device other than lo, whose index is always 1.
+        # Nothing is sent before the first read, so no packet arrives before the filter is attached.
         kind = socket.SOCK_DGRAM | socket.SOCK_NONBLOCK
         self._socket = socket.socket(socket.AF_PACKET, kind, socket.htons(_ETH_P_ALL))
         _attach_filter(

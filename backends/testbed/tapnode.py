@@ -241,7 +241,7 @@ class TapNode:
         self._sniffer.close()
 
     def flood(self, device: str, packets: Sequence[bytes]) -> float:
-        """Send IP packets into ``device`` in order; return the CPU seconds that only this took.
+        """Send IP packets into ``device`` in order, and return the CPU seconds that the sending took.
 
         Packets that leave wait to be drained, and are lost once the queue of their device is full.
         """
@@ -257,7 +257,7 @@ class TapNode:
     def apply_sysctls(self) -> None:
         """Set the node's sysctls again, now also those that exist only after rules are loaded.
 
-        Conntrack's exist only after a rule or a tool has switched conntrack on.
+        Those of conntrack exist only after a rule or a tool has switched conntrack on.
         """
         set_node_sysctls(self.node)
 
@@ -283,7 +283,7 @@ class TapNode:
                     except OSError as e:
                         raise MachineError(f"cannot give {name} the address {address}: {e.strerror}") from e
             self.apply_sysctls()
-            # A gateway must be reachable when its route is added: those on the link come first.
+            # A gateway must be reachable when its route is added, so routes on the link come first.
             for route in sorted(self.node.routes, key=lambda r: r.via is not None):
                 if route.family is self.family:
                     self._add_route(routing, route)
@@ -358,7 +358,7 @@ def _marks(packets: list[bytes], marked: list[tuple[bytes, int]]) -> list[int | 
 
 
 def _is_listener_report(frame: bytes) -> bool:
-    """Return whether an IPv6 frame is multicast listener discovery: hop-by-hop options, to ff02::/16."""
+    """Return whether an IPv6 frame is a multicast listener report: hop-by-hop options, to ff02::/16."""
     return frame[20:21] == b"\0" and frame[38:40] == b"\xff\x02"
 
 

@@ -1,4 +1,4 @@
-"""Packets as bytes and back, every checksum checked.
+"""Packets to bytes, and bytes to packets with every checksum checked.
 
 Imports ``backends.model``; replay and testbed import it.
 """

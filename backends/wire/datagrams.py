@@ -3,8 +3,9 @@
 A large corpus is mostly such flows. Objects with many fields would be slow for so many: a datagram is a plain
 tuple, which ``marshal`` supports too, and its outcome is another tuple.
 
-As a packet it has its number as payload, by which it is identified; all packets have the same size. The
-packets equal those of :func:`backends.wire.frames.build`, and are checked as strictly.
+As a packet it has its number as payload, which identifies it; all packets have the same size. The packets
+equal those of :func:`backends.wire.frames.build`, and received ones are checked as strictly as by
+:func:`backends.wire.parsing.parse`.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ Passed = tuple[str, str | None, int, int, int, int, int, int, bool, bool]
 """Its outcome: flow id, interface (None: delivered), src, dst, sport, dport, ttl, mark, dnat, snat."""
 SPORT: Final = 4
 DPORT: Final = 5
-"""The offset of the ports in both."""
+"""The indices of the ports in both tuples."""
 
 _MAGIC: Final = 0x6E667062
 _TAG: Final = struct.Struct("!II")
@@ -131,7 +132,7 @@ def number_of(data: bytes) -> int | None:
 def unpack(data: bytes, family: Family) -> tuple[int, int, int, int, int, int] | None:
     """Return the number, src, dst, sport, dport and ttl of a packet of :func:`pack`, perhaps rewritten.
 
-    None for any other packet, for one with a fault, and for one with a TOS, with which none was sent.
+    None for any other packet, for one with a fault, and for one with a TOS, because none is sent with a TOS.
     """
     if family is Family.IP6:
         if len(data) != _SIX_SIZE:
@@ -150,7 +151,7 @@ def unpack(data: bytes, family: Family) -> tuple[int, int, int, int, int, int] |
     sport, dport, size, checksum, magic, number = _BODY.unpack_from(data, len(data) - _BODY.size)
     if proto != _UDP or size != _BODY.size or magic != _MAGIC or not checksum:
         return None
-    # UDP sums the addresses and everything after them, and two numbers of its pseudo-header.
+    # The checksum of UDP covers the addresses, everything after them, and two numbers of the pseudo-header.
     if (int.from_bytes(addresses, "big") + proto + size) % 0xFFFF:
         return None
     return number, src, dst, sport, dport, ttl

@@ -58,7 +58,7 @@ def build(packet: Packet) -> bytes:
     chunks with the payload, the only chunk that conntrack accepts in either direction without an earlier
     association (``sctp_conntracks``). UDP-Lite packets are correct by RFC 3828, but incoming ones are INVALID
     for Linux's conntrack (6.18 checks the sum with UDP's protocol number), unless ``nf_conntrack_checksum``
-    is off. Raises UnsupportedError for DCCP, which has no wire form here (gone from Linux since 6.16).
+    is off. Raises UnsupportedError for DCCP, which is not supported (Linux has no DCCP since 6.16).
     """
     match packet.proto:
         case Protocol.UDP | Protocol.UDPLITE:

@@ -1,4 +1,4 @@
-"""The IPv6 header and its extension headers as bytes: written with a routing header or none, read with any.
+"""The IPv6 header as bytes: written with at most a routing header, read with any extension headers.
 
 The extension headers before the transport header are skipped as in ``ipv6_skip_exthdr``, so that they are
 never read as ports.
@@ -38,9 +38,9 @@ _OPTIONS: Final = frozenset({_HOP_BY_HOP, ROUTING, _DESTINATION})
 class Ipv6Header:
     """The contents of the headers before the transport header.
 
-    ``length`` is the length of the whole packet according to the header; ``offset`` is the start of
-    ``proto``. ``fragment``: it is a part of a packet (an "atomic" fragment is not); ``cut``: the extension
-    headers continue beyond the data.
+    ``length`` is the length of the whole packet according to the header; ``offset`` is the start of the
+    header of protocol ``proto``. ``fragment``: it is a part of a packet (an "atomic" fragment is a whole
+    one); ``cut``: the extension headers continue beyond the data.
     """
 
     src: int
@@ -55,7 +55,7 @@ class Ipv6Header:
 
 
 def pack_ipv6(*, src: int, dst: int, proto: int, ttl: int, length: int, tos: int = 0) -> bytes:
-    """Return the header of a packet with ``length`` bytes after it; ``proto`` is what they begin with."""
+    """Return the header before ``length`` bytes that begin with a header of ``proto``."""
     packed = src.to_bytes(16, "big"), dst.to_bytes(16, "big")
     return _HEADER.pack(6 << 28 | tos << 20 | FLOW_LABEL, length, proto, ttl, *packed)
 

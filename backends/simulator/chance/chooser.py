@@ -25,7 +25,7 @@ C = TypeVar("C")
 T = TypeVar("T")
 
 _reduced = lru_cache(maxsize=4096)(Fraction)
-"""Cached: reducing a fraction is slow, and services with equal numbers of endpoints have the same."""
+"""A cached Fraction: reducing one is slow, and services with equal numbers of endpoints use the same ones."""
 
 
 class TooManyBranches(Exception):  # noqa: N818  # the caller, who knows the flow, turns it into a message

@@ -1,4 +1,4 @@
-"""Ports that the kernel picks: known only as a range, but the same port wherever they occur."""
+"""Ports that the kernel picks: only their range is known, but one pick is the same port everywhere."""
 
 from __future__ import annotations
 

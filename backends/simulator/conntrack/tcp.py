@@ -30,7 +30,7 @@ class TcpVerdict(Enum):
     ACCEPT = "accept"  # part of the connection, whose entry lives on
     IGNORE = "ignore"  # accepted without any effect
     INVALID = "invalid"
-    REOPEN = "reopen"  # forget the entry and look again
+    REOPEN = "reopen"  # forget the entry and look up the packet again
     KILL = "kill"  # part of the connection, whose entry ends with it
 
 

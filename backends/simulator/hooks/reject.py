@@ -26,7 +26,7 @@ _TOS, _INTERNETWORK_CONTROL = 0x1E, 0xC0
 """The bits of TOS that an ICMP error copies from its packet, and its own precedence (``__icmp_send``)."""
 
 _FOR_MANY: Final = "broadcasts and multicasts are not answered"
-_NO_SENDER: Final = "its source names no node"
+_NO_SENDER: Final = "its source is not the address of one node"
 
 
 def unreachable(family: Family, kind: RejectKind) -> tuple[int, int]:
@@ -79,8 +79,8 @@ def icmp_error(packet: Packet, icmp_type: int, code: int, source: int) -> Packet
 def checksum_holds(packet: Packet) -> bool:
     """Return whether ``nf_send_unreach`` accepts the packet's checksum and so answers.
 
-    For unknown protocols it sums all bytes as a checksum (``nf_ip_checksum``), which is almost never correct;
-    a few protocols are exempt (``nf_reject_verify_csum``).
+    For unknown protocols it requires that all bytes of the payload sum to a valid checksum
+    (``nf_ip_checksum``), which they almost never do. A few protocols are exempt (``nf_reject_verify_csum``).
     """
     ours = Protocol.ICMP if packet.family is Family.IP else Protocol.ICMPV6
     if packet.proto in (Protocol.TCP, Protocol.UDP, ours):

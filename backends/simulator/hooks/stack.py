@@ -178,9 +178,9 @@ class Stack:
     def _beyond(self, skb: Skb, routing: Routing) -> Fate | None:
         """Return the fate of a packet with a routing header after INPUT (``ipv6_rthdr_rcv``), or None."""
         if skb.type is not PacketType.UNICAST or skb.packet.dst >> 120 == _GROUP:
-            return Dropped("a packet for many has no routing header")
+            return Dropped("it has a routing header and is a broadcast or multicast")
         if routing.type in NOT_TAKEN:
-            return Dropped("the node was not set up for this type of routing headers")
+            return Dropped("the node is not configured for this type of routing header")
         if routing.left:
             why = "its routing header has segments left"
             return self._error(skb, Icmp6Type.PARAMETER_PROBLEM, 0, "icmp6-4-0", why)
@@ -190,17 +190,17 @@ class Stack:
         """Forward the packet (``ip_forward``): the TTL is decremented before the rules see it."""
         packet = skb.packet
         if packet.dmac is not None and skb.type is not PacketType.UNICAST:
-            return Dropped("its frame is for many")
+            return Dropped("its frame is a broadcast or multicast")
         if packet.ttl <= 1:
             if packet.family is Family.IP6:
-                return self._error(skb, 3, 0, "icmp6-3-0", "its hop limit is spent")
-            return self._error(skb, 11, 0, "icmp-11-0", "its TTL is spent")
+                return self._error(skb, 3, 0, "icmp6-3-0", "its hop limit has run out")
+            return self._error(skb, 11, 0, "icmp-11-0", "its TTL has run out")
         assert skb.path is not None
         match self.router.stays_on_link(packet.src, skb.dev, skb.path.dev):
             case None:
                 pass
             case AddressType.UNICAST:
-                return self._error(skb, 1, 2, "icmp6-1-2", "its source is of that link only")
+                return self._error(skb, 1, 2, "icmp6-1-2", "its link-local source must not leave its link")
             case _:
                 return Dropped("its source is not the address of a node")
         skb.packet = with_fields(packet, ttl=packet.ttl - 1)

@@ -1,8 +1,8 @@
 """Assumptions about hidden parts of rules; every outcome names the assumptions that it depends on.
 
-A hidden part makes two branches without probabilities. So the probability of an outcome is its share *if its
-assumptions hold*: whatever the hidden parts are, the outcomes whose assumptions are true sum to 1. An
-assumption that does not change the outcome is removed (:func:`without_needless`).
+A hidden part makes two branches without probabilities. The probability of an outcome is therefore its share
+*if its assumptions hold*: the probabilities of the outcomes whose assumptions are true sum to 1, whatever the
+hidden parts are. An assumption that does not change the outcome is removed (:func:`without_needless`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ T = TypeVar("T")
 _PREPOSITION: Final = {Field.IIF: "in", Field.OIF: "out", Field.SADDR: "from", Field.DADDR: "to"}
 
 _MOST_ASSUMED: Final = 8
-"""The most results of unmodelled matches that are tried both ways; beyond it, everything is unknown."""
+"""The most results of unmodelled matches that are tried both ways; with more, the outcome is unknown."""
 
 
 class Undecided(Exception):  # noqa: N818  # not an error: the run ends with an outcome that says so

@@ -56,7 +56,7 @@ class Memory:
     buckets: dict[object, int] = field(default_factory=dict)
     """For each Limit that packets have reached, the time in nanoseconds at which its bucket is full again."""
     idle_buckets: dict[object, int] = field(default_factory=dict)
-    """The same for the Limits that decide nothing but whether their rule has a side effect."""
+    """The same for Limits of rules that have only side effects, such as logging."""
     quotas: dict[object, int] = field(default_factory=dict)
     """The bytes that are left of each Quota that packets have reached."""
 
@@ -99,7 +99,7 @@ def hidden_condition(rule: Rule) -> Condition:
 def condition(test: Test, place: object, *, idle: bool = False) -> Condition:
     """Return the function that evaluates ``test``; ``place`` is unique to the test.
 
-    ``idle`` says that no packet fares differently if the rule matches.
+    ``idle``: the outcome of a packet does not depend on whether the rule matches.
     """
     match test:
         case FieldTest():
@@ -237,7 +237,7 @@ def _hash_limit(test: HashLimit, view: View, memory: Memory) -> bool:
 
 
 def _quota(test: Quota, place: object, view: View, memory: Memory) -> bool:
-    """``quota_mt``: after a packet that is too long, nothing is left for shorter ones."""
+    """``quota_mt``: a packet that is longer than the remaining quota also uses up the rest."""
     left = memory.quotas.get(place, test.size)
     within = left >= view.skb.packet.length
     memory.quotas[place] = left - view.skb.packet.length if within else 0

@@ -1,8 +1,8 @@
 """The connections that rules with ``-m connlimit`` count (``nf_conncount``).
 
-A rule has a list of connections for each address, with the zone. A connection enters the list of the packet
-that begins it, and leaves it when it is closed or forgotten. The kernel removes closed connections at most
-once in a jiffy; here each packet comes in a jiffy of its own.
+A rule has a list of connections for each address and zone. A connection enters the list when its first packet
+meets the rule, and leaves it when it is closed or forgotten. The kernel removes closed connections at most
+once in a jiffy; here each packet arrives in a jiffy of its own.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _CLOSED: Final = (TcpState.TIME_WAIT, TcpState.CLOSE)
 
 
 class HotDrop(Exception):  # noqa: N818  # par->hotdrop: not an error
-    """A match drops the packet, whatever its rule says."""
+    """A match drops the packet, whatever the action of its rule is."""
 
 
 @dataclass(slots=True)
 class _List:
-    """The connections of one address; ``cleaned`` is the last packet for which closed ones were removed."""
+    """The connections of one address; ``cleaned`` is the last packet at which closed ones were removed."""
 
     connections: list[tuple[Tuple, Zone]]
     cleaned: Skb

@@ -176,7 +176,7 @@ _READERS: Final[dict[Field, Reader]] = {
     Field.SOCKET: lambda view: int(view.skb.socket is not SocketKind.NONE),
     Field.SOCKET_UID: lambda view: view.skb.packet.uid if view.skb.socket is SocketKind.OPENED else None,
     Field.SOCKET_GID: lambda view: view.skb.packet.gid if view.skb.socket is SocketKind.OPENED else None,
-    # its cgroup has no class, as in the replay
+    # the socket's cgroup has no class, as in replays on the kernel
     Field.SOCKET_CLASS: lambda view: None if view.skb.socket is SocketKind.NONE else 0,
     # the node has no listening sockets
     Field.TAKER: lambda view: 0,

@@ -1,9 +1,9 @@
 """The tables of ``-m hashlimit``: a token bucket for each value of some fields (``xt_hashlimit``).
 
-A table belongs to the network namespace. Rules that name it share it, with the key, the rate and the times
-of the rule that was loaded first (``htable_find_get``); only ``--hashlimit-upto`` or ``--hashlimit-above`` is
-each rule's own. The simulator forgets a bucket as soon as it expires; the kernel removes expired ones once
-per interval.
+A table belongs to the network namespace, and all rules with its name share it. Its key, rate and times are
+those of the rule that was loaded first (``htable_find_get``); only the choice between ``--hashlimit-upto``
+and ``--hashlimit-above`` belongs to each rule. The simulator forgets a bucket as soon as it expires; the
+kernel removes expired buckets once per interval.
 """
 
 from __future__ import annotations
@@ -57,5 +57,5 @@ def _part(table: HashLimit, where: Field, packet: Packet) -> object:
             return packet.dst & table.destination_mask
         case _:
             port = packet.sport if where is Field.SPORT else packet.dport
-            # A port that the kernel has picked is another one for each connection.
+            # A port that the kernel has picked differs between connections.
             return port if isinstance(port, int | PortClass) else 0

@@ -28,8 +28,8 @@ class NatRange(NamedTuple):
 def shifted_port(port: Port, ports: Interval, base: int, taken: Iterable[Port]) -> Port | None:
     """Return the first free port of a range, starting as far into it as ``port`` is above ``base``.
 
-    The search wraps around. The result is None if the kernel starts again elsewhere, and the last port tried
-    if all are in use.
+    The search wraps around. If all ports are in use, the result is the last one tried; in a range so large
+    that the kernel would start again at another port, it is None.
     """
     if not isinstance(port, int):
         return None
@@ -61,7 +61,8 @@ def with_address(t: Tuple, wanted: NatRange, manip: Manip, family: Family) -> Tu
 def _hashed(t: Tuple, addresses: Interval, manip: Manip, family: Family, *, persistent: bool) -> int:
     """Choose an address 32 bits at a time, as the kernel does, by a hash over all of ``nf_inet_addr``.
 
-    The destination is hashed between two words, or the last chosen word if the destination is bound.
+    Unless ``persistent``, the hash changes after each word: by a word of the destination, or by the chosen
+    word if the binding is one of the destination.
     """
     words = family.bits // 32
     source, destination = _words(t.src, words), _words(t.dst, words)

@@ -140,7 +140,7 @@ class Router6:
             return "the loopback address came from outside"
         scope = dst >> 112 & 0xF
         if _multicast(dst) and (scope == 0 or (scope == 1 and dev != LOOPBACK)):
-            return "a multicast of this interface came from outside"
+            return "an interface-local multicast came from outside"
         return None
 
     def route_input(self, src: int, dst: int, dev: str) -> Path | NoRoute:
@@ -181,7 +181,7 @@ class Router6:
         if _multicast(dst):
             _refuse("ipv6-multicast", "a multicast packet made on the node")
         if dst in LINK_LOCAL and dev is None:
-            _refuse("ipv6-link-local", "a packet made on the node, to an address of a link,")
+            _refuse("ipv6-link-local", "a packet made on the node for a link-local address")
         if dst == 0:
             return Path(type=AddressType.LOCAL, dev=LOOPBACK, source=src or _LOCALHOST.value)
         entry = self._find(dst, dev)
@@ -191,7 +191,7 @@ class Router6:
             source = src or self.select_address(entry.dev, dst)
             return Path(type=entry.type, dev=entry.dev, via=entry.via, source=source)
         if dst in LINK_LOCAL:
-            _refuse("ipv6-link-local", "a packet of the node to its own address of a link")
+            _refuse("ipv6-link-local", "a packet of the node to its own link-local address")
         source = src or (dst if entry.type is AddressType.LOCAL else self.select_address(LOOPBACK, dst))
         return Path(type=entry.type, dev=LOOPBACK, source=source)
 

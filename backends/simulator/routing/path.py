@@ -19,7 +19,7 @@ class NoRoute(Enum):
     MARTIAN = "martian source or destination"  # dropped
     NOT_FORWARDING = "forwarding is off"  # dropped: ip_error is silent on such an interface
     NET_UNREACHABLE = "no route"  # answered with an ICMP error (ip_error)
-    FAILED = "no route from here"  # an error to the caller
+    FAILED = "no route from here"  # the caller gets an error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

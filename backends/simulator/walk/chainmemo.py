@@ -2,7 +2,8 @@
 
 Some chains test only the mark, the state or an interface. Few combinations of these values occur, so the
 chain, with the chains that it calls, is walked once for each combination. The verdict equals that of the
-plain walk, because a chain is memoised only if its rules and those of all chains that it can call
+plain walk, because a chain is memoised only if its rules and those of all chains that it can call:
+
 
 - test nothing but fields of :data:`_FEW`, none of which is hidden or a port that the kernel picked: with
   equal values in the fields that are tested, every test has the same result and no side effect;
@@ -57,7 +58,7 @@ _REPEATABLE: Final = Jump | Goto | Return | Decision | SetMark | SideEffect
 
 _FEWEST_RULES: Final = 2
 _MOST_RULES: Final = 100
-"""Limits of the rules of a memoised chain: fewer are visited as fast, more are seldom all of this kind."""
+"""Limits of the number of rules: a shorter chain is walked as fast, a longer one seldom qualifies."""
 _MOST_KNOWN: Final = 4096
 
 

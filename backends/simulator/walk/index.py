@@ -3,7 +3,7 @@
 A rule that tests a field for one of a few values cannot match a packet with another value. So the rules of a
 long chain are filed by such values, and a walk visits only rules that are filed under the packet's value and
 rules that are not filed. The decision equals that of the plain walk, because a rule is filed only under a
-test that
+test that:
 
 - is evaluated before any test that does more than compare (random numbers, counters, lists, and tests of
   a port that the kernel picked, which narrow it): a skipped rule would have failed without any effect;
@@ -29,7 +29,7 @@ __all__ = ["ChainIndex", "index_of"]
 
 _FEWEST_RULES: Final = 8
 _FEWEST_FILED: Final = 4
-"""The fewest rules of an index, or of a file in it: visiting fewer is as fast as a lookup."""
+"""The least number of rules in an index, or in a file of it: visiting fewer is as fast as a lookup."""
 
 _PORTS: Final = frozenset(
     {

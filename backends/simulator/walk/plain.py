@@ -53,7 +53,7 @@ class Jumps:
         if self.count > _MOST_JUMPS:
             raise InputError(
                 f"{rule.rule.origin.place}: the packets of one flow jump more than {_MOST_JUMPS} times,"
-                " the last time here; chains call each other too often to follow, though the kernel would"
+                " the last time at this rule; the simulator stops here, but the kernel has no such limit"
             )
 
 

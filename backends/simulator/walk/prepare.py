@@ -129,7 +129,7 @@ def _prepared(name: str, rules: tuple[Rule, ...]) -> tuple[PreparedRule, ...]:
         if isinstance(action, Proxy):
             action = Drop()  # a node under test has no listening sockets
         if isinstance(action, Queue):
-            action = Accept() if action.bypass else Drop()  # and no program that reads a queue
+            action = Accept() if action.bypass else Drop()  # no program reads queues there
         effect, control = (action, None) if isinstance(action, EFFECTS) else (None, action)
         draws = any(isinstance(test, Random) for test in tests)
         prepared.append(PreparedRule(rule, name, number, tests, conditions, effect, control, draws))
@@ -137,7 +137,7 @@ def _prepared(name: str, rules: tuple[Rule, ...]) -> tuple[PreparedRule, ...]:
 
 
 def _is_idle(rule: Rule) -> bool:
-    """Return whether no packet fares differently if the rule matches: it logs, and no test changes a list."""
+    """Return whether outcomes do not depend on the rule: it has only side effects, and changes no list."""
     does = rule.is_undecided or any(not isinstance(action, SideEffect) for action in rule.actions)
     return not (does or any(isinstance(test, Recent | HashLimit) for test in rule.tests))
 
@@ -160,7 +160,7 @@ class Prepared:
 
     at: dict[Hook, tuple[tuple[PreparedTable, int], ...]]
     busy: dict[Hook, tuple[tuple[PreparedTable, int], ...]]
-    """The same without tables that accept every packet, except nat, which always binds."""
+    """The same without the tables that accept every packet; nat stays, because it always binds."""
     recent: dict[str, int]
     """The number of times that each list of ``-m recent`` keeps per address."""
     hashed: dict[str, HashLimit]
@@ -214,11 +214,11 @@ def _recents(ruleset: Ruleset) -> Iterator[tuple[Rule, Recent]]:
 
 
 def _other_masks(ruleset: Ruleset) -> Iterator[Refusal]:
-    """Refuse masks of a list that differ from that of its first rule (``recent_mt_check`` ignores them)."""
+    """Refuse a mask that differs from that of the list's first rule (``recent_mt_check`` ignores it)."""
     masks: dict[str, int] = {}
     for rule, test in _recents(ruleset):
         if masks.setdefault(test.name, test.mask) != test.mask:
-            reason = f"the list {test.name} has another mask in an earlier rule, which may count for both"
+            reason = f"an earlier rule gives the list {test.name} another mask, which may apply to both rules"
             yield Refusal(rule.origin, NAME, "recent-mask", reason)
 
 
@@ -228,7 +228,7 @@ def _queues(rule: Rule) -> bool:
 
 def _queued(rule: Rule) -> Refusal:
     """Refuse NFQUEUE in nat, after which the connection is not bound at this hook (``nf_nat_inet_fn``)."""
-    reason = "NFQUEUE in nat is not simulated: the connection stays without a translation at this hook"
+    reason = "NFQUEUE in nat is not simulated: the connection gets no NAT binding at this hook"
     return Refusal(rule.origin, NAME, "queue-nat", reason)
 
 
@@ -239,7 +239,7 @@ def _refusals(rule: Rule, family: Family) -> list[Refusal]:
             case FieldTest(field=tested, values=values) if (
                 family is Family.IP6 and tested.name.startswith("FIB_") and values != _LOCAL
             ):
-                reason = "of the types of an IPv6 address, only LOCAL alone is simulated"
+                reason = "LOCAL is the only type of IPv6 addresses that is simulated, and only by itself"
                 refusals.append(Refusal(rule.origin, NAME, "addrtype6", reason))
             case _:
                 pass
@@ -247,5 +247,5 @@ def _refusals(rule: Rule, family: Family) -> list[Refusal]:
 
 
 _LOCAL = (Interval.point(AddressType.LOCAL),)
-"""``match_type6`` does not read other types from the routing table: any address that is not multicast is
-UNICAST, even one of the node."""
+"""``match_type6`` does not read the other types from the routing table: every address that is not multicast
+counts as UNICAST, even one of the node."""

@@ -18,7 +18,7 @@ _MTU: Final = 1500
 """The MTU of every device of a node under test except lo."""
 _LOOPBACK_MTU: Final = 65536
 _HEADERS: Final = {Family.IP: 40, Family.IP6: 60}
-_UNASKED: Final = {Family.IP: 536, Family.IP6: 1220}
+_DEFAULT_MSS: Final = {Family.IP: 536, Family.IP6: 1220}
 """The segment size that a sender assumes without the option (RFC 9293, 3.7.1)."""
 
 
@@ -35,4 +35,4 @@ def with_segment_size(skb: Skb, limit: int | None) -> Packet:
         limit = (_LOOPBACK_MTU if loops else _MTU) - _HEADERS[packet.family]
     if packet.mss is not None:
         return with_fields(packet, mss=min(packet.mss, limit))
-    return packet if packet.payload else with_fields(packet, mss=min(limit, _UNASKED[packet.family]))
+    return packet if packet.payload else with_fields(packet, mss=min(limit, _DEFAULT_MSS[packet.family]))

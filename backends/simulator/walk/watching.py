@@ -1,4 +1,4 @@
-"""The plain walk that records nothing but the visits of some rules, for traces that ask about these alone."""
+"""The plain walk that records only the visits of some rules, for traces that need no others."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from translate.ir import TableName
 __all__ = ["Watched", "WatchingWalk"]
 
 Watched = Mapping[tuple[TableName, str], frozenset[int]]
-"""The rules to watch: of some tables' chains their indexes, from 0."""
+"""The rules to watch, by table and chain: their indexes in the chain, from 0."""
 
 
 @dataclass(slots=True)
 class WatchingWalk(PlainWalk):
     """The plain walk through the rules that a packet may match and those that are watched.
 
-    Rules that the index of their chain rules out are left out as in the other walks, unless they are watched.
+    Rules that the index of their chain excludes are skipped, unless they are watched.
     """
 
     watched: Watched = field(default_factory=dict)
@@ -38,4 +38,4 @@ class WatchingWalk(PlainWalk):
     def _record(self, table: PreparedTable, view: View, rule: PreparedRule, failed: Condition | None) -> None:
         watched = self.watched.get((table.name, rule.chain))
         if watched is not None and rule.number - 1 in watched:
-            PlainWalk._record(self, table, view, rule, failed)  # zero-argument super() has no slots class
+            PlainWalk._record(self, table, view, rule, failed)  # super() fails in a slotted dataclass
