@@ -131,7 +131,7 @@ class _Change:
             for c in new.chains
             if c.name not in self.old_chains
             or _rules(c) != _rules(self.old_chains[c.name])
-            or _asks(c, removed)
+            or _uses(c, removed)
         ]
         kept = [(self.kept_maps[m.name], m) for m in new.maps if m.name in self.kept_maps]
         self.elements = [
@@ -146,7 +146,7 @@ class _Change:
         return (self.new_maps[map_.name].size or 0) > (map_.size or 0)
 
     def declared(self) -> Iterator[str]:
-        """New counters, limits, sets and chains, the latter empty."""
+        """Yield the declarations of new counters, limits and sets, and of new chains without their rules."""
         blocks: list[Sequence[str]] = []
         blocks += [
             tuple(object_lines(o))
@@ -158,7 +158,7 @@ class _Change:
         yield from self._table(blocks)
 
     def maps(self) -> Iterator[str]:
-        """New maps, without their elements."""
+        """Yield the declarations of new maps, without their elements."""
         yield from self._table([(*map_head(m), "}") for m in self.new.maps if m.name not in self.kept_maps])
 
     def _table(self, blocks: Sequence[Sequence[str]]) -> Iterator[str]:
@@ -169,7 +169,7 @@ class _Change:
             yield "}"
 
     def emptied(self) -> Iterator[str]:
-        """The chains whose rules change or that are deleted."""
+        """Yield the commands that empty the chains whose rules change or that are deleted."""
         for chain in self.changed:
             if chain.name in self.old_chains and self.old_chains[chain.name].rules:
                 yield f"flush chain {self.where} {chain.name}"
@@ -178,13 +178,13 @@ class _Change:
                 yield f"flush chain {self.where} {name}"
 
     def deleted_elements(self) -> Iterator[str]:
-        """Elements that are deleted or get other data."""
+        """Yield the commands that delete elements, also those that get other data."""
         for map_, deleted, _ in self.elements:
             if deleted:
                 yield f"delete element {self.where} {map_.name} {{ {', '.join(e.key for e in deleted)} }}"
 
     def removed(self) -> Iterator[str]:
-        """Counters, limits, maps and sets to delete, and then the chains to which they may have jumped."""
+        """Yield the commands that delete counters, limits, maps and sets, and then chains."""
         for kind, name in sorted(self.old_objects - self.new_objects):
             yield f"delete {kind} {self.where} {name}"
         for map_ in self.removed_maps:
@@ -197,7 +197,7 @@ class _Change:
                 yield f"delete chain {self.where} {name}"
 
     def added_elements(self) -> Iterator[str]:
-        """Elements that are new or get other data, and the elements of new maps."""
+        """Yield the commands that add elements that are new, that get other data, or that are in new maps."""
         for map_, _, added in self.elements:
             yield from self._add(map_, added)
         for map_ in self.new.maps:
@@ -209,11 +209,11 @@ class _Change:
             yield f"add element {self.where} {map_.name} {{ {', '.join(map(element_text, elements))} }}"
 
     def definitions(self) -> Iterator[str]:
-        """The variables of the rules that are added."""
+        """Yield the definitions of the variables in the rules that are added."""
         yield from definitions(part for chain in self.changed for rule in chain.rules for part in rule.parts)
 
     def rules(self) -> Iterator[str]:
-        """The rules of chains that are new or change."""
+        """Yield the commands that add the rules of chains that are new or change."""
         for chain in self.changed:
             for rule in chain.rules:
                 yield f"add rule {self.where} {chain.name} {rule_text(rule)}"
@@ -223,7 +223,7 @@ def _rules(chain: NftChain) -> list[tuple[str, ...]]:
     return [rule.parts for rule in chain.rules]
 
 
-def _asks(chain: NftChain, maps: Set[str]) -> bool:
+def _uses(chain: NftChain, maps: Set[str]) -> bool:
     """Return whether a rule of the chain uses one of these maps."""
     words = (word for rule in chain.rules for part in rule.parts for word in part.split())
     return any(word[0] == "@" and word[1:] in maps for word in words)

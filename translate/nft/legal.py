@@ -105,9 +105,9 @@ class TransportByte:
 class AnyProtocol:
     """A match on the transport protocol that is true of every packet.
 
-    After it nft knows the type of a connection's port. nft also takes the packet for TCP
-    (``relational_expr_pctx_update`` looks at single values in the set). So nft adds no protocol match for a
-    following match on TCP, and refuses one that implies another protocol.
+    nft accepts a match on a connection's port only after such a match. It then also assumes that the packet
+    is TCP (``relational_expr_pctx_update`` looks at single values in the set): it adds no protocol match for
+    a following match on TCP, and refuses one that implies another protocol.
     """
 
 
@@ -145,9 +145,9 @@ class WithinLimit:
 
 @dataclass(frozen=True, slots=True)
 class WithinQuota:
-    """Count the packet's bytes in a shared quota; the rule ends where they exceed it (``nft_quota_eval``).
+    """Count the packet's bytes in a shared quota; the rule ends if they exceed it (``nft_quota_eval``).
 
-    If the quota is ``over`` instead, the rule ends where they do not.
+    If the quota is ``over``, the rule ends if they do not exceed it.
     """
 
     quota: str
@@ -164,7 +164,7 @@ class SetHelper:
 class TakenInSet:
     """Take a token from the bucket of the key in a set, which is created if it is missing.
 
-    Go on where the bucket holds that; where ``above``, go on where it does not.
+    The rule continues if the bucket had a token; with ``above``, if it had none.
     """
 
     set: str
@@ -179,7 +179,8 @@ class TakenInSet:
 class CountedInSet:
     """Add the packet's connection to those of the key in a set, which is created if it is missing.
 
-    Continue if they are then at most ``limit``; with ``above``, if they are more (``nft_connlimit_do_eval``).
+    The rule continues if the key then has at most ``limit`` connections; with ``above``, if it has more
+    (``nft_connlimit_do_eval``).
     """
 
     set: str

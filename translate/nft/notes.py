@@ -214,7 +214,7 @@ def _begins(test: Test) -> bool:
 
 def notes_on_segment_sizes(program: Program) -> Iterator[Note]:
     """Yield a note for each TCPMSS rule: nftables changes an MSS option but does not add one."""
-    text = "a SYN without an MSS option stays without one, where TCPMSS adds one of 536 at most (IPv6: 1220)"
+    text = "nftables adds no MSS option to a SYN that has none; TCPMSS adds one of at most 536 (IPv6: 1220)"
     yield from (Note(origin, BACKEND, "tcpmss", text) for origin in _doing(program, LimitMss))
 
 
@@ -228,7 +228,7 @@ def notes_on_checksums(program: Program) -> Iterator[Note]:
     text = (
         "CHECKSUM has no effect: nftables has no statement that computes a checksum that was left to the"
         " network card. Packets leave the node as before, but an old DHCP client in a virtual machine may not"
-        " take an answer of the node; on a device, tc's action csum does the same"
+        " accept an answer of the node; tc's action csum on the device computes the checksum, too"
     )
     yield from (Note(origin, BACKEND, "checksum", text) for origin in _doing(program, FillChecksum))
 

@@ -21,7 +21,7 @@ _MOST: Final = 20
 
 
 def include_faults(text: str, name: str) -> Iterator[Diagnostic]:
-    """Yield each place at which nft would read another file, or take a word for ``include``."""
+    """Yield each place at which nft would read another file, or would read a word as ``include``."""
     if "include" not in text:
         return
     includes = (match for match in _TOKEN.finditer(text) if match[0] == "include")

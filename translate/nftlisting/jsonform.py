@@ -86,7 +86,7 @@ _MOST: Final = 50
 
 
 def _faults(entry: _Entry) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
-    """A fault in an entry: its path, a description, and advice."""
+    """Yield the path, the description and the advice of each fault in an entry."""
     kind, data = entry.kind, entry.data
     if kind not in _KINDS:
         yield (), f"this is {kind!r}, which is not part of a ruleset", _FORM

@@ -66,13 +66,13 @@ def declaration(kind: str, where: GivenSet, entry: Mapping[str, Any], *, dynamic
 
 
 def flags_of(entry: Mapping[str, Any]) -> tuple[str, ...]:
-    """The flags of an entry; newer versions of nft print a single flag without a list."""
+    """Return the flags of an entry; newer versions of nft print a single flag without a list."""
     flags = entry.get("flags", ())
     return (flags,) if isinstance(flags, str) else tuple(flags)
 
 
 def _types(value: object) -> tuple[str, ...] | None:
-    """The names of types: one, a list, or several in one string, as for a map's data."""
+    """Return the names of types: one, a list, or several in one string, as for a map's data."""
     match value:
         case None:
             return ()

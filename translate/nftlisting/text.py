@@ -40,7 +40,7 @@ _XT: Final = re.compile(r"(?:^|\s)xt\s+(?:match|target)\s")
 
 
 def groups(text: str, name: str, without: Container[tuple[str, str]] = ()) -> Iterator[Group]:
-    """Yield the commands of a text without some tables. Raises ParseError with all that it cannot load."""
+    """Yield the commands of a text without some tables. Raises ParseError with all faults of the text."""
     faults: list[Diagnostic] = list(include_faults(text, name))
     tables: list[Command] = []
     managed = set(_MANAGED.findall(text))
@@ -76,7 +76,9 @@ def _command(piece: Piece, words: tuple[str, ...], faults: list[Diagnostic]) -> 
     if first not in (*_RULE_VERBS, *_OTHER):
         hint = "a ruleset is tables as nft list ruleset prints them, or commands that add to them"
         faults.append(
-            Diagnostic(piece.origin, f"{first or piece.flat[:20]!r} begins no table or command", hint)
+            Diagnostic(
+                piece.origin, f"{first or piece.flat[:20]!r} does not begin a table or a command", hint
+            )
         )
         return None
     _refuse(piece, faults)
@@ -107,7 +109,7 @@ def _table(block: Block, piece: Piece, faults: list[Diagnostic]) -> Iterator[Com
     names = list(block.head[block.head.index("table") + 1 :])
     family = names.pop(0) if len(names) > 1 else "ip"
     if len(names) != 1:
-        faults.append(Diagnostic(piece.origin, f"{piece.flat[:40]!r} is no table"))
+        faults.append(Diagnostic(piece.origin, f"{piece.flat[:40]!r} does not begin a table"))
         return
     table = f"{family} {names[0]}"
     about: list[str] = []
@@ -170,7 +172,7 @@ def _chain(table: str, name: str, block: Block, piece: Piece, faults: list[Diagn
 
 
 def _set(kind: str, where: GivenSet, block: Block, piece: Piece) -> Command:
-    # Elements stay in the declaration: nft 1.0.6 dies of "add element" with the key *.
+    # Elements stay in the declaration: nft 1.0.6 crashes on "add element" with the key *.
     about: list[str] = []
     elements: list[str] = []
     for part in pieces(block.body):

@@ -1,30 +1,31 @@
 """Expansion of rules with a test that takes more than one nft rule.
 
-Each expansion keeps the meaning of the rule:
+Each expansion keeps the meaning of the rule.
 
-*A rule with an* :class:`AnyOf`. Negated, its parts cannot be negated one by one, because a match on conntrack
-data fails for a packet without an entry either way. So the rule's other tests jump to a new chain, where
-every part returns and the actions follow (``return`` form). If it is not negated, the new chain has one rule
-per part; an action that would come back is changed into one that leaves that chain, so that at most one part
-acts. ``Return`` and ``Goto`` leave the rule's own chain and cannot be moved to another one. Then the rule is
-repeated for every alternative, which means the same because control never reaches the next repetition.
+*An* :class:`AnyOf`: the rule's other tests jump to a new chain. If the AnyOf is negated, each of its parts
+returns from that chain, and the actions follow (the ``return`` form). The parts cannot be negated one by one,
+because a match on conntrack data fails for a packet without an entry, negated or not. If the AnyOf is not
+negated, the new chain has one rule per part. An action after which the packet would come back is replaced by
+one that leaves the new chain, so that at most one part acts. A rule that ends in ``Return`` or ``Goto``
+cannot be moved, because these actions leave the rule's own chain. It is repeated for every alternative; at
+most one repetition acts, because the action ends the walk through the chain.
 
-*Chance, counters and lists after an* :class:`AnyOf` must see only packets that passed it. And if a rule
-changes a list after chance or a counter, these must not be evaluated twice. So such a rule is cut: the tests
+*Chance, counters or lists after an* :class:`AnyOf` must see only packets that passed it. If a rule changes a
+list after chance or a counter, these must not be evaluated twice. In both cases the rule is cut: the tests
 before the cut jump to a new chain with the rest of the rule. If the rule ends in ``Return`` or ``Goto``, the
-jump is a goto. Then the statements after the rule are in a new chain, too, to which a packet goes when it
+jump is a goto; the statements after the rule are then in a second new chain, to which a packet goes when it
 fails one of the tests.
 
 *A negated* ``--update`` *or* ``--remove`` of ``-m recent`` changes the list if the rule does not match
 (``recent_mt``): ``--remove`` removes a listed address, and ``--update`` refreshes a listed address that is
-too old. So the rule is cut here, too, with rules for these changes before the rest.
+too old. The rule is cut here, too, with rules for these changes before the rest.
 
-*A rule with a test that holds where nftables ends the rule*: that a packet is not in an ipset with ports (it
-may have no transport header), has no socket, did not come in through a bridge (its device may have no kind),
-or came in by another device than that of the route back (which takes two matches). So the rule's other tests
-jump to a new chain, where a packet for which the opposite is true returns and the actions follow. If the rule
-ends in ``Return`` or ``Goto``, it goes to that chain instead, and the statements after the rule are in a new
-chain, too.
+*A test that accepts packets for which its nft match fails*: the packet is not in an ipset with ports (it may
+have no transport header), has no socket, did not come in through a bridge (its device may have no kind), or
+came in by another device than that of the route back (which takes two matches). The rule's other tests jump
+to a new chain, where a packet for which the opposite is true returns, and the actions follow. If the rule
+ends in ``Return`` or ``Goto``, the jump is a goto, and the statements after the rule are in a second new
+chain.
 """
 
 from __future__ import annotations
@@ -110,7 +111,7 @@ def _leaves(apply: Apply) -> bool:
 
 
 def _cut(draft: DraftProgram, tests: tuple[Test, ...], several: Sequence[int]) -> int | None:
-    """Return the index of the first test that, with those after it, needs a rule without those before it."""
+    """Return the index of the test before which the rule must be cut, or None."""
     before_counts = tests[: len(tests) - len(_last_counts(tests))]
     stateful = [i for i, t in enumerate(before_counts) if not isinstance(t, FieldTest | AnyOf | SetTest)]
     if several and stateful and stateful[-1] > several[0]:
@@ -119,7 +120,7 @@ def _cut(draft: DraftProgram, tests: tuple[Test, ...], several: Sequence[int]) -
 
 
 def _stages(draft: DraftProgram, chain: LegalChain, apply: Apply, index: int) -> LegalChain:
-    """Write the tests before ``index`` here and the rest into chains; return the chain to continue in."""
+    """Write a rule that is cut before ``index``; return the chain for the statements after it."""
     special, behind = apply.tests[index], apply.tests[index + 1 :]
     leaves = _leaves(apply)
     aside = draft.aside(chain, apply.origin)
@@ -186,9 +187,9 @@ def _opposite_stays(
     rest: tuple[Test, ...],
     counts: tuple[Test, ...],
 ) -> LegalChain:
-    """Write a rule that leaves its chain unless ``opposite`` is true; return the chain to continue in.
+    """Write a rule that acts unless ``opposite`` is true and then leaves its chain.
 
-    The statements after it are put into a new chain, to which the other packets go.
+    Return the chain for the statements after it, a new one to which all other packets go.
     """
     behind, aside = draft.aside(chain, apply.origin), draft.aside(chain, apply.origin)
     onward = Goto(draft.jump(behind).chain)

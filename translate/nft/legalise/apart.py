@@ -5,9 +5,9 @@ in ``src/rule.c``). Two negated matches become "not both", although each must ho
 It also joins matches across a counter or a set that packets fill (1.0.6) or ``numgen inc`` (still in 1.1.3),
 which then sees other packets. A match with a mask of all bits is not joined.
 
-*Tests of a connection's protocol.* After ``ct original protocol udp`` nft takes the packet itself for UDP: it
-omits the protocol match that ``udp sport`` implies, so that an ICMP error about a connection matches by its
-type and code, or it refuses ``icmp type`` (``ct_expr_pctx_update``). With a mask it does not.
+*Tests of a connection's protocol.* After ``ct original protocol udp`` nft assumes that the packet itself is
+UDP (``ct_expr_pctx_update``). It omits the protocol match that ``udp sport`` implies, so that the type and
+code of an ICMP error are compared with the port, and it refuses ``icmp type``. With a mask it does neither.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The connections of ``-m connlimit`` as sets whose elements count connections.
 
-Both count with ``nf_conncount``; the tree of addresses of x_tables is a set here. A tree also has the zone in
-its keys, so rules are refused where others assign zones.
+x_tables and nf_tables both count with ``nf_conncount``. x_tables keeps a tree of addresses, which becomes a
+set. The keys of the tree also have the zone, so rules are refused if other rules assign zones.
 """
 
 from __future__ import annotations

@@ -41,9 +41,9 @@ _HAS_ENTRY: Final = FieldTest(
 """True of exactly the packets with a conntrack entry (``nf_ct_get``)."""
 
 NOT_YET_TRACKED: Final = FieldTest(field=Field.CT_STATE, values=(Interval.point(ConnectionState.INVALID),))
-"""True in ``raw`` of packets without a connection, a template or NOTRACK, which ``xt_ct_target`` changes.
+"""True, in ``raw``, of packets without a connection, a template or NOTRACK.
 
-``nft_ct_set_zone_eval`` ignores packets with a connection or a template, but changes those of NOTRACK.
+``xt_ct_target`` changes only these. ``nft_ct_set_zone_eval`` also changes packets that are UNTRACKED.
 """
 
 NOT_LOOPBACK: Final = FieldTest(field=Field.OIF, values=(Name("lo"),), negated=True)
@@ -53,7 +53,7 @@ Connmark = SetConnmark | SaveMark | RestoreMark
 
 
 def stands_apart(actions: Sequence[Action]) -> bool:
-    """Return whether an action needs separate rules, or must be the last action of its rule but is not."""
+    """Return whether an action needs separate rules, or is not last in its rule although it must be."""
     if any(isinstance(action, Proxy) for action in actions):
         return True
     return any(isinstance(action, Template | LimitMss | StripOptions) for action in actions[:-1]) or any(

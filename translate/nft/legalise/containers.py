@@ -100,7 +100,7 @@ def write_lookup(draft: DraftProgram, chain: LegalChain, lookup: Lookup) -> None
     if not same and nat is None:
         cells = _Cells(draft, chain, origin, lookup.entries)
         elements = [cells.element(entry, over) for entry, over in entries]
-        cells.ask(parts, lookup.fields, elements, interval=wide, lookup=lookup)
+        cells.write(parts, lookup.fields, elements, interval=wide, lookup=lookup)
         return
     name = draft.names.give(f"{chain.name}_{'keys' if nat is None else 'targets'}")
     # A port bound by a map counts as a port of the key; a constant port needs a match on the protocol.
@@ -125,9 +125,9 @@ def write_lookup(draft: DraftProgram, chain: LegalChain, lookup: Lookup) -> None
 
 
 def _with_protocol(lookup: Lookup, family: Family) -> tuple[Test, ...]:
-    """Return the tests, led by the protocol that the key implies where a port of the connection is tested.
+    """Return the tests; if they test a port of the connection, the protocol that the key implies comes first.
 
-    Otherwise the match that nft wants before such a port would name another protocol than the key's.
+    Otherwise the protocol match that nft requires before such a port would contradict the key.
     """
     if not transports(lookup.tests) and any(
         isinstance(t, FieldTest) and t.field in CT_PORTS for t in lookup.tests
@@ -173,7 +173,7 @@ def write_choose(draft: DraftProgram, chain: LegalChain, choose: Choose) -> None
         elements.append(cells.element(entry, known))
         low = high + 1
     draw = Draw(len(choose.branches) if choose.equal else RANDOM_RANGE)
-    cells.ask(parts, (draw,), elements, interval=not choose.equal)
+    cells.write(parts, (draw,), elements, interval=not choose.equal)
 
 
 def _place(origin: Origin, entries: Sequence[Entry | Branch]) -> Origin:
@@ -227,7 +227,7 @@ class _Cells:
             self._made[actions, wants] = there
         return there
 
-    def ask(
+    def write(
         self,
         parts: Sequence[Part],
         key: Key,

@@ -44,10 +44,12 @@ def hash_sets(tables: Mapping[str, tuple[HashLimit, Origin]], names: NameGiver) 
 def taken(test: HashLimit, first: HashLimit, name: str, tests: Sequence[Test], family: Family) -> TakenInSet:
     """Return nft's match for ``test`` in a rule with ``tests``. Raises CannotSay."""
     if test != first:
-        reason = f"elements of a set of nft have one limit; another rule of {test.name} has another one"
+        reason = (
+            f"another rule of {test.name} has a different limit, but an element of an nft set has only one"
+        )
         raise CannotSay("hashlimit-shared", reason)
     if test.expire % _MILLISECONDS:
-        raise CannotSay("hashlimit-expire", "elements of a set of nft expire after whole seconds")
+        raise CannotSay("hashlimit-expire", "elements of an nft set expire after whole seconds")
     known = transports(tests)
     if PORTS.intersection(test.key) and not (known and set(known) <= PORT_PROTOCOLS):
         reason = "xt_hashlimit counts packets without ports under port 0; test for a protocol with ports"

@@ -114,8 +114,8 @@ def matches(
 def _field_matches(test: FieldTest, joined: int | None, apart: bool, family: Family) -> list[Part]:
     """Return one test as matches.
 
-    ``joined`` is the protocol whose ports are read by its name. ``apart`` says that :class:`AnyProtocol`
-    stands before the test, so that the protocol that nft would imply elsewhere is written down.
+    ``joined`` is the protocol whose ports are read by its name. ``apart``: :class:`AnyProtocol` stands before
+    the test, so the protocol that nft would otherwise imply must be written.
     """
     test = _as_nft_reads_it(test)
     check_test(test, family)

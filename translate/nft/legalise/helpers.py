@@ -3,14 +3,14 @@
 x_tables assigns a helper by a template in ``raw``, before conntrack sees the packet (``xt_ct_target``). The
 ``ct helper`` statement needs the connection itself (``nft_ct_helper_obj_eval``). So the chains of ``raw``
 that lead to such a rule are copied, and the copies run right after conntrack for the first packet of a
-connection. The only actions in a copy are those that assign helpers. In ``raw`` the template stays without
-its helper, because only the first template of a packet counts, in both.
+connection. The only actions in a copy are those that assign helpers. The template stays in ``raw`` without
+its helper, because in both systems only the first template of a packet counts.
 
 A test has the same result in ``raw`` and right after conntrack, unless it has state, reads conntrack data or
 a socket, or reads a field that ``raw`` changes. With such a test the helpers are refused.
 
 * Packets of an expected connection do not meet the copies. They are RELATED, and have the helper of the
-  expectation or none in both (``init_conntrack``).
+  expectation or none, in both systems (``init_conntrack``).
 * A connection with a helper keeps it (``IPS_HELPER_BIT``), so the first helper counts.
 """
 
@@ -207,6 +207,6 @@ def _changed(statement: Statement, change: Callable[[tuple[Action, ...]], tuple[
                 statement, entries=tuple(replace(each, actions=change(each.actions)) for each in entries)
             )
         case Choose():
-            return statement  # see _same_behind
+            return statement  # its actions assign no helpers
         case _:
             assert_never(statement)

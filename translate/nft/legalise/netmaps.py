@@ -61,7 +61,7 @@ def _mapping(statement: Statement) -> bool:
 
 
 def _refused(chain: LoweredChain) -> Iterator[Refusal]:
-    reason = "nftables maps the source or the destination, and packets of both kinds of hooks come here"
+    reason = "this chain is reached from hooks where NETMAP maps the source and where it maps the destination"
     for statement in chain.statements:
         for rule in alternatives(statement):
             if any(isinstance(action, Netmap) for action in rule.actions):

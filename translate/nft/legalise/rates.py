@@ -3,8 +3,8 @@
 A limit inside a rule would be one bucket per copy of the rule. A named limit is shared by all copies and all
 hooks from which the rule's chain is called, as the bucket of ``xt_limit`` is.
 
-nft has rates in whole packets per unit of time, and buckets of whole packets (``nft_limit_init``). So the
-unit is the smallest in which a whole number of packets is within 0.01 % of the rate, or the week.
+nft has rates in whole packets per unit of time, and buckets of whole packets (``nft_limit_init``). The unit
+is therefore the smallest in which a whole number of packets is within 0.01 % of the rate, or else the week.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def limit_of(test: Limit, origin: Origin, names: NameGiver) -> SharedLimit:
 
 
 def quota_of(test: Quota, origin: Origin, names: NameGiver) -> SharedQuota:
-    """Return the quota for a test of the rule at ``origin``; both kernels' let the last byte pass."""
+    """Return the quota for a test of the rule at ``origin``; a packet that just fills it passes in both."""
     name = names.give(f"quota_{test.state.replace('/', '_', 1)}")
     note = f"-m quota, line {origin.line}" if origin.line else "-m quota"
     return SharedQuota(name=name, size=min(test.size, _MOST_BYTES), over=test.negated, note=note)

@@ -7,11 +7,11 @@ would leave the old timeout running (``nft_dynset_eval``). A full ``xt_recent`` 
 address; a full set accepts no more until one has timed out. So the sets are much larger, and a note reports
 it.
 
-*A check with* ``--hitcount N`` above 1 asks whether the last packet but N-1 came within its seconds. N sets
-hold the times of the last N packets by turns, each with the timeout of the check: the check holds for an
-address that is in all of them. N other sets say whose turn it is: an address is in the one whose number is
-that of the time to replace next. They forget an address with its last time, and it begins anew. Two packets
-of one address on two processors may count as one.
+*A check with* ``--hitcount N`` above 1 holds if the last N packets of the address came within its seconds.
+N sets hold the times of these packets in rotation. Each has the timeout of the check, so the check holds for
+an address that is in all of them. N other sets record the rotation: an address is in the set whose number is
+that of the time to replace next. These forget an address together with its last time, after which its
+rotation starts again. Two packets of one address on two processors may count as one.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def sets_of(lists: Mapping[str, RecentList], names: NameGiver) -> dict[tuple[str
 
 @dataclass(frozen=True, slots=True)
 class Ring:
-    """The sets of the last times of each address, and the sets of which of them is replaced next."""
+    """The sets of the last times of each address, and the sets that record which time is replaced next."""
 
     times: tuple[FilledSet, ...]
     turns: tuple[FilledSet, ...]
@@ -111,7 +111,7 @@ class RecentSets:
     def changes(self, test: Recent) -> list[SetChange]:
         """Return the changes that a test makes to each set of its list. Raises CannotSay.
 
-        Those of rings are left out where they add an address: they take several rules (:meth:`added`).
+        Additions to rings are not among them, because they take several rules (:meth:`added`).
         """
         self.check(test)
         key, delete = self.key(test), test.mode is RecentMode.REMOVE
@@ -171,17 +171,18 @@ class RecentSets:
             if test.negated and test.mode is not RecentMode.SET:
                 return index
             alone = self.stands_alone(test)
-            if changed or (alone and not all(_says_it_again(t, test.name) for t in tests[:index])):
+            if changed or (alone and not all(_is_independent(t, test.name) for t in tests[:index])):
                 return index
             changed = changed or not alone
         return None
 
 
 def refreshed_where_it_fails(test: Recent) -> tuple[Recent, Recent | None]:
-    """Return a test that holds if a negated ``--update`` or ``--remove`` fails, with its effect in that case.
+    """Return a test that holds if a negated ``--update`` or ``--remove`` fails, and makes the same change.
 
     ``--remove`` removes the address. ``--update`` fails for an address that is recent enough. It also
-    refreshes one that is too old: that is the second test, whose result is not used (``recent_mt``).
+    refreshes an address that is too old; the second test does that, and its result is not used
+    (``recent_mt``).
     """
     if test.mode is RecentMode.REMOVE:
         return replace(test, negated=False), None
@@ -189,6 +190,6 @@ def refreshed_where_it_fails(test: Recent) -> tuple[Recent, Recent | None]:
     return young, None if test.seconds is None else replace(test, negated=False, seconds=None)
 
 
-def _says_it_again(test: Test, written: str) -> bool:
+def _is_independent(test: Test, written: str) -> bool:
     """Return whether a test has the same result after the list ``written`` has changed."""
     return isinstance(test, FieldTest | SetTest) or (isinstance(test, Recent) and test.name != written)

@@ -1,11 +1,11 @@
-"""Rules of which every test is one match.
+"""Rules in which every test is one match.
 
 *Effects on the connection's mark* that would end the rule for some packets, or that need several rules
 (``connmarks``): the tests jump to a new chain with separate rules for each action. *A NAT target that binds a
 port* without a protocol is bound in a new chain (``natports``). *A rule that adds to a list of* ``-m recent``
 (``recent``): one rule has the tests before ``--set`` and updates the set, and the next rule is the original
-without ``--set``. Its tests have the same result again, so the meaning is preserved. *Changes of a header*
-that depend on the old value (``headerchanges``) are a chain with a rule for each value.
+without ``--set``. Its tests have the same results a second time, so the meaning is preserved. *Changes of a
+header* that depend on the old value (``headerchanges``) become a chain with a rule for each value.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ __all__ = ["negated_recent", "statements", "write_rule"]
 
 
 def write_rule(draft: DraftProgram, chain: LegalChain, apply: Apply) -> None:
-    """Write a rule of which every test is one match. Raises CannotSay."""
+    """Write a rule in which every test is one match. Raises CannotSay."""
     if stands_apart(apply.actions) or not is_single(apply.actions, draft.family):
         apply = _effects_aside(draft, chain, apply)
     writes = next((i for i, t in enumerate(apply.tests) if isinstance(t, Recent) and changes_list(t)), None)
@@ -91,7 +91,7 @@ def statements(actions: tuple[Action, ...], family: Family) -> list[Part]:
 def negated_recent(draft: DraftProgram, chain: LegalChain, apply: Apply) -> None:
     """Write the change that a negated ``--update`` or ``--remove`` makes when it fails.
 
-    It is the only test of its rule. The packets that pass it continue with the rules after these.
+    It is the only test of ``apply``. Packets for which the negated test holds continue with the next rules.
     """
     (test,) = apply.tests
     assert isinstance(test, Recent)

@@ -2,7 +2,7 @@
 
 * Later fragments of IPv6 cannot be tested: nft does not read past their extension header.
 * ``fib daddr type`` gives an address one type. ``addrtype`` of IPv6 gives the node's own addresses the type
-  UNICAST as well (``match_type6``), so only LOCAL means the same in both.
+  UNICAST as well (``match_type6``), so LOCAL is the only type that means the same in both.
 * A string of nft ends at the next quote; it has no escapes.
 * The kernel's NAT expression has no base port of a port shift (``nft_nat``).
 """
@@ -63,7 +63,7 @@ def check_value(field: Field, value: Value, family: Family) -> None:
                 raise CannotSay("interface-name", f"nft cannot spell the interface name {text!r}")
         case Interval(low=low, high=high):
             if field in _ADDRESS_TYPES and family is Family.IP6 and not low == high == AddressType.LOCAL:
-                reason = "of the types of an IPv6 address, only LOCAL means the same in nftables"
+                reason = "LOCAL is the only type of IPv6 addresses that means the same in nftables"
                 raise CannotSay("addrtype6", reason)
 
 

@@ -21,7 +21,7 @@ def refused_queues(program: Program) -> Iterator[Refusal]:
     """Yield a refusal for each NFQUEUE that nftables has no exact form for."""
     for chain in program.chains:
         if chain.table is TableName.NAT:
-            reason = "a connection whose packet NFQUEUE takes in nat stays without a translation at this hook"
+            reason = "if NFQUEUE takes a packet in nat, its connection gets no NAT binding at this hook"
             yield from (CannotSay("queue-nat", reason).at(origin) for origin in _queueing(chain))
     routed = [c for c in program.chains if c.table is TableName.MANGLE and c.hook is Hook.OUTPUT]
     reason = "nftables does not route a packet again that it hands to a queue in OUTPUT of mangle"

@@ -24,12 +24,12 @@ REFUSED: Final = {
     "interface-name": "an interface whose name nft cannot spell",
     "ipset-protocol": "`-m set` of a set with elements of a protocol without ports",
     "ipv6-fragment": "`-f` over IPv6",
-    "jump-depth": "chains more than 15 below a built-in one, which cannot be written out",
+    "jump-depth": "chains more than 15 levels below a built-in one that cannot be inlined",
     "log-prefix": "a `--log-prefix` or `--nflog-prefix` with a double quote or a control character",
     "nat-port-shift": "`--to-destination A:1000-2000/3000`, ports counted from another one, unless the rule"
     " tests the destination port and each one gets a port of its own",
-    "netmap-sides": "`-j NETMAP` in a chain that packets reach where it maps the source and where it maps the"
-    " destination",
+    "netmap-sides": "`-j NETMAP` in a chain reached from hooks where it maps the source and from hooks where"
+    " it maps the destination",
     "notrack-answers": "`NOTRACK` in OUTPUT where another rule depends on the state of the node's own errors",
     "queue-nat": "`-j NFQUEUE` in nat",
     "queue-route": "`-j NFQUEUE` in OUTPUT of mangle",

@@ -72,7 +72,7 @@ def refused_answers(program: Program) -> Iterator[Refusal]:
     looping = [way for way in looping if _may_use(way.tests, Field.IIF)]
     for hook, hook_ways in ways.items():
         for way in filter(_notracks, hook_ways):
-            # In PREROUTING, a RST that conntrack has found INVALID has no state of another packet any more.
+            # A RST that comes back through lo as INVALID no longer has the state of the rejected packet.
             for answer in answers if hook is Hook.OUTPUT else answers[:1]:
                 later = leaving if hook is Hook.OUTPUT else []
                 if _may_use(way.tests, Field.OIF if hook is Hook.OUTPUT else Field.IIF):

@@ -168,7 +168,7 @@ def _tos(value: int, mask: int, family: Family) -> str:
     for name, part, shift in (("dscp", 0xFC, 2), ("ecn", 0x03, 0)):
         if mask == part and not value & ~part:
             return f"{family.value} {name} set {value >> shift:#x}"
-    assert family is Family.IP6, "of IPv4 the checksum would stay"
+    assert family is Family.IP6, "the checksum of IPv4 would not be updated"
     kept = f"@nh,0,16 & {0xFFFF & ~(mask << 4):#06x}" if mask else "@nh,0,16"
     return f"@nh,0,16 set {kept}{f' ^ {value << 4:#x}' if value else ''}"
 

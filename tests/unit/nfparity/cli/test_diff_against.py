@@ -16,7 +16,7 @@ FLOW = '{"id": "a", "src": "10.0.0.1", "dst": "10.0.0.2", "proto": "tcp", "sport
     ("text", "place", "message"),
     [
         (b"", "", "no ruleset in this text"),
-        (b"*nat\nCOMMIT\n", ":1", "'*nat' begins no table or command"),
+        (b"*nat\nCOMMIT\n", ":1", "'*nat' does not begin a table or a command"),
         (b"table ip a {\n\tchain b {\n\t\txt target LOG\n\t}\n}\n", ":3", "iptables-nft-save"),
         (b"table ip a {\n", ":1", "this brace is never closed"),
         (b"table ip a { # Z\xfcrich\n}\n", "", "not UTF-8 text"),

@@ -158,9 +158,9 @@ def test_a_table_sees_packets_of_its_family(families: str, reached: tuple[bool, 
     [
         ("", "x.nft", "no ruleset in this text"),
         ('table ip a {\n}\ninclude "more.nft"\n', "x.nft:3", "another file is included"),
-        ("*nat\n:PREROUTING ACCEPT [0:0]\n", "x.nft:1", "'\\*nat' begins no table or command"),
-        ("list ruleset\n", "x.nft:1", "'list' begins no table or command"),
-        ("table ip a b {\n}\n", "x.nft:1", "is no table"),
+        ("*nat\n:PREROUTING ACCEPT [0:0]\n", "x.nft:1", "'\\*nat' does not begin a table or a command"),
+        ("list ruleset\n", "x.nft:1", "'list' does not begin a table or a command"),
+        ("table ip a b {\n}\n", "x.nft:1", "does not begin a table"),
         (
             "table ip filter {\n\tchain FORWARD {\n\t\txt match recent counter accept\n\t}\n}\n",
             "x.nft:3",
