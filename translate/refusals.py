@@ -18,7 +18,7 @@ REFUSED_BY_ALL: Final = {
     "recent-reap": "`-m recent --reap` where other rules look for older addresses of the list",
     "recent-rttl": "`-m recent --rttl`",
     "reject-kind": "`-j REJECT` with an answer of the other family",
-    "unknown": "a rule of which the input hides something",
+    "unknown": "a rule that the input shows only in part",
     "unmodelled": "a match, target or option that is not modelled (`-m string`): kept as written",
 }
 """Descriptions of the features that every translation refuses, by the name in a Refusal."""

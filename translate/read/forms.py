@@ -53,7 +53,7 @@ def recognise_form(text: str) -> InputForm:
 
 
 def family_of(text: str, form: InputForm, *, name: str) -> Family:
-    """Return the family of a text (:mod:`translate.read.family`), for a listing by its addresses."""
+    """Return the family of a text (:mod:`translate.read.family`); a listing shows it by its addresses."""
     if form is InputForm.LISTING and _ADDRESS6.search(_COMMENT.sub("", text)):
         return Family.IP6
     return recognise_family(text, name=name)

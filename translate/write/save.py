@@ -34,7 +34,7 @@ def write_save(ruleset: Ruleset, *, counters: bool = False) -> str:
 
     For a ruleset that was read from the output of iptables-save this is the same output to the byte. Counters
     of built-in chains are printed as they were read, or zero if unknown. Rules with extensions that are not
-    modelled are written as read. Raises UnsupportedError with every rule of which the input hides a part.
+    modelled are written as read. Raises UnsupportedError with every rule that the input shows only in part.
     """
     refusals = tuple(
         Refusal(rule.origin, "write", unknown.feature, unknown.reason)

@@ -18,7 +18,7 @@ def _comment(options: Options, _context: Context) -> tuple[Test, ...]:
     text = option.arguments[0]
     length = len(text) if text.isascii() else len(text.encode("utf-8", "surrogateescape"))
     if length > _LONGEST:
-        raise OptionError(f"a comment of {length} bytes is over iptables' {_LONGEST}", option=index)
+        raise OptionError(f"a comment of {length} bytes exceeds iptables' limit of {_LONGEST}", option=index)
     return ()
 
 

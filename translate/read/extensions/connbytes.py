@@ -25,7 +25,7 @@ _MODES: Final = {"packets": "PACKETS", "bytes": "BYTES", "avgpkt": "AVERAGE"}
 def _word(options: Options, name: str, words: dict[str, str]) -> str:
     index, option = options.need(name, "connbytes")
     if option.arguments[0] not in words:
-        raise OptionError(f'"{option.arguments[0]}" is none of {", ".join(words)}', option=index)
+        raise OptionError(f'"{option.arguments[0]}" is not one of {", ".join(words)}', option=index)
     return words[option.arguments[0]]
 
 
@@ -39,7 +39,7 @@ def _connbytes(options: Options, context: Context) -> tuple[Test, ...]:
         high = _MOST
     if high < low:
         raise OptionError(f'"{text}" ends before it begins', option=index)
-    # xt_connbytes knows a negation by its ends in the other order.
+    # xt_connbytes stores a negated range with its ends exchanged.
     negated = option.negated and low != high
     return (between(field, low, high, negated=negated, family=context.family),)
 

@@ -30,7 +30,7 @@ def _prefix_length(text: str, index: int, context: Context) -> int:
     mask = parse_numeric(context.family, text, option=index)
     length = mask.bit_count()
     if mask != (1 << bits) - (1 << (bits - length)):
-        raise OptionError(f'"{text}" is no prefix of an address', option=index)
+        raise OptionError(f'"{text}" is not a prefix length or mask', option=index)
     return length
 
 

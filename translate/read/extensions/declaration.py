@@ -103,7 +103,8 @@ class Context:
         """Raise OptionError unless ``-p`` names one of ``protocols`` and precedes the option."""
         self.require(extension, *protocols)
         if self.protocol_before is None:
-            raise OptionError(f'{extension} needs "-p" before it', hint="iptables looks for it at once")
+            hint = "iptables tests the protocol when it reads the option"
+            raise OptionError(f'{extension} needs "-p" before it', hint=hint)
 
 
 class Options(tuple[Option, ...]):

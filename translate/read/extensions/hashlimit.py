@@ -20,7 +20,7 @@ __all__ = ["HASHLIMIT"]
 
 _SCALE: Final = 1_000_000  # XT_HASHLIMIT_SCALE_v2: an average is in microseconds
 _CREDITS: Final = (250 << 39) // _SCALE
-"""Credits in a microsecond, of 64 bits: HZ 250 and 1000 come to the same (``user2credits``)."""
+"""Credits in a microsecond, the same number for HZ 250 and HZ 1000 (``user2credits``)."""
 
 _U64: Final = (1 << 64) - 1
 _DEFAULT_BURST: Final = 5
@@ -127,7 +127,7 @@ HASHLIMIT: Final = MatchExtension(
 )
 """``-m hashlimit`` (``xt_hashlimit``, revision 3).
 
-A bucket holds ``user2credits(average * burst)`` of 64 bits: above the 37 packets of an hourly rate it wraps
-around. One that has not been met for the time of ``--hashlimit-htable-expire``, in milliseconds, is full
-again; without, that is the unit of the rate.
+The capacity of a bucket is ``user2credits(average * burst)``, in 64 bits: with an hourly rate it wraps around
+above 37 packets. A bucket that no packet has met for ``--hashlimit-htable-expire`` milliseconds is full
+again; without the option, this time is the unit of the rate.
 """

@@ -52,7 +52,7 @@ def _limit(options: Options, _context: Context) -> tuple[Test, ...]:
         burst = parse_mark(occurrence[1].arguments[0], option=occurrence[0])
         if burst > _MOST_BURST:
             raise OptionError(
-                f"--limit-burst {burst} is over the {_MOST_BURST} of iptables", option=occurrence[0]
+                f"--limit-burst {burst} exceeds iptables' limit of {_MOST_BURST}", option=occurrence[0]
             )
     cost, capacity = _credits(average), _credits(average * burst & _U32)
     if burst and capacity >= cost:

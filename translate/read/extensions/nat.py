@@ -61,7 +61,7 @@ def _range(text: str, family: Family, *, option: int, offset: int) -> Interval:
     after = offset + len(low_text) + 1
     high = parse_canonical(family, high_text, option=option, offset=after) if dash else low
     if low > high:
-        hint = "the kernel would take any address at all"
+        hint = "the kernel would bind any address"
         raise OptionError(
             f'address range "{text}" ends before it begins', option=option, offset=offset, hint=hint
         )
@@ -110,7 +110,7 @@ def _to_ports(options: Options, context: Context) -> NatPorts:
         index, option = occurrence
         ports = _ports(option.arguments[0], context, option=index, offset=0)
         if ports.base is not None:
-            hint = "only DNAT hands the kernel a port to count from"
+            hint = "only DNAT passes the port after the slash to the kernel"
             raise OptionError(f'"{option.arguments[0]}" shifts ports', option=index, hint=hint)
     return _nat_ports(options, ports)
 

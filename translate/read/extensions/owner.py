@@ -61,7 +61,7 @@ OWNER: Final = MatchExtension(
         OptionSpec(
             name="--suppl-groups",
             arguments=0,
-            refused="nftables and tc know the group of a socket, not its other groups",
+            refused="nftables and tc see the group that opened a socket, but no supplementary groups",
         ),
         *(
             OptionSpec(name=name, invertible=True, refused=_OLD)

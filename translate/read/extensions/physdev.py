@@ -10,7 +10,7 @@ from translate.read.extensions.declaration import Context, MatchExtension, Optio
 __all__ = ["PHYSDEV"]
 
 _PORTS: Final = "ports of a bridge are not modelled"
-_BRIDGED: Final = "packets that a bridge carries on by itself are not modelled"
+_BRIDGED: Final = "packets that a bridge forwards without routing are not modelled"
 
 
 def _physdev(options: Options, context: Context) -> tuple[Test, ...]:

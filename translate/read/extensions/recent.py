@@ -81,7 +81,7 @@ def _recent(options: Options, context: Context) -> tuple[Test, ...]:
     if test.reap and test.seconds is None:
         raise OptionError('"--reap" needs "--seconds"')
     if test.hitcount is not None and test.hitcount > _MOST_HITS:
-        raise OptionError(f"--hitcount {test.hitcount} is over the kernel's {_MOST_HITS}")
+        raise OptionError(f"--hitcount {test.hitcount} exceeds the kernel's limit of {_MOST_HITS}")
     checks = test.seconds is not None or test.hitcount is not None or test.rttl
     if checks and mode in (RecentMode.SET, RecentMode.REMOVE):
         raise OptionError(f"--seconds, --hitcount and --rttl cannot be used with --{mode.value}")

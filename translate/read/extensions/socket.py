@@ -33,4 +33,4 @@ SOCKET: Final = MatchExtension(
     meaning=_socket,
     hooks=frozenset({Hook.PREROUTING, Hook.INPUT}),
 )
-"""``-m socket`` (``socket_match``): without ``--nowildcard``, not one bound to no address."""
+"""``-m socket`` (``socket_match``): without ``--nowildcard``, only a socket that is bound to an address."""

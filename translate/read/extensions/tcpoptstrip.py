@@ -13,7 +13,7 @@ __all__ = ["TCPOPTSTRIP"]
 
 _NAMES: Final = {"wscale": 3, "mss": 2, "sack-permitted": 4, "sack": 5, "timestamp": 8, "md5": 19}
 _FIRST: Final = 2
-"""The lowest kind that can be stripped, above the end of the list and NOP."""
+"""The lowest kind that can be stripped; 0 ends the list of options, and 1 is NOP."""
 
 
 def _tcpoptstrip(options: Options, context: Context) -> StripOptions:

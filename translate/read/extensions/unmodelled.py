@@ -80,7 +80,7 @@ _FIELDS: Final = {
 
 
 _REASONS: Final = {
-    "IDLETIMER": "nftables has no timers that report when no packet has come for a time",
+    "IDLETIMER": "nftables has no timers that report the absence of packets",
     "LED": "nftables has no LED triggers",
     "RATEEST": "nftables has no estimators of rates",
     "ULOG": "Linux has had no ULOG since 3.17; NFLOG took its place",

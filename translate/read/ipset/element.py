@@ -133,7 +133,7 @@ def element_keys(
                 spans.append(span)
         offset += len(part) + 1
     if prod(span.size for span in spans) > most:
-        raise ElementError(f"is more elements than the set can hold (maxelem {most})")
+        raise ElementError(f"more elements than the set can hold (maxelem {most})")
     nets = iter(cells)
     columns: list[list[tuple[Interval, ...]]] = []
     for dimension, span in zip(kind.dimensions, spans, strict=True):

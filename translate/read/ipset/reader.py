@@ -1,9 +1,9 @@
 """ipsets as ``ipset save`` and ``ipset list`` print them.
 
 ``ipset save`` prints ``create`` and ``add`` lines for ``ipset restore``. ``ipset list`` prints each set as a
-paragraph, ``Name:`` to ``Members:``. Of a set with an unsupported type or option, or with elements that time
-out, only the name and the reason are kept. That is an error only if a rule tests the set, because a node has
-sets of all kinds. Text that is not ipset output raises ParseError.
+paragraph, ``Name:`` to ``Members:``. If a set has an unsupported type or option, or elements that time out,
+only its name and the reason are kept. That is an error only if a rule tests the set, because a node has sets
+of all kinds. Text that is not ipset output raises ParseError.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ class _Reader:
         try:
             made.type = SetType(kind.text)
         except ValueError:
-            made.unread(f"sets of type {kind.text} are not read; read are {', '.join(SetType)}")
+            made.unread(f"sets of type {kind.text} are not supported, only {', '.join(SetType)}")
             return made
         self._set_options(made, options)
         return made
@@ -213,7 +213,7 @@ class _Reader:
                 continue
             value = next(rest, None)
             if word.text not in _SET_VALUES:
-                made.unread(f"its option {word.text} is not read")
+                made.unread(f"its option {word.text} is not supported")
                 return
             if value is None:
                 raise _Fault(word.column, f'"{word.text}" needs a value')
@@ -224,7 +224,7 @@ class _Reader:
                 case "range" if not hashed:
                     made.ports = _port_range(value)
                 case "family" | "range":
-                    raise _Fault(value.column, f'"{word.text} {value.text}" does not go with {made.type}')
+                    raise _Fault(value.column, f'"{word.text} {value.text}" is not valid for {made.type}')
                 case "maxelem":
                     made.most = _number(value)
                 case "initval":

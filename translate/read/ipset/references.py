@@ -39,7 +39,7 @@ def _problem(
     origin = rule.origin.at(column if column > 1 else 1)
     unread = ipsets.unread.get(test.name)
     if unread is not None:
-        message = f'ipset "{test.name}" ({unread.origin.place}) cannot be asked'
+        message = f'ipset "{test.name}" ({unread.origin.place}) is not supported'
         return Diagnostic(origin, f"{message}: {unread.reason}")
     if ipset is None:
         return Diagnostic(origin, f'there is no ipset "{test.name}" in {ipsets.source}')

@@ -140,7 +140,7 @@ def _ttl(match: re.Match[str]) -> _Words:
 
 def _security(match: re.Match[str]) -> _Words:
     name = "ipcomp" if match[1] == "comp" else match[1]
-    # a range of every index is not printed; without the option, -m ipcomp asks for 0
+    # a range of every index is not printed; without the option, -m ipcomp requires 0
     words = ["-m", name, *_inverted(match[2], [f"--{name}spi", match[3] or "0:4294967295"])]
     return [*words, "--compres"] if match[4] else words
 

@@ -110,7 +110,7 @@ class _ListingReader:
             self._end()
             self._begin(header, origin)
         elif text.startswith("Chain "):
-            hint = "it reads: Chain NAME (policy ACCEPT), or: Chain NAME (2 references)"
+            hint = "expected Chain NAME (policy ACCEPT) or Chain NAME (2 references)"
             self._faults.report(origin, "the header of a chain is damaged", hint)
         elif columns is not None:
             self._columns(columns, origin)
@@ -130,7 +130,7 @@ class _ListingReader:
 
     def _columns(self, columns: re.Match[str], origin: Origin) -> None:
         if not self._open or self._chains[-1].layout is not None:
-            self._faults.report(origin, "names of columns without the header of a chain before them")
+            self._faults.report(origin, "column names without the header of a chain before them")
             return
         self._chains[-1].layout = ListingLayout(*(part is not None for part in columns.groups()))
 
@@ -144,7 +144,7 @@ class _ListingReader:
             self._open = True
         chain = self._chains[-1]
         if chain.layout is None and not self._excerpt:
-            self._faults.report(origin, "a rule before the names of the columns", "is the listing whole?")
+            self._faults.report(origin, "a rule without column names before it", "is the listing complete?")
             chain.layout = ListingLayout()
             return
         if self._excerpt and origin.text.strip() in _ELISION:
@@ -214,7 +214,7 @@ class _ListingReader:
                 if extension is not None and extension.tables is not None:
                     possible &= extension.tables
         if chosen is not None and chosen not in possible:
-            self._faults.report(self._at(), f"table {chosen} cannot hold all that is listed")
+            self._faults.report(self._at(), f"table {chosen} cannot have all of the listed rules")
         if chosen is not None or len(possible) == 1:
             return chosen or possible.pop()
         if TableName.FILTER in possible:
@@ -222,7 +222,7 @@ class _ListingReader:
         elif possible:
             self._faults.report(self._at(), "the listing does not show its table", "name it with --table")
         else:
-            self._faults.report(self._at(), "no table can hold all that is listed")
+            self._faults.report(self._at(), "no table can have all of the listed rules")
         return TableName.FILTER
 
     def _built_in(self, table: TableName) -> None:

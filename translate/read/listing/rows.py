@@ -91,7 +91,9 @@ class RowReader:
         if layout.counted:
             at += 2
         if not all(_AMOUNT.fullmatch(amount) for amount in amounts):
-            raise RowError(1, "packets and bytes were expected here", "the columns name them")
+            raise RowError(
+                1, "packets and bytes were expected here", "the column names include pkts and bytes"
+            )
         named = _has_target(cells, at)
         after = at + (1 if named else 0)
         opt = after + 1 < len(cells) and cells[after + 1][0] in _OPT

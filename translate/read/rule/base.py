@@ -80,7 +80,7 @@ OTHER_OPTIONS: Final = (
 """Options of iptables that are not part of a rule, but can make an abbreviation ambiguous."""
 
 BASE_ARGUMENTS: Final = MappingProxyType({"-f": 0, "-v": 0, "-4": 0, "-6": 0})
-"""The number of values of an option, if it is not one."""
+"""The number of values of the options that do not have exactly one."""
 
 BASE_ATTACHED: Final = frozenset({"-m", "-g", "-c"})
 """Options whose value may be attached (``--match=tcp``, ``-mtcp``).
@@ -168,7 +168,7 @@ def parse_protocol(text: str, word: int, *, negated: bool) -> int | None:
     if number is None:
         raise RuleError(word, f'unknown protocol "{text}"', "write its number")
     if number == 0 and negated:
-        raise RuleError(word, "no packet has none of all protocols")
+        raise RuleError(word, '"! -p all" matches no packet')
     return number or None
 
 
@@ -180,7 +180,7 @@ def _interface_test(where: Field, text: str, word: int, *, negated: bool) -> Fie
     length = len(text.encode("utf-8", "surrogateescape"))
     if not 1 <= length <= _LONGEST_INTERFACE:
         raise RuleError(
-            word, f'interface name "{text}" has {length} bytes', f"1 to {_LONGEST_INTERFACE} are possible"
+            word, f'interface name "{text}" has {length} bytes', f"it must have 1 to {_LONGEST_INTERFACE}"
         )
     if text == "+" and not negated:
         return None

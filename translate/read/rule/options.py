@@ -288,7 +288,7 @@ def _known_option(draft: RuleDraft, spelling: str) -> dict[str, tuple[Loaded, Op
 
 
 def _implied(draft: RuleDraft) -> MatchExtension | None:
-    """The match that ``-p`` loads without ``-m`` if an option is not otherwise known (``load_proto``)."""
+    """Return the match that ``-p`` loads without ``-m`` for an option that is not known (``load_proto``)."""
     if draft.protocol is None:
         return None
     extension = MATCHES.get(_IMPLIED.get(draft.protocol, ""))

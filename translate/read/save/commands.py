@@ -115,7 +115,7 @@ class Commands:
         else:
             hint = "commands that are read: -A, -I, -N, -P"
             if command in _DELETE | _FLUSH | _REMOVE:
-                hint = "it changes rules that are not shown; --input restore reads it so"
+                hint = "it changes rules that are not shown; --input restore reads such commands"
             raise RuleError(0, f'"{command}" is not read', hint)
 
     def _policy(self, table: TableBuilder, words: list[str], origin: Origin) -> None:
@@ -176,7 +176,7 @@ class Commands:
             )
         wanted = self.rules.read(words, 2, table=table.name, chain=chain.name, counters=None, origin=origin)
         if any(other.unknown for other in chain.rules):
-            raise RuleError(1, f'which rule of chain "{chain.name}" this deletes is not known')
+            raise RuleError(1, f'it is not known which rule of chain "{chain.name}" this deletes')
         for rule in wanted:
             deleted = next((other for other in chain.rules if replace(other, counters=None) == rule), None)
             if deleted is None:

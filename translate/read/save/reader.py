@@ -136,7 +136,7 @@ class _SaveReader:
     def line(self, number: int, line: str) -> None:
         if len(line) > LONGEST_LINE:
             origin = Origin(self._name, number, LONGEST_LINE + 1)
-            message = f"a line of {len(line)} characters; iptables-restore reads {LONGEST_LINE}"
+            message = f"a line of {len(line)} characters; iptables-restore reads at most {LONGEST_LINE}"
             self._faults.report(origin, message)
             self._last = origin
             return
@@ -172,7 +172,7 @@ class _SaveReader:
         silent = [c.name for c in table.chains if c.hook is not None and c.policy is None]
         if silent and not self._fragment:
             names = ", ".join(silent)
-            self._unknown.append(f"table {table.name} does not have the policy of {names}: taken for ACCEPT")
+            self._unknown.append(f"table {table.name} has no policy for {names}; ACCEPT is assumed")
 
     def finish(self) -> Ruleset:
         if self._implicit:

@@ -173,7 +173,7 @@ def _mask(family: Family, text: str) -> int | str:
     if length is None:
         return f'"{text}" is neither a prefix length nor a mask'
     if length > family.bits:
-        return f"prefix length {length} is over {family.bits}"
+        return f"prefix length {length} exceeds {family.bits}"
     full = (1 << family.bits) - 1
     return full ^ (full >> length)
 

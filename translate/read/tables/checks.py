@@ -160,7 +160,7 @@ def _misplaced_rule(chain: Chain, rule: Rule, hooks: tuple[Hook, ...]) -> list[D
             elif part.field is Field.IPSEC_OUT:
                 wrong, option = [h for h in hooks if h in _NO_OUT_DEVICE], "policy"
             elif part.field is Field.BRIDGED:
-                # The kernel accepts it there and still has the port; no translation has.
+                # The kernel accepts the option there and still knows the port, but no translation can.
                 wrong, option = [h for h in hooks if h is Hook.POSTROUTING], "--physdev-is-in"
                 said = "not modelled"
             else:

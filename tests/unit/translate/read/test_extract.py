@@ -113,7 +113,7 @@ def test_a_table_that_cannot_hold_a_listing_is_not_believed():
     page = f"Table nat:\n{_listing('FORWARD')}\nTable filter:\n{_listing('INPUT')}"
     (ruleset,) = _pieces(page)
     assert ruleset.tables[0].name is TableName.FILTER
-    assert ruleset.unknown[-1].endswith("line 2: table nat cannot hold all that is listed")
+    assert ruleset.unknown[-1].endswith("line 2: table nat cannot have all of the listed rules")
 
 
 def test_a_listing_below_a_table_that_is_not_read():

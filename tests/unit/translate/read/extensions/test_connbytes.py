@@ -60,11 +60,11 @@ def test_fields(read_rule: Callable[..., Rule], words: str, field: Field) -> Non
         ),
         (
             "--connbytes 1 --connbytes-mode packet --connbytes-dir both",
-            '"packet" is none of packets, bytes, avgpkt',
+            '"packet" is not one of packets, bytes, avgpkt',
         ),
         (
             "--connbytes 1 --connbytes-mode bytes --connbytes-dir ORIGINAL",
-            '"ORIGINAL" is none of original, reply, both',
+            '"ORIGINAL" is not one of original, reply, both',
         ),
     ],
 )

@@ -59,7 +59,7 @@ def test_addresses(read_rule: ReadRule, words: str, side: SetDirection, mask: in
             "connlimit takes one of --connlimit-saddr and --connlimit-daddr",
         ),
         ("--connlimit-upto 1 --connlimit-mask 33", '"33" is not a number from 0 to 32'),
-        ("--connlimit-upto 1 --connlimit-mask 255.0.255.0", '"255.0.255.0" is no prefix of an address'),
+        ("--connlimit-upto 1 --connlimit-mask 255.0.255.0", '"255.0.255.0" is not a prefix length or mask'),
     ],
 )
 def test_faults(read_fault: ReadFault, words: str, message: str) -> None:

@@ -327,10 +327,10 @@ def test_other_matches(read_rule: ReadRule, rule: str, expected: Test | None) ->
         ("-m recent --set --seconds 5", 4, "--seconds, --hitcount and --rttl cannot be used with --set"),
         ("-m recent --rcheck --seconds 0", 30, '"--seconds" must be at least 1'),
         ("-m recent --rcheck --reap", 4, '"--reap" needs "--seconds"'),
-        ("-m recent --rcheck --hitcount 65536", 4, "--hitcount 65536 is over the kernel's 65535"),
+        ("-m recent --rcheck --hitcount 65536", 4, "--hitcount 65536 exceeds the kernel's limit of 65535"),
         ("-m comment", 4, 'comment needs the option "--comment"'),
-        (f"-m comment --comment {'x' * 257}", 22, "a comment of 257 bytes is over iptables' 256"),
-        (f"-m comment --comment {'ü' * 129}", 22, "a comment of 258 bytes is over iptables' 256"),
+        (f"-m comment --comment {'x' * 257}", 22, "a comment of 257 bytes exceeds iptables' limit of 256"),
+        (f"-m comment --comment {'ü' * 129}", 22, "a comment of 258 bytes exceeds iptables' limit of 256"),
     ],
 )
 def test_other_matches_invalid(read_fault: ReadFault, rule: str, column: int, message: str) -> None:

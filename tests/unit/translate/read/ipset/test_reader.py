@@ -134,7 +134,7 @@ def test_ranges_are_the_elements_that_they_stand_for() -> None:
         ("add x fd00::1", 7, '"fd00::1" is not an IPv4 address'),
         ("add x 0.0.0.0", 7, "the address 0 cannot be an element"),
         ("add x 10.0.0.9-10.0.0.8", 7, 'range "10.0.0.9-10.0.0.8" ends before it begins'),
-        ("add x 10.0.0.0/8", 7, "is more elements than the set can hold (maxelem 65536)"),
+        ("add x 10.0.0.0/8", 7, "more elements than the set can hold (maxelem 65536)"),
         ("add x 10.0.0.2 nomatch", 16, 'hash:ip has no "nomatch" elements'),
         ("add x 10.0.0.2 colour red", 16, 'unknown option "colour" of an element'),
         ("add x", 6, '"add" needs a set and an element'),
@@ -142,7 +142,7 @@ def test_ranges_are_the_elements_that_they_stand_for() -> None:
         ('add x 10.0.0.2 comment "no end', 24, "a double quote is opened and never closed"),
         ("create z bitmap:port", 1, "bitmap:port needs a range"),
         ("create z hash:ip maxelem many", 26, '"many" is not a number'),
-        ("create z hash:ip range 1-2", 24, '"range 1-2" does not go with hash:ip'),
+        ("create z hash:ip range 1-2", 24, '"range 1-2" is not valid for hash:ip'),
         ("*filter", 1, 'unknown command "*filter"'),
     ],
 )
@@ -215,7 +215,7 @@ add masked 10.0.0.0
         ("names src", "sets of type list:set are not read"),
         ("away src", "its element 10.0.0.1 (line 20) times out in 299 seconds"),
         ("short src", "its element 10.0.0.1 (line 22) times out in 300 seconds"),
-        ("masked src", "its option netmask is not read"),
+        ("masked src", "its option netmask is not supported"),
     ],
 )
 def test_a_rule_that_asks_in_vain_is_shown(asks: str, says: str) -> None:

@@ -158,7 +158,7 @@ def test_the_default_table_is_said():
         ("X all -- anywhere anywhere\n", "rules:1", "a rule without the header of its chain"),
         ("Chain X (1 refer\n", "rules:1", "the header of a chain is damaged"),
         ("Chain X (1 references)\n", "rules:1", "cut after this header"),
-        ("Chain X (1 references)\nX all -- anywhere anywhere\n", "rules:2", "before the names of the columns"),
+        ("Chain X (1 references)\nX all -- anywhere anywhere\n", "rules:2", "a rule without column names before it"),
         (f"{_TOP}X all -- anywhere\n", "rules:3", "ends before its destination"),
         (f"{_TOP}X all\n", "rules:3", "ends before its destination"),
         (f"{_TOP}KUBE-MARK-M\n", "rules:3", "a target and a protocol were expected"),
@@ -180,7 +180,7 @@ def test_bad_listings_are_reported_with_their_place(text, place, message):
 
 def test_a_table_that_cannot_hold_it_is_reported():
     text = "Chain FORWARD (policy ACCEPT)\ntarget prot opt source destination\nMASQUERADE all -- anywhere anywhere\n"
-    with pytest.raises(ParseError, match="no table can hold"):
+    with pytest.raises(ParseError, match="no table can have all"):
         _read(text, None)
 
 

@@ -71,7 +71,7 @@ def test_what_every_packet_passes_is_no_test(read_rule: ReadRule, rule: str) -> 
     ("rule", "column", "message"),
     [
         ("-s 10.0.0.256", 4, '"10.0.0.256" is not an IPv4 address'),
-        ("-s 10.0.0.0/33", 13, "prefix length 33 is over 32"),
+        ("-s 10.0.0.0/33", 13, "prefix length 33 exceeds 32"),
         ("-s 10.0.0.0/255.0.0", 13, '"255.0.0" is neither a prefix length nor a mask'),
         ("-d example.org", 4, '"example.org" is not an IPv4 address'),
         ("-d 2001:db8::1", 4, '"2001:db8::1" is not an IPv4 address'),
@@ -89,7 +89,7 @@ def test_what_every_packet_passes_is_no_test(read_rule: ReadRule, rule: str) -> 
         ('-i ""', 4, 'interface name "" has 0 bytes'),
         ("-p gopher", 4, 'unknown protocol "gopher"'),
         ("-p 256", 4, 'unknown protocol "256"'),
-        ("! -p all", 6, "no packet has none of all protocols"),
+        ("! -p all", 6, '"! -p all" matches no packet'),
         ("-c 1 x", 6, '"x" is not a counter'),
         ("-c 1,", 4, '"" is not a counter'),
         ("-c 1 -j ACCEPT", 6, '"-c" needs packets and bytes'),

@@ -51,7 +51,7 @@ def test_masks(text: str, mask: int) -> None:
 @pytest.mark.parametrize(
     ("text", "message", "offset"),
     [
-        ("10.0.0.0/33", "prefix length 33 is over 32", 9),
+        ("10.0.0.0/33", "prefix length 33 exceeds 32", 9),
         ("10.0.0.0/x", '"x" is neither a prefix length nor a mask', 9),
         ("300.0.0.0/8", '"300.0.0.0" is not an IPv4 address', 0),
     ],
