@@ -25,7 +25,7 @@ def translate_with_gaps(
 
     Refused rules are replaced as in :func:`leave_out`, at first with all their tests. A rule that is refused
     again loses its tests too. The refusals are sorted by line.
-    Raises UnsupportedError for a refusal that names no line, or that stays without the rule's tests.
+    Raises UnsupportedError for a refusal that names no line, or that remains when the tests are gone.
     """
     gaps: dict[Origin, Refusal] = {}
     bare: set[Origin] = set()

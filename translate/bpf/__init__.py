@@ -1,7 +1,7 @@
 """Program → a tc eBPF program: C text for BCC, plus the contents of its maps.
 
-:func:`emit` is the entry point. ``conditions``, ``actions``, ``lookups`` and ``statements`` render C as
-:class:`~translate.bpf.code.Code`: lines, and everything that they need from the rest of the program. ``emit``
+:func:`emit` is the entry point. ``conditions``, ``actions``, ``lookups`` and ``statements`` return C as
+:class:`~translate.bpf.code.Code`: lines, and the declarations that they need in the program. ``emit``
 puts the chains between the two halves of the hand-written C of ``runtime``; ``tables`` declares the
 structures and maps that C shares with Python, ``structures`` their layout; ``change`` compares two
 translations.

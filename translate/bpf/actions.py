@@ -101,7 +101,7 @@ def _action(action: Action, context: Context, number: NumberText) -> Code:
         case Proxy():
             raise CannotExpress("tproxy", "a tc program runs before the stack looks for transparent sockets")
         case Netmap():
-            raise CannotExpress("netmap", "the tc program binds addresses that the rules name")
+            raise CannotExpress("netmap", "the tc program can bind only addresses that a rule names")
         case Queue():
             raise CannotExpress("queue", "a tc program cannot hand a packet to a queue of netfilter")
         case LimitMss() | StripOptions():
@@ -126,7 +126,7 @@ def _action(action: Action, context: Context, number: NumberText) -> Code:
         case Log() | NfLog() | Audit() | Trace():
             return Code(("; /* not logged */",))  # see untranslated_effects
         case Classify():
-            raise CannotExpress("classify", "the stack sets the priority again after the program that routes")
+            raise CannotExpress("classify", "the stack sets the priority again after the tc program has run")
         case FillChecksum():
             return Code(("; /* not computed */",))  # see untranslated_effects
         case NoTrack():

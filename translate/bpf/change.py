@@ -1,10 +1,10 @@
 """Two tc programs → the map updates that change the first into the second while packets pass.
 
-Maps have no transactions: a packet may meet each entry before or after its update. So entries are written in
-an order in which no entry refers to a missing one: a chain's maps before those of its callers, which is the
-order of ``emit``. They are deleted in the reverse order.
+Maps have no transactions: a packet may meet each entry before or after its update. Entries are therefore
+written in an order in which none refers to a missing one: a chain's maps before those of its callers, which
+is the order of ``emit``. They are deleted in the reverse order.
 
-A new program is needed if chains have another shape, or for more entries than a map can have.
+A new program is needed if the code of a chain changes, or if a map would have too many entries.
 """
 
 from __future__ import annotations

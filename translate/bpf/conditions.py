@@ -151,7 +151,7 @@ def _test(test: Test, context: Context) -> Condition:
             number = context.buckets[test.bucket]
             return Condition(f"within_limit({number}, {test.interval}, {test.capacity})", _BUCKET)
         case HashLimit():
-            raise CannotExpress("hashlimit", "buckets by address are not kept by the tc program")
+            raise CannotExpress("hashlimit", "the tc program does not keep buckets by address")
         case ConnectionLimit():
             raise CannotExpress("connlimit", "the tc program does not count the connections of an address")
         case Quota():
@@ -174,7 +174,7 @@ _RECENT: Final = Needs(parts=frozenset({RuntimePart.RECENT}))
 def _recent(test: Recent, context: Context) -> str:
     number, known = context.lists[test.name]
     if counted(test) is not None:
-        reason = f"--hitcount {test.hitcount} counts packets, of which only the last is kept"
+        reason = f"--hitcount {test.hitcount} counts packets, but the tc program stores only the last one"
         raise CannotExpress("recent-hitcount", reason)
     problem = inexact(test, known)
     if problem is not None:
@@ -252,9 +252,7 @@ NO_TCP_OPTIONS: Final = "the tc program does not read the options of TCP"
 def refuse_field(field: Field, family: Family) -> None:
     """Raise CannotExpress for a field that the tc program does not have."""
     if field in _OF_SOCKETS:
-        reason = (
-            "a tc program has no helper for the group of a socket, or for whether it belongs to the kernel"
-        )
+        reason = "a tc program cannot read the group of a socket, or whether the socket belongs to the kernel"
         raise CannotExpress("socket-owner", reason)
     if field in _TAKERS:
         reason = "a tc program cannot read the address that a socket is bound to"
@@ -268,14 +266,14 @@ def refuse_field(field: Field, family: Family) -> None:
     if field in _IPSEC:
         raise CannotExpress("ipsec", "a tc program does not see the policies of IPsec")
     if field in (Field.REVERSE_PATH, Field.REVERSE_PATH_BY_MARK) and family is Family.IP6:
-        reason = "the tc program knows one route for each IPv6 prefix, and rpfilter looks for any of them"
+        reason = "the tc program knows one route for each IPv6 prefix, but rpfilter tries all of them"
         raise CannotExpress("rpfilter6", reason)
 
 
 def refuse_type(field: Field, value: Value, family: Family) -> None:
     """Raise CannotExpress for an address type that ``match_type6`` gives to addresses of other types, too."""
     if field.name.startswith("FIB_") and family is Family.IP6 and value != _LOCAL:
-        raise CannotExpress("addrtype6", "of the types of an IPv6 address, only LOCAL is looked up")
+        raise CannotExpress("addrtype6", "the tc program looks up no type of IPv6 addresses except LOCAL")
 
 
 _LOCAL: Final = Interval.point(AddressType.LOCAL)

@@ -128,7 +128,7 @@ _PRELUDE: Final = (
 
 
 def _chain(chain: LoweredChain, context: Context, refusals: list[Refusal]) -> Code:
-    """The function of a chain; ``refusals`` receives refusals of statements without code."""
+    """Return the function of a chain; ``refusals`` receives the refusals of its statements."""
     body: list[str] = []
     several: list[Needs] = []
     for statement in chain.statements:
@@ -164,7 +164,7 @@ def _head(name: str) -> str:
 
 
 def _absent(bases: list[LoweredChain]) -> list[str]:
-    """The macros for hooks without a chain; ``HAS_NAT`` is 1 if the program has a nat table."""
+    """Return the macros for hooks without a chain; ``HAS_NAT`` is 1 if the program has a nat table."""
     have = {(chain.table, chain.hook) for chain in bases}
     nat = any(chain.table is TableName.NAT for chain in bases)
     lines = [f"#define HAS_NAT {int(nat)}"]
@@ -204,7 +204,7 @@ def _too_large(bases: Iterable[LoweredChain], order: Iterable[LoweredChain]) -> 
         )
     reason = (
         f"its chains make more than {MOST_STATEMENTS} statements when every jump is expanded, "
-        "which the kernel's verifier does not take"
+        "too many for the kernel's verifier"
     )
     return [
         CannotExpress("program-size", reason).at(base.origin)

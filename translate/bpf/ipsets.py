@@ -79,7 +79,7 @@ def _entry(element: SetElement, order: list[int], cells: list[Cell], family: Fam
 
 
 def _function(name: str, known: SetMap, directions: tuple[SetDirection, ...], family: Family) -> Declaration:
-    """The function that looks up a packet in a set, by these directions."""
+    """Return the function that looks up a packet in a set, by these directions."""
     kind, contents = known.ipset.type, known.contents
     values: list[str] = []
     guards: list[str] = []
@@ -122,13 +122,13 @@ def _function(name: str, known: SetMap, directions: tuple[SetDirection, ...], fa
 
 
 def _key_order(known: IpSet) -> list[int]:
-    """The indices of a key's cells with a net last, because a trie compares from the front."""
+    """Return the indices of a key's cells, that of a net last, because a trie compares from the front."""
     cells = known.type.cells
     return sorted(range(len(cells)), key=lambda at: cells[at] is Cell.NET)
 
 
 def _split(value: int, words: int) -> list[int]:
-    """A number as words of 32 bits, the highest first."""
+    """Return a number as words of 32 bits, the highest first."""
     return [value >> 32 * n & 0xFFFFFFFF for n in range(words - 1, -1, -1)]
 
 

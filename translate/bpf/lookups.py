@@ -38,7 +38,7 @@ def _is_net(statement: Lookup, at: int, family: Family) -> bool:
 
 
 def _comparisons(statement: Lookup, context: Context) -> Code:
-    """Keys with intervals, as comparisons: they are disjoint, so at most one of the conditions holds."""
+    """Return comparisons with the keys, which are disjoint intervals, so that at most one condition holds."""
     lines: list[str] = []
     needs: list[Needs] = []
     for entry in statement.entries:
@@ -52,7 +52,7 @@ def _comparisons(statement: Lookup, context: Context) -> Code:
 
 
 def _map(statement: Lookup, net: int | None, context: Context) -> Code:
-    """A hash; or for a field with prefixes, a trie that compares the other fields first."""
+    """Return a lookup in a map: a hash, or for prefixes a trie that compares the other fields first."""
     number, bits = context.lookups, context.family.bits
     rows = [_row(statement.fields, entry, context) for entry in statement.entries]
     # A code is an index into the sorted texts, which does not depend on the order of rules.
@@ -103,7 +103,10 @@ def _map(statement: Lookup, net: int | None, context: Context) -> Code:
 
 
 def _key(values: Sequence[Value], before: int | None, bits: int) -> tuple[int, ...]:
-    """The numbers of a key; with ``before``, the bits before the net, the prefix length comes first."""
+    """Return the numbers of a key; those of a trie begin with the length of the prefix.
+
+    ``before`` is the number of bits before the net in the key of a trie; None for a hash.
+    """
     numbers = [value.low for value in values if isinstance(value, Interval)]
     if before is None:
         return tuple(numbers)
@@ -115,7 +118,7 @@ def _key(values: Sequence[Value], before: int | None, bits: int) -> tuple[int, .
 
 
 def _row(fields: Sequence[Field], entry: Entry, context: Context) -> tuple[Code, tuple[int, ...]]:
-    """The code of an entry's actions, and the numbers in the entry's value."""
+    """Return the code of an entry's actions, and the numbers in the entry's value."""
     for tested, value in zip(fields, entry.key, strict=True):
         refuse_type(tested, value, context.family)
     arguments: list[int] = []
@@ -126,7 +129,7 @@ def _row(fields: Sequence[Field], entry: Entry, context: Context) -> tuple[Code,
 
 
 def _ranged(statement: Lookup) -> set[int]:
-    """The indices of fields with names, prefixes or ranges in some key."""
+    """Return the indices of fields with names, prefixes or ranges in some key."""
     columns = [[entry.key[at] for entry in statement.entries] for at in range(len(statement.fields))]
     return {
         at
@@ -137,7 +140,7 @@ def _ranged(statement: Lookup) -> set[int]:
 
 
 def _collected(arguments: list[int]) -> NumberText:
-    """Render numbers as words of a map entry's value, and append these words to ``arguments``."""
+    """Return a renderer of numbers as words of a map entry's value, which it appends to ``arguments``."""
 
     def number(value: int, bits: int = 32) -> str:
         at = len(arguments)

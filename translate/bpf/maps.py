@@ -26,7 +26,7 @@ LEAST_ENTRIES: Final = 1024
 def max_entries_for(entries: int) -> int:
     """Return the size of a map for so many ``entries`` at first: a power of two, at least twice as many.
 
-    Memory is allocated only for existing entries; any other entry costs 16 bytes of the map's table.
+    Memory is allocated only for existing entries; an unused entry costs 16 bytes of the map's table.
     """
     return max(LEAST_ENTRIES, 1 << (2 * entries - 1).bit_length() if entries else 0)
 
@@ -64,7 +64,7 @@ class MapContents:
         """
         if not self.entries:
             return []
-        # In one call, because a large ruleset has tens of thousands. These keys and values have no padding.
+        # Packed in one call, because a large ruleset has tens of thousands of entries. They have no padding.
         widths = [
             declarator.size if isinstance(declarator.type, Structure) else 0
             for declarator in self.key.declarators

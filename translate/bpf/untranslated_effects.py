@@ -15,7 +15,7 @@ _BACKEND: Final = "tc-ebpf"
 
 
 def untranslated_effects(program: Program) -> tuple[Note, ...]:
-    """Return a note for each accounting object, and for each rule with another effect that is left out."""
+    """Return a note for each accounting object, and for each rule with another effect that is omitted."""
     counts = (
         Note(origin, _BACKEND, "nfacct", f"the tc program does not count in the nfacct object {name}")
         for name, origin in account_origins(program).items()

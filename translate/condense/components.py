@@ -16,11 +16,11 @@ __all__ = ["Component", "components_of"]
 
 @dataclass(slots=True)
 class Component:
-    """Rules of shared chains, with their chains' names, and the chains reachable only through these rules.
+    """Rules of shared chains (the entrances), and the chains that are reachable only through these rules.
 
-    ``blocks`` are the blocks of ``chains``; ``calls`` counts the calls of each chain. A component is not
-    ``whole`` if one of its chains calls a chain that is not a block. It is ``merged`` if its chains have
-    become part of another component.
+    ``blocks`` are the blocks of ``chains``; ``calls`` counts the calls of each chain. ``whole`` is false if
+    one of the chains calls a chain that is not a block. ``merged`` is true if the chains have become part of
+    another component.
     """
 
     entrances: list[tuple[str, BlockMatch]] = field(default_factory=list)
@@ -93,7 +93,7 @@ def _reach(
 
 
 def _is_small(component: Component) -> bool:
-    """Return whether ``template`` makes few copies of its chains: at most a few times its rules."""
+    """Return whether ``template`` makes few copies of the chains: at most a few times as many rules."""
     if len(component.entrances) == 1 and component.calls == len(component.chains) - 1:
         return True  # a tree: each chain is copied once
     blocks = dict(zip(component.chains, component.blocks, strict=True))

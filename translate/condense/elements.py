@@ -1,7 +1,7 @@
 """The nft elements of a lookup's entries, written without an object for each.
 
-A constant is spelled in nft as in iptables: an address in canonical form and a port as a number, which
-``families`` and ``blocks`` make sure of. So the elements of a family are a format that is filled with
+The spelling of a constant is the same in nft and iptables: ``families`` and ``blocks`` accept only addresses
+in canonical form and ports as numbers. The elements of a family are therefore a format that is filled with
 constants. The common properties of all elements of a map are taken from the elements of the sample.
 """
 

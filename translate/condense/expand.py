@@ -6,8 +6,8 @@ pass.
 *After*: for each lookup, the entries that the same passes would make for all members; or None if the sample
 does not determine them.
 
-*Why the meaning is preserved*: an entry that comes from a rule of one member is, for each other member, the
-entry with that member's constants in the same places (the premise: see the package's docstring). Its place
+*Why the meaning is preserved*: by the premise of the package's docstring, every entry that comes from a rule
+of one member exists for each other member, too, with that member's constants in the same places. Its place
 among the entries is the place of the rule that calls the member. These conditions are checked on every member
 of the sample:
 
@@ -98,7 +98,7 @@ class _Expansion:
                 if isinstance(statement, Lookup):
                     entries = self._entries(statement, chain, ways.get(chain.name))
                     if by_key.setdefault(key_of(statement), entries) != entries:
-                        raise _NotShownError  # two lookups that differ only in their places
+                        raise _NotShownError  # two lookups that differ only in their position
                     size = _leading(statement, entries)
                     if chain.name in self.written and size > 1:
                         sizes.append((_leading(statement, None), size))

@@ -16,8 +16,8 @@ A family is condensed under these conditions, which the package's docstring expl
   that only excludes addresses that are not constants of members.
 
 The sample has two values of each constant that differs between members, and so many members that every shared
-chain has more rules than the limits of the passes (:data:`_ENOUGH`). Other rules and small families are
-completely in the sample. If a condition on shared chains fails, there are no families.
+chain has more rules than the limits of the passes (:data:`_ENOUGH`). All other rules and all members of small
+families are in the sample. If a condition on shared chains fails, there are no families.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from translate.ir import (
 __all__ = ["Families", "families_of", "holds"]
 
 _ENOUGH: Final = 66
-"""The fewest rules of a shared chain in the sample, if the chain has as many."""
+"""The least number of rules of a shared chain in the sample, if the chain has so many."""
 
 _SMALL: Final = 16
 """A family with fewer members is completely in the sample."""
@@ -160,7 +160,7 @@ def _qualifies(kind: _Kind) -> bool:
         return False
     if any(not block.values for block in kind.blocks[:entrances]):
         return False
-    # One of the member's own chains with two of these could become a lookup that calls chains.
+    # A chain of the member with two such lines could become a lookup that calls chains.
     if any(sum(line.calls and line.tests for line in b.lines) > 1 for b in kind.blocks[entrances:]):
         return False
     if _compares_with_prefix(lines) or any(_compares_both(block.lines) for block in kind.blocks):
@@ -217,7 +217,7 @@ def _undisturbed(kinds: list[_Kind]) -> list[_Kind]:
 
 
 def _disjoint(table: SkimmedTable, shared: str, kinds: list[_Kind]) -> bool:
-    """Return whether no two rules of a shared chain match the same packet, up to the last member."""
+    """Return whether no packet matches two rules of a shared chain, among those up to the last member."""
     starts = {
         member.starts[at]
         for kind in kinds
@@ -260,7 +260,7 @@ def _may_meet(
 
 
 def _choose(kinds: list[_Kind]) -> None:
-    """Choose members: the first at each entrance, others whose constants differ, and enough of them."""
+    """Choose the sample: the first member at an entrance, members with other constants, and enough rules."""
     shown: dict[tuple[str, str], int] = {}
     for kind in kinds:
         members = kind.members

@@ -104,12 +104,12 @@ class Limit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HashLimit:
-    """True while the packet's bucket in the table ``name`` holds a packet's worth, which is then taken.
+    """True while the packet's bucket in the table ``name`` has a token, which is then removed.
 
-    Where it is ``above``, true while it does not. There is a bucket for each value of the fields in ``key``,
-    of which addresses are masked; a packet without a port has port 0 (``hashlimit_init_dst``).
-    ``interval`` and ``capacity`` are as in :class:`Limit`. A bucket is full again once no packet has come
-    to it for ``expire`` milliseconds. ``size`` is the greatest number of buckets, 0 for the kernel's default.
+    With ``above``, true while it has none. There is a bucket for each value of the fields in ``key``, whose
+    addresses are masked; a packet without a port has port 0 (``hashlimit_init_dst``). ``interval`` and
+    ``capacity`` are as in :class:`Limit`. A bucket that no packet has reached for ``expire`` milliseconds is
+    full again. ``size`` is the greatest number of buckets, 0 for the kernel's default.
     """
 
     name: str
@@ -124,7 +124,7 @@ class HashLimit:
 
     @property
     def burst(self) -> int:
-        """The packets that pass a full bucket at once."""
+        """The number of packets that a full bucket lets pass at once."""
         return self.capacity // self.interval
 
 
@@ -137,11 +137,11 @@ class SetDirection(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionLimit:
-    """True while more than ``limit`` connections are known of the packet's address (``xt_connlimit``).
+    """True while the packet's address has more than ``limit`` connections, or at most (``xt_connlimit``).
 
-    Unless it is ``above``, true while at most that many are. The packet's own connection counts, once. The
-    address is that of ``side`` under ``mask``. Each rule counts its own connections. Lowering may copy a rule
-    to several places, and then ``state`` names the count that the copies share.
+    ``above`` selects more. The packet's own connection counts once. The address is that of ``side`` under
+    ``mask``. Each rule counts only connections whose packets have met it. Lowering may copy a rule to several
+    places, and then ``state`` names the count that the copies share.
     """
 
     limit: int
@@ -152,16 +152,16 @@ class ConnectionLimit:
 
     @property
     def burst(self) -> int:
-        """The packets of new connections after which the test has another result."""
+        """The number of new connections after which the result of the test changes."""
         return self.limit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quota:
-    """True while the packets that came to the test had at most ``size`` bytes together (``xt_quota``).
+    """True while the packets that have reached the test have at most ``size`` bytes in total (``xt_quota``).
 
     After the first packet that exceeds it, the test never holds; ``negated`` inverts the result. A packet's
-    bytes are those from its IP header on. Lowering may copy a rule to several places, and then ``state``
+    bytes are counted from its IP header on. Lowering may copy a rule to several places, and then ``state``
     names the count that the copies share.
     """
 
@@ -171,7 +171,7 @@ class Quota:
 
     @property
     def burst(self) -> int:
-        """A number of packets that exceeds the quota, less one."""
+        """The greatest number of packets that the quota lets pass; they are as short as possible."""
         return self.size // _SHORTEST
 
 

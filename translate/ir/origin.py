@@ -14,8 +14,8 @@ class Origin:
     """A place in an input. ``line`` and ``column`` count from 1; 0 means the file as a whole.
 
     ``text`` is the source line without its newline, empty for a generated node. Only comments are read from
-    it, never a condition of a rule. ``several`` is true if the node was made from several lines that differ
-    in constants, of which this is one.
+    it, never a condition of a rule. ``several`` is true if the node was made from this line and from others
+    that differ from it only in constants.
     """
 
     file: str

@@ -44,7 +44,7 @@ def parse_origin(annotation: str, file: str, column: int) -> Origin:
         return NOWHERE
     match = _ANNOTATION.match(annotation)
     if match is None or (match["file"] is None and match["line"] is None):
-        raise TextError(column, "expected the line that this comes from, such as # 12 or # 12: -A INPUT")
+        raise TextError(column, "expected the line number of the origin, such as # 12 or # 12: -A INPUT")
     line = int(match["line"] or 0)
     text = match["text"] or ""
     return Origin(

@@ -56,9 +56,9 @@ def take_set(cursor: Cursor, origin: Origin) -> IpSet:
     """Read the first line of a set, after its first word. Raises TextError."""
     name = cursor.next("the name of a set").text
     cursor.expect("type")
-    token = cursor.next("a type of sets")
+    token = cursor.next("a set type")
     if token.text not in SetType.__members__.values():
-        raise TextError(token.column, f"there is no type of sets {token.text!r}")
+        raise TextError(token.column, f"unknown set type {token.text!r}")
     kind = SetType(token.text)
     family = cursor.member(Family) if cursor.take("family") else None
     options = _take_options(cursor)

@@ -3,7 +3,7 @@
 ``document`` reads a text and the place of each value. ``fields`` takes typed values out of objects of
 nfparity's own formats and collects their faults; ``lines`` does so for JSON Lines. ``shape`` checks the
 output of other programs. Imports ``translate.errors`` and ``translate.ir``. All JSON from outside nfparity is
-read by this package, except in ``nfparity.capture``, which imports nothing.
+read by this package, except in ``nfparity.capture``, which imports no other package.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ _TOKEN: Final = re.compile(
 _NEWLINE: Final = re.compile("\n")
 _SPACE: Final = re.compile(r"[ \t\n\r]*")
 _DOUBTFUL: Final = re.compile(rf"\\u[dD][89a-fA-F]|[0-9]{{{_MOST_DIGITS + 1}}}")
-"""A surrogate escape or a long number; also an escaped backslash, and digits in a string."""
+"""Finds surrogate escapes and long numbers; it also finds escaped backslashes and digits in strings."""
 
 
 class JsonDocument:
@@ -90,7 +90,7 @@ class JsonDocument:
         return Origin(self._name, self._first + line - 1, offset - start + 1, self._text[start:end])
 
     def _children(self, at: int) -> dict[str | int, tuple[int, int]]:
-        """The reported place of each child, and the place of its value, by key or index."""
+        """Return, by key or index, the place to report for each child and the place of its value."""
         if at not in self._known:
             self._known[at] = dict(_children(self._text, at))
         return self._known[at]
@@ -161,7 +161,7 @@ def decode(data: bytes, *, name: str, line: int = 1) -> str:
 
 def _explained(text: str, name: str, line: int, bytes_as_text: bool) -> ParseError:
     fault = _fault(text, bytes_as_text)
-    return _error(text, name, line, *(fault or (0, "it cannot be read")))
+    return _error(text, name, line, *(fault or (0, "not readable as JSON")))
 
 
 def _error(text: str, name: str, line: int, offset: int, message: str) -> ParseError:
@@ -205,7 +205,7 @@ def _fault(text: str, bytes_as_text: bool) -> tuple[int, str] | None:
                 try:
                     value = _PLAIN.decode(token)
                 except ValueError:
-                    return None  # no JSON from here on: the caller has its place
+                    return None  # not JSON for Python either, whose error the caller reports
                 if any("\ud800" <= c <= "\udfff" and c not in allowed for c in value):
                     return at, "a string that holds half a character (a lone surrogate)"
                 names = keys[-1] if keys else None

@@ -45,7 +45,7 @@ class Items:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fields:
-    """An object with given keys; ``optional`` keys may be missing and, with ``null``, be null."""
+    """An object with given keys; ``optional`` keys may be missing, and may be null if ``null`` is true."""
 
     required: Mapping[str, Shape] = field(default_factory=dict)
     optional: Mapping[str, Shape] = field(default_factory=dict)
@@ -85,4 +85,4 @@ def one_or_more(leaf: Leaf) -> Leaf:
     def test(value: object) -> bool:
         return leaf.test(value) or (isinstance(value, list) and all(map(leaf.test, value)))
 
-    return Leaf(test, f"{leaf.expected}, or a list of such")
+    return Leaf(test, f"{leaf.expected}, or a list of them")

@@ -155,7 +155,7 @@ def _draw(ladder: Sequence[_Rung]) -> Choose | None:
 
 @dataclass(frozen=True, slots=True)
 class _Split:
-    """Return the shares of a ladder in 2**31: the weight of each rung, and the rest (``left``)."""
+    """The shares of a ladder in 2**31: the weight of each rung, and the rest (``left``)."""
 
     weights: tuple[int, ...]
     left: int

@@ -284,7 +284,7 @@ def _applied(apply: Apply, calls: _Calls) -> list[StatementPart]:
     done: list[StatementPart] = []
     written = next((i for i, test in enumerate(apply.tests) if isinstance(test, Recent)), None)
     if written is not None and _always_holds(apply.tests[written]) and plain(apply.tests[:written]):
-        # First the change of the list, then the rest after the same tests, which hold again.
+        # First the change of the list, then the rest of the rule after the same tests, which hold again.
         first = replace(apply, tests=apply.tests[: written + 1], actions=())
         done.append(_constant(first, ()))
         if not apply.actions:
@@ -307,7 +307,7 @@ def _applied(apply: Apply, calls: _Calls) -> list[StatementPart]:
 
 
 def _constant(apply: Apply, outline: _Outline) -> StatementPart:
-    """A rule that is the same in all copies, except for the chains that it calls."""
+    """Return the part for a rule that is the same in all copies, except for the chains that it calls."""
     row = Row((), apply.actions, apply.origin)
     return StatementPart(("constant", apply.tests, outline), apply, apply.tests, (), (row,))
 

@@ -3,13 +3,13 @@
 *Before*: the Ruleset as read; every jump names a chain of its own table, and no live chain reaches itself
 (``translate.read`` refuses both, as ``mark_source_chains`` in ``x_tables`` does).
 
-*After*: one chain per chain, one :class:`Apply` per rule, in the same order; jumps carry qualified
-names; a built-in chain knows its hook, priority and policy. A bucket of ``-m limit`` has the name of its
-chain and a number, so that copies of its rule share it. Tables come in the order of
-``TABLE_HOOKS``, whatever the order of the input.
+*After*: a chain for each chain and an :class:`Apply` for each rule, in the same order; jumps have qualified
+names; a built-in chain has its hook, priority and policy. A bucket of ``-m limit`` has the name of its chain
+and a number, so that copies of its rule share it. Tables come in the order of ``TABLE_HOOKS``, whatever the
+order of the input.
 
-*Why the meaning is preserved*: nothing is merged or moved. Only in a table where a dead chain reaches itself
-are the dead chains and rules dropped (:mod:`translate.ir.live`). The order of tables in the input has no
+*Why the meaning is preserved*: nothing is merged or moved. Dead chains and rules are dropped only from a
+table in which a dead chain reaches itself (:mod:`translate.ir.live`). The order of tables in the input has no
 effect in the kernel, which runs built-in chains by hook priority.
 """
 

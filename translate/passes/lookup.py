@@ -215,7 +215,7 @@ def _spread(test: FieldTest) -> int:
 
 
 def _values(test: FieldTest, *, single: bool) -> list[Value]:
-    """The values as keys: points, and in keys of one field wider intervals too."""
+    """Return the values as keys: points, and in keys of one field wider intervals, too."""
     key_values: list[Value] = []
     for value in test.values:
         if isinstance(value, Name) or value.is_point or (single and value.size > 2):

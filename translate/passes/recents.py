@@ -27,7 +27,7 @@ _CHECKS = (RecentMode.RCHECK, RecentMode.UPDATE)
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """A number of packets, two or more, within some seconds; None for at any time."""
+    """A number of packets, two or more, that must come within ``seconds`` (None: at any time)."""
 
     seconds: int | None
     count: int

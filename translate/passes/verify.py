@@ -61,14 +61,14 @@ def _problems(program: Program) -> Iterator[str]:
 
 def _chain_problems(chain: LoweredChain, chains: dict[str, LoweredChain]) -> Iterator[str]:
     if (chain.hook is None) != (chain.policy is None) or (chain.hook is None) != (chain.priority is None):
-        yield "hook, priority and policy go together"
+        yield "a chain has all of hook, priority and policy, or none of them"
     if chain.hook is not None and TABLE_HOOKS[chain.table].get(chain.hook) != chain.priority:
-        yield f"{chain.hook} has not priority {chain.priority} in table {chain.table}"
+        yield f"{chain.priority} is not the priority of {chain.hook} in table {chain.table}"
     for index, statement in enumerate(chain.statements):
         where = f"statement {index}"
         for each in alternatives(statement):
             if any(isinstance(action, VERDICTS) for action in each.actions[:-1]):
-                yield f"{where}: something comes after a verdict"
+                yield f"{where}: an action follows a verdict"
             for action in each.actions:
                 if isinstance(action, Jump | Goto):
                     target = chains.get(action.chain)
@@ -81,7 +81,7 @@ def _chain_problems(chain: LoweredChain, chains: dict[str, LoweredChain]) -> Ite
         if isinstance(statement, Choose):
             weights = [branch.weight for branch in statement.branches]
             if sum(weights) != RANDOM_RANGE or min(weights, default=0) <= 0:
-                yield f"{where}: weights {weights} do not share out 2**31"
+                yield f"{where}: weights {weights} are not positive numbers that sum to 2**31"
 
 
 def _lookup_problems(lookup: Lookup) -> Iterator[str]:
@@ -89,7 +89,7 @@ def _lookup_problems(lookup: Lookup) -> Iterator[str]:
         yield "lookup without fields, or twice the same"
     for entry in lookup.entries:
         if len(entry.key) != len(lookup.fields):
-            yield f"key {entry.key} has not one value per field"
+            yield f"key {entry.key} does not have one value per field"
         for field, value in zip(lookup.fields, entry.key, strict=False):
             if isinstance(value, Name) is not field.is_name:
                 yield f"{value} is not a value of {field.text}"

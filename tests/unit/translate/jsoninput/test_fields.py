@@ -103,7 +103,7 @@ SHAPE = Fields(
         ({"name": 5}, [(("name",), "expected a string, found the number 5"), ((), "ports is missing")]),
         ({"name": "", "ports": [{"port": True}]}, [(("ports", 0, "port"), "expected a whole number")]),
         ({"name": "", "ports": [7]}, [(("ports", 0), "expected an object, found the number 7")]),
-        ({"name": "", "ports": [], "flags": [1]}, [(("flags",), "expected a string, or a list of such")]),
+        ({"name": "", "ports": [], "flags": [1]}, [(("flags",), "expected a string, or a list of them")]),
     ],
 )
 def test_shapes(value: object, faults: list[tuple[tuple[str | int, ...], str]]) -> None:
