@@ -184,7 +184,7 @@ def runtime_types(family: Family) -> RuntimeTypes:
         (
             Declarator(U32, "type", comment="RTN_*"),
             Declarator(U32, "oif"),
-            Declarator(U32, "own", comment="the interface that was given the address last; otherwise 0"),
+            Declarator(U32, "own", comment="the interface that got this address last; 0 if it is not local"),
         ),
     )
     route = Structure(
@@ -203,7 +203,7 @@ def runtime_types(family: Family) -> RuntimeTypes:
     source_prefix = Structure(
         "source_prefix",
         (
-            Declarator(U32, "length", comment="at least 32: the interface counts in full"),
+            Declarator(U32, "length", comment="at least 32, because the interface is always compared"),
             Declarator(U32, "oif"),
             Declarator(wire, "address"),
         ),
@@ -225,7 +225,7 @@ def runtime_types(family: Family) -> RuntimeTypes:
         (
             Declarator(U32, "list"),
             Declarator(wire, "address"),
-            Declarator(wire, "saddr", comment="from here on: of lists that these tell apart, otherwise zero"),
+            Declarator(wire, "saddr", comment="zero, as the next members, unless they distinguish lists"),
             Declarator(wire, "daddr"),
             *(Declarator(U32, name) for name in ("proto", "sport", "dport")),
         ),

@@ -1,5 +1,5 @@
-/* Basic definitions of the runtime. All addresses, ports and identifiers are in host byte order;
- * only rewriting a packet converts.
+/* Basic definitions of the runtime. All addresses, ports and identifiers are in host byte order; they are
+ * converted only when a packet is rewritten.
  */
 #include <uapi/linux/bpf.h>
 #include <uapi/linux/pkt_cls.h>
@@ -16,7 +16,7 @@
 #define PROTO_SCTP 132
 #define PROTO_UDPLITE 136
 
-/* Of CLOCK_MONOTONIC, in the steps of the kernel's own timeouts (jiffies): conntrack's are no finer. */
+/* CLOCK_MONOTONIC in steps of a jiffy, which is also the resolution of conntrack's timeouts. */
 INLINE u64 coarse_now(void) { return bpf_ktime_get_coarse_ns(); }
 
 INLINE u16 swap16(u16 v) { return __builtin_bswap16(v); }

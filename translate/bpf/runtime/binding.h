@@ -1,8 +1,8 @@
-/* NAT in programs of its own, for the verifier's sake: its searches and loops are the longest there are. They
- * go on with the program that `next` names.
+/* NAT in separate programs, because its loops are the longest and the verifier limits each program. They
+ * continue with the program that `next` names.
  */
 
-/* MASQUERADE and REDIRECT name no address: it depends on the device. Returns -1 without one. */
+/* Find the address for MASQUERADE and REDIRECT, which depends on the device. Returns -1 if there is none. */
 INLINE int resolve_bind(struct pkt *p)
 {
 	addr address;
@@ -59,8 +59,8 @@ INLINE int handle_sctp_sum(struct __sk_buff *skb, struct pkt *p)
 	return failed();
 }
 
-/* Find a port for what is being bound: a program of its own, because the verifier goes through the search
- * once for every state in which it may begin. */
+/* Find a port for a binding. It is a separate program, because the verifier follows the search once for
+ * every state in which it may begin. */
 INLINE int handle_port(struct __sk_buff *skb, struct pkt *p)
 {
 	struct tuple new;
@@ -75,7 +75,7 @@ INLINE int handle_port(struct __sk_buff *skb, struct pkt *p)
 		programs.call(skb, PROGRAM_PORT);
 		return failed();
 	}
-	/* The last one that was tried may do for a destination: the source's binding can make the tuple unique. */
+	/* A destination keeps the last port that was tried: the binding of the source can make the tuple unique. */
 	if (found == PORT_NONE && manip == MANIP_SRC)
 		return lose(COUNT_NO_PORT);
 	p->reply_free = found == PORT_FREE;
@@ -87,8 +87,9 @@ INLINE int handle_port(struct __sk_buff *skb, struct pkt *p)
 
 #define MOST_RETRIES 3
 
-/* Confirm a new connection. When another one has taken its port since it was chosen, on another CPU, choose
- * again and go on with the program `again`, which comes back here. Returns 0 once it is entered. */
+/* Confirm a new connection. If a connection on another CPU has taken its port since it was chosen, choose
+ * another port and continue with the program `again`, which calls this function again. Returns 0 if the
+ * connection is in the table. */
 INLINE int not_entered(struct __sk_buff *skb, struct pkt *p, u8 again)
 {
 	int clash = confirm(p);
@@ -108,7 +109,7 @@ INLINE int not_entered(struct __sk_buff *skb, struct pkt *p, u8 again)
 	return -1;
 }
 
-/* On to binding, or past it where there is nothing to bind or to rewrite. */
+/* Continue with the binding program, or with the next one if there is nothing to bind or to rewrite. */
 INLINE int go_on(struct __sk_buff *skb, struct pkt *p)
 {
 	if (HAS_NAT && (unbound(p, p->manip) || is_translated(p, p->manip)))

@@ -1,6 +1,6 @@
-/* The connection of a packet and its state, and how it is entered: nf_conntrack_core.c in small. */
+/* The connection of a packet, its state, and its entry in the table: a small nf_conntrack_core.c. */
 
-/* Change the mark of the packet's connection: in its copy, and in the map once it is entered there. */
+/* Change the mark of the packet's connection: in the packet's copy, and in the map if it is there. */
 INLINE void set_connmark(struct pkt *p, u32 mark)
 {
 	struct tuple key;
@@ -42,19 +42,19 @@ INLINE void refresh(struct pkt *p, struct conn *c, struct settings *s, u64 now)
 	c->expires = now + seconds * SECOND;
 }
 
-/* A connection's packets may be on several CPUs at once, above all those of its two directions: what is
- * known of it is changed by one at a time. An entry of an LRU map cannot hold a lock of its own, so that
- * connections share some, by a hash of the original tuple. */
+/* The lock for changes of a connection, whose packets may be on several CPUs at once, above all those of its
+ * two directions. An entry of an LRU map cannot contain a lock, so connections share locks by a hash of the
+ * original tuple. */
 INLINE struct lock *lock_of(struct conn *c)
 {
 	u32 hash = (u32)c->orig.src * 0x9e3779b1u ^ (u32)c->orig.dst;
 
 	hash = (hash ^ (c->orig.sport << 16 | c->orig.dport)) * 0x85ebca6bu;
-	hash >>= 22; /* there are 1024 */
+	hash >>= 22; /* there are 1024 locks */
 	return locks.lookup(&hash);
 }
 
-/* Give the packet its connection and state (nf_conntrack_in). It is INVALID until proven tracked. */
+/* Find the packet's connection and state (nf_conntrack_in). The state is INVALID unless this function sets it. */
 INLINE void track(struct __sk_buff *skb, struct pkt *p)
 {
 	u32 zero = 0;
@@ -142,8 +142,8 @@ INLINE void track(struct __sk_buff *skb, struct pkt *p)
 		forget(&p->conn);
 }
 
-/* Remember where a source was bound to, for its next connection: find_appropriate_src is only asked where
- * the source is not in range as it is, so that a connection that left it as it was never answers. */
+/* Remember the binding of a source for its next connection. find_appropriate_src is called only if the source
+ * itself is not in the range, so a connection that did not change it would never be found. */
 INLINE void remember_source(struct pkt *p, struct tuple *orig)
 {
 	struct tuple source = {};
@@ -156,10 +156,10 @@ INLINE void remember_source(struct pkt *p, struct tuple *orig)
 	sources.update(&source, orig);
 }
 
-/* Results of confirm(). A connection that another of its packets has entered is CONFIRMED, too. */
+/* Results of confirm(): CONFIRMED also if another packet of the connection has entered it. */
 enum { CONFIRMED = 0, CLASH_OF_ORIGINALS, CLASH_OF_REPLIES };
 
-/* Whether the connection that has the original tuple is the one that was to be entered (nf_ct_resolve_clash). */
+/* Whether the table's connection with the original tuple is the same connection (nf_ct_resolve_clash). */
 INLINE int is_entered(struct tuple *orig, struct tuple *reply)
 {
 	struct conn *c = conns.lookup(orig);
@@ -169,8 +169,9 @@ INLINE int is_entered(struct tuple *orig, struct tuple *reply)
 
 /* Enter a new connection (__nf_conntrack_confirm).
  *
- * track() has found the tuple of the packet free, and forgotten what had expired there; binding mostly
- * has asked for the reply's. Who takes one of them meanwhile makes an insertion fail. */
+ * track() has found the tuple of the packet free, and has removed an expired connection that had it. Binding
+ * has mostly checked the reply's tuple, too. If another connection takes one of them meanwhile, an insertion
+ * fails. */
 INLINE int confirm(struct pkt *p)
 {
 	struct tuple orig, reply;
@@ -186,7 +187,7 @@ INLINE int confirm(struct pkt *p)
 	if (conns.insert(&orig, &p->conn))
 		return is_entered(&orig, &reply) ? CONFIRMED : CLASH_OF_ORIGINALS;
 	if (replies.insert(&reply, &orig)) {
-		/* The entry leads to a connection that is gone, or another CPU was faster just now. */
+		/* The entry is that of a connection that no longer exists, or another CPU has just made it. */
 		if (!taken(&reply, now))
 			replies.delete(&reply);
 		if (replies.insert(&reply, &orig)) {
@@ -194,8 +195,8 @@ INLINE int confirm(struct pkt *p)
 			return CLASH_OF_REPLIES;
 		}
 	}
-	/* An entry that nobody has looked up is the first to go when a map is full (bpf_lru_list.c), before
-	 * older ones that were: it shall wait for its answer. */
+	/* A full map first removes entries that were never looked up (bpf_lru_list.c), even if others are older.
+	 * These lookups keep the new entry until its answer comes. */
 	conns.lookup(&orig);
 	replies.lookup(&reply);
 	count(COUNT_ENTERED);

@@ -1,4 +1,4 @@
-/* Events out of the ordinary, counted per CPU: never on the way of a packet that only passes. */
+/* Counters of uncommon events, one of each per CPU. A packet that simply passes increments none. */
 
 INLINE void count(u32 which)
 {
@@ -8,7 +8,7 @@ INLINE void count(u32 which)
 		*n += 1;
 }
 
-/* Drop a packet, for a reason. */
+/* Drop a packet and count the reason. */
 INLINE int lose(u32 which)
 {
 	count(which);

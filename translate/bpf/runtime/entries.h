@@ -1,17 +1,19 @@
-/* Tuples, and the entries of connections that they lead to.
+/* Tuples, and the entries of their connections.
  *
- * `conns` holds an entry under its original tuple, `replies` leads from the reply tuple to it. An
- * entry gets in only at the end of its first packet's way (confirmation), as in the kernel, so that
- * a packet that is dropped leaves nothing behind.
+ * `conns` has the entry of each connection by its original tuple; `replies` has the original tuple by the
+ * reply tuple; `sources` has the original tuple of the last connection of each source. As in the kernel, a
+ * connection is entered only when its first packet has passed all hooks (confirmation), so that a dropped
+ * packet leaves nothing behind.
  *
- * All three maps hold CONNECTIONS entries. In a full one what was used least recently makes room for what is
- * new (BPF_MAP_TYPE_LRU_HASH), in each map for itself:
+ * Each of the three maps has at most CONNECTIONS entries. When it is full, it removes the least recently used
+ * ones (BPF_MAP_TYPE_LRU_HASH), independently of the other maps:
  *
- *   an entry of `replies` without that of `conns`: its connection is gone. A packet that finds it removes it,
- *     and is what it would be without: NEW, picked up in the middle, or INVALID.
- *   an entry of `conns` without that of `replies`: packets of the first direction look after it once in a
- *     second (keep_reachable), and enter it again, or, when another connection has that tuple, give way to it.
- *   an entry of `sources` alone is a memory of where its source was bound to: the next binding is a new one.
+ *   an entry of `replies` without one in `conns`: the connection is forgotten. A packet that finds the entry
+ *     removes it, and has the state that it would have without the entry: NEW or INVALID.
+ *   an entry of `conns` without one in `replies`: a packet of the original direction checks this about once a
+ *     second (keep_reachable). It enters the reply tuple again; if another connection has taken it, the entry
+ *     is removed.
+ *   an entry of `sources` without one in `conns` has no effect: the source gets a new binding.
  */
 
 #define SECOND 1000000000ULL
@@ -31,7 +33,7 @@ INLINE int same_tuple(struct tuple *a, struct tuple *b)
 	       a->proto == b->proto;
 }
 
-/* The tuple of the opposite direction. Returns -1 when ICMP has no answer of that type. */
+/* Make the tuple of the opposite direction. Returns -1 if an ICMP type has no answer. */
 INLINE int invert(struct tuple *to, struct tuple *from)
 {
 	to->src = from->dst;
@@ -63,7 +65,7 @@ INLINE void forget(struct conn *c)
 	conns.delete(&orig);
 }
 
-/* The entry of a tuple, and the tuple's direction in it. What has expired is gone. */
+/* Find the entry of a tuple, and the tuple's direction in it. An expired entry is removed. */
 INLINE struct conn *find(struct tuple *t, u8 *dir, u64 now)
 {
 	struct conn *c = conns.lookup(t);
@@ -106,10 +108,10 @@ INLINE int taken(struct tuple *t, u64 now)
 	return c && c->expires > now && same_tuple(&c->reply, t);
 }
 
-INLINE u16 touch_time(u64 now) { return now >> 30; } /* seconds, nearly */
+INLINE u16 touch_time(u64 now) { return now >> 30; } /* units of 2^30 ns, about a second */
 
-/* See to it that replies to a connection lead to it. Returns 0 when they lead to another one, which has been
- * given its tuple after the entry was dropped: this connection is then gone. */
+/* Enter the reply tuple of a connection again if it is missing. If another connection has taken it meanwhile,
+ * remove this connection and return 0. */
 INLINE struct conn *keep_reachable(struct conn *c, u64 now)
 {
 	struct tuple orig, reply, *found;
@@ -137,7 +139,7 @@ INLINE struct conn *keep_reachable(struct conn *c, u64 now)
 	return c;
 }
 
-/* The tuple of the packet as it is. Returns -1 when the transport header is cut off. */
+/* Make the tuple of the packet. Returns -1 if the transport header is incomplete. */
 INLINE int tuple_of(struct pkt *p, struct tuple *t)
 {
 	t->src = p->saddr;

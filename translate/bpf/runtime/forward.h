@@ -1,12 +1,12 @@
-/* Forwarding without the stack, where it would do nothing else.
+/* Forwarding without the stack, for packets that the stack would only forward.
  *
- * A packet whose way the kernel knows (bpf_fib_lookup: a unicast route to a neighbour that answers, through
- * which it fits) goes on to FORWARD and POSTROUTING at once, and out by bpf_redirect_neigh, which keeps asking
- * the neighbour as the stack does. Whatever the kernel would answer or drop, and all that is out of the
- * ordinary, takes the way through the stack instead (ip_forward, ip6_forward).
+ * bpf_fib_lookup must find a unicast route with a sufficient MTU to a known neighbour. The packet then continues
+ * with FORWARD and POSTROUTING at once, and leaves by bpf_redirect_neigh, which keeps the neighbour entry alive
+ * as the stack does. A packet that the kernel would answer or drop, or that is unusual in any way, goes through
+ * the stack instead (ip_forward, ip6_forward).
  */
 
-/* The length that has to fit the route's MTU: of a GSO packet, that of one segment. 0: unknown. */
+/* The length that must fit the route's MTU; for a GSO packet, the length of one segment. 0: unknown. */
 INLINE u32 longest_segment(struct __sk_buff *skb, struct pkt *p)
 {
 	u32 size = skb->gso_size;
@@ -18,7 +18,7 @@ INLINE u32 longest_segment(struct __sk_buff *skb, struct pkt *p)
 	return p->proto == PROTO_UDP ? HEADER_LENGTH + 8 + size : 0;
 }
 
-/* Whether the packet is now on its way to p->oif, its hop limit decremented; otherwise it is as it was. */
+/* Return 1 if the packet can leave by p->oif; its TTL is then decremented. Otherwise it is unchanged. */
 INLINE int forwards_directly(struct __sk_buff *skb, struct pkt *p)
 {
 	struct bpf_fib_lookup way = {.family = FAMILY};
@@ -36,7 +36,8 @@ INLINE int forwards_directly(struct __sk_buff *skb, struct pkt *p)
 	set_way(&way, p);
 	if (bpf_fib_lookup(skb, &way, sizeof(way), 0) != BPF_FIB_LKUP_RET_SUCCESS)
 		return 0;
-	/* To where it came from, an ICMP redirect may be due; before Linux 6.6 a neighbour may not have answered yet. */
+	/* If it would leave where it came in, the stack may send an ICMP redirect. Before Linux 6.6 the lookup also
+	 * succeeds for a neighbour that has not answered yet. */
 	oif = way.ifindex;
 	if (way.family != FAMILY || oif == skb->ifindex ||
 	    !(way.dmac[0] | way.dmac[1] | way.dmac[2] | way.dmac[3] | way.dmac[4] | way.dmac[5]))

@@ -1,14 +1,14 @@
-/* The way through the stack: which chains run where.
+/* The chains that run at each place on a packet's path through the stack.
  *
- * The kernel goes on routing, so that TTL, "no route", ICMP redirects and martian checks are its own:
+ * The kernel still routes, so TTL, "no route", ICMP redirects and martian checks are the kernel's:
  *
  *   ingress of a device   PREROUTING, and INPUT when the destination is local
  *   egress of a device    FORWARD and POSTROUTING, for a packet that came in somewhere
  *                         OUTPUT and POSTROUTING, for a packet made here
  *
- * ip_forward decrements the TTL before FORWARD, and asks for the neighbour after POSTROUTING: what a
- * tc program sees at egress is what FORWARD saw, on the device that was chosen. A packet made here
- * whose destination has changed is routed again and redirected, onto another device or into lo.
+ * ip_forward decrements the TTL before FORWARD, and looks up the neighbour after POSTROUTING. A tc program at
+ * the egress of the chosen device therefore sees the packet as FORWARD would. A packet made here is routed
+ * again if its destination has changed, and is redirected to another device or into lo.
  */
 
 /* BCC does not rewrite map calls inside macros. */
@@ -27,7 +27,7 @@ INLINE int answer_reject(struct __sk_buff *skb)
 			return answer_reject(skb);                \
 	} while (0)
 
-/* Ask the nat table if it is due; bind and rewrite in a program of its own, which goes on with `then`. */
+/* Run a chain of nat if this side is not bound yet. The binding program then continues with `then`. */
 #define RUN_NAT(chain, side, then)                                \
 	do {                                                      \
 		if (HAS_NAT && unbound(p, side)) {                \
@@ -38,7 +38,7 @@ INLINE int answer_reject(struct __sk_buff *skb)
 		p->next = then;                                   \
 	} while (0)
 
-/* Whether packets are this program's to see. Otherwise they pass, and the filters behind are asked. */
+/* Whether the program is switched on. Otherwise packets go on to the next filter. */
 INLINE int is_open(void)
 {
 	u32 zero = 0;
@@ -47,7 +47,7 @@ INLINE int is_open(void)
 	return open && *open;
 }
 
-/* Onto the device p->oif, to the next hop p->via. */
+/* Send the packet out of the device p->oif to the next hop p->via. */
 INLINE int to_neighbour(struct __sk_buff *skb, struct pkt *p)
 {
 	struct next_hop hop = {.family = FAMILY, .address = to_wire(p->via)};
@@ -57,8 +57,8 @@ INLINE int to_neighbour(struct __sk_buff *skb, struct pkt *p)
 	return redirect_to_neighbour(p->oif, &hop, sizeof(hop), 0);
 }
 
-/* The same for a packet without a route: it is given one (__bpf_redirect_neigh), whose neighbour it waits for, and by
- * which an error is reported if that one does not answer (dst_link_failure). */
+/* The same for a packet without a route. __bpf_redirect_neigh gives it one. The packet waits for the neighbour of
+ * this route, and the kernel reports an error by it if the neighbour does not answer (dst_link_failure). */
 INLINE int to_awaited_neighbour(struct __sk_buff *skb, struct pkt *p)
 {
 	pass(skb, p, AT_NOTHING);
@@ -66,7 +66,7 @@ INLINE int to_awaited_neighbour(struct __sk_buff *skb, struct pkt *p)
 	return redirect_to_neighbour(p->oif, 0, 0, 0);
 }
 
-/* Whether the next hop's hardware address has to be asked for first. */
+/* Whether the next hop's hardware address is not known yet. */
 INLINE int awaits_neighbour(struct __sk_buff *skb, struct pkt *p)
 {
 	struct bpf_fib_lookup way = {.family = FAMILY, .ifindex = p->oif};
@@ -106,7 +106,7 @@ int nfparity_ingress(struct __sk_buff *skb)
 		return TC_ACT_SHOT;
 	p->bad_sum = !p->looped && bad_checksum(skb, p, 0);
 	if (p->fragment)
-		return lose(COUNT_FRAGMENT); /* conntrack would put it together first; a tc program cannot */
+		return lose(COUNT_FRAGMENT); /* conntrack would reassemble it; a tc program cannot */
 	RUN(chain_raw_prerouting);
 	p->incoming = 1;
 	if (p->proto == PROTO_SCTP && !p->looped)
@@ -135,7 +135,7 @@ INLINE int handle_prerouting(struct __sk_buff *skb, struct pkt *p)
 	return go_on(skb, p);
 }
 
-/* Routed: delivered here, or forwarded, by the stack or without it. */
+/* Continue with INPUT or FORWARD, as the routing of the packet requires. */
 INLINE int handle_arrived(struct __sk_buff *skb, struct pkt *p)
 {
 	int where;
@@ -170,8 +170,8 @@ INLINE int handle_deliver(struct __sk_buff *skb, struct pkt *p)
 {
 	if (not_entered(skb, p, PROGRAM_DELIVER))
 		return TC_ACT_SHOT;
-	/* A reply to what was made here for the loopback address has it back before the stack looks at it,
-	 * which takes that from lo alone. */
+	/* A packet made here for a loopback address may have been sent elsewhere by DNAT. Its reply has the loopback
+	 * address as its source again, which the stack accepts on lo only. */
 	if (p->iif != LOOPBACK_INDEX && is_loopback(p->saddr))
 		return into_loopback(skb, p, AT_DELIVERY);
 	return pass(skb, p, AT_NOTHING);
@@ -208,8 +208,8 @@ int nfparity_egress(struct __sk_buff *skb)
 	if (parse(skb, p))
 		return lose(COUNT_MALFORMED);
 	p->mark = skb->mark;
-	p->has_ether = p->type = 0; /* made here: PACKET_HOST, and no frame yet */
-	/* A packet that came in where the program is not attached, or before it was, passes the chains from FORWARD on. */
+	p->has_ether = p->type = 0; /* a packet made here has the type PACKET_HOST and no frame yet */
+	/* A packet may have come in by a device without the program, or before it was attached: it begins at FORWARD. */
 	set_in(p, skb->ingress_ifindex);
 	set_out(p, skb->ifindex);
 	if (p->fragment)
@@ -218,7 +218,7 @@ int nfparity_egress(struct __sk_buff *skb)
 		p->attached = HAS_NOTRACK && is_about_untracked(skb, p);
 		RUN(chain_raw_output);
 	}
-	p->incoming = p->bad_sum = p->via = 0; /* checksums are verified in PREROUTING alone */
+	p->incoming = p->bad_sum = p->via = 0; /* checksums are verified only in PREROUTING */
 	programs.call(skb, PROGRAM_TRACK);
 	return failed();
 }
@@ -233,14 +233,14 @@ INLINE int handle_output(struct __sk_buff *skb, struct pkt *p)
 	header = routed_by(p);
 	RUN(chain_mangle_output);
 	if ((p->mark != mark || routed_by(p) != header) && route_output(p, &oif, &via))
-		return TC_ACT_SHOT; /* ipt_mangle_out asks for the route again */
+		return TC_ACT_SHOT; /* ipt_mangle_out routes the packet again */
 	p->rerouted = oif;
 	p->via = via;
 	RUN_NAT(chain_nat_output, MANIP_DST, PROGRAM_ROUTED);
 	return go_on(skb, p);
 }
 
-/* A packet made here, after its destination was bound. */
+/* Continue with a packet made here whose destination is bound. */
 INLINE int handle_routed(struct __sk_buff *skb, struct pkt *p)
 {
 	u32 oif = 0;
@@ -252,7 +252,7 @@ INLINE int handle_routed(struct __sk_buff *skb, struct pkt *p)
 		p->rerouted = oif;
 		p->via = via;
 	}
-	/* The filter table still sees the device of the first route: the hook has begun with it. */
+	/* The filter table still sees the device of the first route, because it runs in the same hook. */
 	RUN(chain_filter_output);
 	RUN(chain_security_output);
 	if (p->rerouted)
@@ -303,8 +303,8 @@ INLINE int handle_leave(struct __sk_buff *skb, struct pkt *p)
 		skb->tc_index = TC_INDEX_DONE;
 		return redirect_to_group(skb, p);
 	}
-	/* A packet that waits for a neighbour is sent by that of the route that it has attached (neigh_update), which is
-	 * the one from before DNAT: by way of lo it has none. */
+	/* neigh_update sends a waiting packet to the neighbour of the route that is attached to it, here the route from
+	 * before DNAT. On the way through lo the packet loses this route. */
 	if (awaits_neighbour(skb, p))
 		return into_loopback(skb, p, AT_NEIGHBOUR);
 	return to_neighbour(skb, p);

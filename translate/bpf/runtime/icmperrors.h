@@ -1,7 +1,8 @@
 /* Connections of ICMP errors: that of the packet that an error quotes (nf_conntrack_proto_icmp.c). */
 
-/* The packet that an error of the stack is about, if it is that: the one before it on this CPU, which is still
- * under way. Forwarded but never seen at egress: anybody may quote what has left, that one only the stack. */
+/* Return the packet that an error of the stack quotes, or 0 if the error is not the stack's. The stack sends an
+ * error while the quoted packet is in it, so that packet has the slot before this one on this CPU and has not
+ * reached egress. A packet that has left can be quoted by any host. */
 INLINE struct pkt *quoted_packet(struct pkt *p, struct tuple *inner, u16 id)
 {
 	u32 own = p->slot & (SLOTS_EACH - 1), number = p->slot - own + (own > 1 ? own - 1 : SLOTS_EACH - 1);
@@ -15,8 +16,8 @@ INLINE struct pkt *quoted_packet(struct pkt *p, struct tuple *inner, u16 id)
 	return about;
 }
 
-/* Whether the packet is an error of the stack about one that is UNTRACKED, as what it is about is attached
- * to it (icmp_glue_bits, nf_ct_attach). */
+/* Whether the packet is an error of the stack about an UNTRACKED packet, from which it inherits this state
+ * (icmp_glue_bits, nf_ct_attach). */
 INLINE int is_about_untracked(struct __sk_buff *skb, struct pkt *p)
 {
 	struct tuple inner;
@@ -30,8 +31,8 @@ INLINE int is_about_untracked(struct __sk_buff *skb, struct pkt *p)
 	return about && !about->has_ct && about->ct_state == CT_UNTRACKED;
 }
 
-/* The stack gives an error that it makes the connection of the packet that it is about, entered or
- * not (icmp_glue_bits, nf_ct_attach). It makes it while that packet is under way, on the same CPU. */
+/* Attach an error of the stack to the connection of the packet that it quotes, which may not be entered yet
+ * (icmp_glue_bits, nf_ct_attach). Returns 0 for any other error. */
 INLINE int attach_error(struct pkt *p, struct tuple *inner, u16 id)
 {
 	struct pkt *about = quoted_packet(p, inner, id);
@@ -45,7 +46,7 @@ INLINE int attach_error(struct pkt *p, struct tuple *inner, u16 id)
 	return 1;
 }
 
-/* An ICMP error belongs to the connection of the packet that it quotes (nf_conntrack_inet_error). */
+/* Attach an ICMP error to the connection of the packet that it quotes (nf_conntrack_inet_error). */
 INLINE void track_error(struct __sk_buff *skb, struct pkt *p, u64 now)
 {
 	u8 l4[8] = {};

@@ -1,6 +1,6 @@
-/* Token buckets of -m limit (xt_limit), one per rule, whoever calls its chain. */
+/* Token buckets of -m limit (xt_limit): each rule has one, whichever chain calls the rule's chain. */
 
-/* limit_mt: what is missing from the bucket is the time until it is full again. At zero it is full. */
+/* limit_mt. The level of a bucket is stored as the time at which it is full again. */
 INLINE int within_limit(u32 number, u64 interval, u64 capacity)
 {
 	struct bucket *b = buckets.lookup(&number);

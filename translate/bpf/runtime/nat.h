@@ -1,4 +1,4 @@
-/* NAT: nf_nat_core.c in small. A connection's first packet binds, every packet is rewritten. */
+/* NAT: a small nf_nat_core.c. The first packet of a connection makes the bindings, which rewrite every packet. */
 
 enum manip { MANIP_SRC, MANIP_DST };
 
@@ -26,7 +26,7 @@ INLINE int free_to_use(struct tuple *t, u64 now)
 
 INLINE u32 rol(u32 v, int n) { return v << n | v >> (32 - n); }
 
-/* jhash2 of an address as struct nf_inet_addr has it: four words, zero where IPv4 has none. */
+/* jhash2 of an address as a struct nf_inet_addr: four words, of which IPv4 leaves three zero. */
 INLINE u32 hash_address(addr address, u32 seed)
 {
 	struct wire w = to_wire(address);
@@ -62,9 +62,9 @@ INLINE u32 hash_address(addr address, u32 seed)
 
 enum { PORT_UNSEEN = 0, PORT_FREE, PORT_NOT_YET, PORT_NONE };
 
-/* Choose another port for `new` until it is free (nf_nat_l4proto_unique_tuple): 128 in a row, and if need be
- * another 128 from elsewhere (PORT_NOT_YET). The only one that there is to choose is taken unseen, and so is
- * a destination's. */
+/* Choose a free port for `new` (nf_nat_l4proto_unique_tuple). 128 ports in a row are tried; PORT_NOT_YET asks the
+ * caller to try another 128 from another place. PORT_UNSEEN: the only possible port was chosen without a check,
+ * as was the port of a destination without a range. */
 INLINE int unique_port(struct tuple *new, struct pkt *p, int manip)
 {
 	u64 now = coarse_now();
@@ -119,7 +119,7 @@ INLINE int unique_port(struct tuple *new, struct pkt *p, int manip)
 	return p->searches < MOST_SEARCHES && p->searches * PORTS_AT_ONCE < size ? PORT_NOT_YET : PORT_NONE;
 }
 
-/* Bind one side of a connection to `new`, from now on. */
+/* Set the binding of one side of a connection to `new`. */
 INLINE int take(struct conn *c, struct tuple *new, int manip)
 {
 	struct tuple reply;
@@ -133,8 +133,8 @@ INLINE int take(struct conn *c, struct tuple *new, int manip)
 	return 0;
 }
 
-/* Bind a source as it was bound for its last connection, where that is in range and free
- * (find_appropriate_src). Returns 0, with `new` as it was, where it is not. */
+/* Bind a source as for its last connection, if that binding is in the range and free (find_appropriate_src).
+ * Otherwise return 0 and leave `new` unchanged. */
 INLINE int reuse_source(struct tuple *new, struct pkt *p, addr low, addr high, u32 flags, u64 now)
 {
 	struct tuple key = {}, *orig;
@@ -161,7 +161,7 @@ INLINE int reuse_source(struct tuple *new, struct pkt *p, addr low, addr high, u
 	return 0;
 }
 
-/* Leave a source as it is, or bind it as for its last connection. Returns 0 where neither is possible. */
+/* Keep a source, or bind it as for its last connection. Returns 0 if neither is possible. */
 INLINE int keep_source(struct tuple *new, struct pkt *p, addr low, addr high, u32 flags, u64 now)
 {
 	if (in_range(new, p, low, high, flags))
@@ -169,7 +169,7 @@ INLINE int keep_source(struct tuple *new, struct pkt *p, addr low, addr high, u3
 	return REUSES_SOURCES && reuse_source(new, p, low, high, flags, now);
 }
 
-/* find_best_ips_proto: by source, and by destination unless persistent. */
+/* find_best_ips_proto: choose an address by a hash of the source and, unless persistent, of the destination. */
 INLINE addr choose_address(struct tuple *t, addr low, addr high, int persistent, int manip)
 {
 	struct wire there = to_wire(t->dst);
@@ -180,7 +180,7 @@ INLINE addr choose_address(struct tuple *t, addr low, addr high, int persistent,
 	return address_between(low, high, t->dst, hash_address(t->src, seed), persistent, manip == MANIP_SRC);
 }
 
-/* Whether the port can stay as it is (get_unique_tuple). */
+/* Whether the port can be kept (get_unique_tuple). */
 INLINE int keeps_port(struct tuple *t, struct pkt *p, u32 flags, int manip, u64 now)
 {
 	u16 port = *key_of(t, manip);
@@ -194,8 +194,8 @@ INLINE int keeps_port(struct tuple *t, struct pkt *p, u32 flags, int manip, u64 
 	return port >= p->bind_port_low && port <= p->bind_port_high && free_to_use(t, now);
 }
 
-/* Bind one side of a new connection (nf_nat_setup_info). Returns -1 to drop the packet, and 1 when
- * p->wanted needs another port. p->reply_free says then whether the reply's tuple is known to be free. */
+/* Bind one side of a new connection (nf_nat_setup_info). Returns -1 to drop the packet, 1 if p->wanted needs
+ * another port, otherwise 0. Then p->reply_free says whether the reply tuple is known to be free. */
 INLINE int bind(struct pkt *p, int manip)
 {
 	struct tuple new;
@@ -208,7 +208,7 @@ INLINE int bind(struct pkt *p, int manip)
 	if (invert(&new, &c->reply))
 		return -1;
 	if (!flags) {
-		/* A null binding: as it is, but another source port if the tuple is taken. */
+		/* A null binding keeps the address; it changes the source port only if the tuple is taken. */
 		flags = BIND_ADDRESS;
 		low = high = manip == MANIP_SRC ? c->reply.dst : c->reply.src;
 	}
@@ -230,16 +230,16 @@ INLINE int bind(struct pkt *p, int manip)
 			copy_tuple(&p->wanted, &new);
 			return 1;
 		}
-		*key_of(&new, manip) = p->bind_port_low; /* the only one is taken unseen */
+		*key_of(&new, manip) = p->bind_port_low; /* the only possible port is not checked */
 	}
 	return take(c, &new, manip);
 }
 
-/* Rewrite what an ICMP error quotes, and its own address (nf_nat_icmp_reply_translation). */
+/* Rewrite the packet that an ICMP error quotes, and the error's own address (nf_nat_icmp_reply_translation). */
 INLINE int translate_error(struct __sk_buff *skb, struct pkt *p, struct tuple *t, int manip)
 {
-	/* The quoted packet went the other way: where the error's source is rewritten, it is the
-	 * quoted destination. */
+	/* The quoted packet went the other way: with the source of the error, the quoted destination is
+	 * rewritten. */
 	int which = manip == MANIP_SRC;
 	struct wire address = to_wire(manip == MANIP_SRC ? t->dst : t->src), old;
 	u32 offset = p->quoted + (which ? DADDR_AT : SADDR_AT);
@@ -276,7 +276,7 @@ INLINE int translate_error(struct __sk_buff *skb, struct pkt *p, struct tuple *t
 			check_at = p->quoted_l4 + 6;
 		if (check_at && !bpf_skb_load_bytes(skb, check_at, &check, 2) &&
 		    (check || p->quoted_proto != PROTO_UDP)) {
-			/* Before Linux 6.13 bpf_csum_diff leaves 32 bits: adding to them could lose a carry. */
+			/* Before Linux 6.13 bpf_csum_diff returns 32 bits, and an addition to them could lose a carry. */
 			u16 changed = ~fold((u32)fold(sum) + (u16)~check);
 			if (!changed && (p->quoted_proto == PROTO_UDP || p->quoted_proto == PROTO_UDPLITE))
 				changed = 0xffff;
@@ -290,7 +290,7 @@ INLINE int translate_error(struct __sk_buff *skb, struct pkt *p, struct tuple *t
 	return 0;
 }
 
-/* Whether a side of the packet is other than that of its connection. An ICMP redirect is dropped for either. */
+/* Whether the bindings of the connection change this side of the packet; for a RELATED error, any side. */
 INLINE int is_translated(struct pkt *p, int manip)
 {
 	u32 bit = manip == MANIP_SRC ? ST_SRC_NAT : ST_DST_NAT;
@@ -302,13 +302,13 @@ INLINE int is_translated(struct pkt *p, int manip)
 	return p->has_ct && (p->conn.status & bit);
 }
 
-/* Whether NAT knows how to rewrite one side of a GRE header (gre_manip_pkt). */
+/* Whether NAT cannot rewrite this side of a GRE header (gre_manip_pkt). */
 INLINE int has_strange_gre(struct pkt *p, int manip)
 {
 	return p->gre == GRE_SHORT || (p->gre == GRE_UNKNOWN && manip == MANIP_DST);
 }
 
-/* Rewrite one side of the packet as its connection is bound (nf_nat_packet). -1: drop it. */
+/* Rewrite one side of the packet by the binding of its connection (nf_nat_packet). Returns -1 to drop it. */
 INLINE int translate(struct __sk_buff *skb, struct pkt *p, int manip)
 {
 	u32 bit = manip == MANIP_SRC ? ST_SRC_NAT : ST_DST_NAT;
@@ -317,7 +317,7 @@ INLINE int translate(struct __sk_buff *skb, struct pkt *p, int manip)
 	if (!p->has_ct)
 		return 0;
 	if (p->related && p->has_icmp && is_icmp_redirect(p->icmp_type) && (p->conn.status & (ST_SRC_NAT | ST_DST_NAT)))
-		return -1; /* a redirect would be a lie on either side of the NAT */
+		return -1; /* a redirect names addresses that are wrong on the other side of the NAT */
 	if (p->dir)
 		bit ^= ST_SRC_NAT | ST_DST_NAT;
 	if (!(p->conn.status & bit))
@@ -343,7 +343,7 @@ INLINE int translate(struct __sk_buff *skb, struct pkt *p, int manip)
 	return 0;
 }
 
-/* Whether the nat table is to be asked: only the first packet, and once for each side. */
+/* Whether the nat table must still bind this side: once for each side, for the first packet only. */
 INLINE int unbound(struct pkt *p, int manip)
 {
 	return p->has_ct && p->fresh && !p->related &&

@@ -1,4 +1,4 @@
-/* statistic --mode nth: a counter per rule, which starts anew after `every` packets (xt_statistic). */
+/* statistic --mode nth: a counter per rule, which starts again at 0 after `every` packets (xt_statistic). */
 
 INLINE u32 count_up(u32 number, u32 every)
 {

@@ -1,10 +1,10 @@
-/* Reading a packet's headers, and rewriting them with checksums that stay right.
+/* Reading a packet's headers, and rewriting them with correct checksums.
  *
- * An address takes part in the pseudo header and a port does not, so they are two calls: one
- * combined difference only seems to work while checksum offload hides it.
+ * Addresses are part of the pseudo header and ports are not, so their changes are two calls. A single call
+ * with both differences would be wrong, which checksum offload hides.
  */
 
-/* bpf_redirect_neigh of BCC 0.26 lacks the length of its parameters. */
+/* BCC 0.26 declares bpf_redirect_neigh without the length of its parameters. */
 struct next_hop {
 	u32 family;
 	struct wire address;
@@ -49,7 +49,7 @@ INLINE void parse_index(struct pkt *p, u8 *header)
 		p->spi_of = 0;
 }
 
-/* Read the headers into p. Returns 0, or -1 when this is no sane packet, which the stack drops, too. */
+/* Read the headers into p. Returns 0, or -1 for a malformed packet, which the stack would drop, too. */
 INLINE int parse(struct __sk_buff *skb, struct pkt *p)
 {
 	u8 l4[20] = {};
@@ -114,7 +114,8 @@ INLINE void parse_frame(struct __sk_buff *skb, struct pkt *p)
 		offset += (size);                                                          \
 	}
 
-/* The one's complement sum of length bytes from offset on, in steps whose sizes are constants. */
+/* The one's complement sum of `length` bytes at `offset`. It is computed in steps of constant sizes, as the
+ * helpers require. */
 INLINE u32 sum_of(struct __sk_buff *skb, u32 offset, u32 length, u32 sum)
 {
 	u32 zero = 0;
@@ -124,7 +125,7 @@ INLINE u32 sum_of(struct __sk_buff *skb, u32 offset, u32 length, u32 sum)
 	if (!b)
 		return 0;
 	for (u32 i = 0; i < 256; i++) {
-		/* Keep the compiler from counting down from what the verifier does not know. */
+		/* Otherwise the compiler counts down from a number that the verifier does not know. */
 		asm volatile("" : "+r"(i));
 		if (i >= (length >> 8))
 			break;
@@ -160,7 +161,7 @@ INLINE u16 fold(u32 sum)
 	return sum;
 }
 
-/* Whether a UDP-Lite packet is none that conntrack takes (udplite_error), apart from its checksum. */
+/* Whether conntrack refuses a UDP-Lite packet for a reason other than a wrong checksum (udplite_error). */
 INLINE int is_strange_udplite(struct pkt *p)
 {
 	return !p->has_ports || !p->check || (p->udp_length && (p->udp_length < 8 || p->udp_length > p->segment));
@@ -168,11 +169,12 @@ INLINE int is_strange_udplite(struct pkt *p)
 
 INLINE int is_summed(u8 proto) { return proto == PROTO_TCP || proto == PROTO_UDP || proto == PROTO_ICMP; }
 
-/* Whether the transport checksum is wrong (nf_ip_checksum at PREROUTING). That of UDP-Lite is summed up with
- * the number of UDP (nf_checksum_partial of udplite_error), by which hardly any is right. With `every`, other protocols have one, too, as REJECT has it: anywhere in them.
+/* Whether the transport checksum is wrong (nf_ip_checksum at PREROUTING). The checksum of UDP-Lite is computed
+ * with the protocol number of UDP (nf_checksum_partial of udplite_error), so a correct one is hardly ever
+ * accepted. With `every`, all bytes of other protocols must sum to a valid checksum, as REJECT requires.
  *
- * A checksum that equals the bare sum of the pseudo header was left to hardware by another stack
- * of this machine (CHECKSUM_PARTIAL); nothing in tc tells so, and the kernel takes it as right.
+ * A checksum that equals the sum of the pseudo header alone was left to the network card by another stack of
+ * this machine (CHECKSUM_PARTIAL). A tc program cannot read that flag; the kernel accepts such a packet.
  */
 INLINE int bad_checksum(struct __sk_buff *skb, struct pkt *p, int every)
 {
@@ -183,13 +185,13 @@ INLINE int bad_checksum(struct __sk_buff *skb, struct pkt *p, int every)
 		if (is_strange_udplite(p))
 			return 0;
 		if (p->udp_length)
-			length = p->udp_length; /* its checksum's coverage */
+			length = p->udp_length; /* the coverage of its checksum */
 		proto = PROTO_UDP;
 	} else if (!is_summed(proto)) {
 		if (!every)
 			return 0;
 		if (!length)
-			return ICMP_HAS_PSEUDO_HEADER; /* nothing holds no checksum (reject6_csum_ok) */
+			return ICMP_HAS_PSEUDO_HEADER; /* an empty payload has no valid checksum (reject6_csum_ok) */
 	}
 	if (p->proto == PROTO_UDP && p->check == 0)
 		return 0;
@@ -201,7 +203,7 @@ INLINE int bad_checksum(struct __sk_buff *skb, struct pkt *p, int every)
 			return 0;
 	}
 	sum = fold(sum_of(skb, p->l4, length, sum));
-	return sum != 0xffff && (sum || is_summed(proto)); /* without a pseudo header, zeros sum up to right */
+	return sum != 0xffff && (sum || is_summed(proto)); /* without a pseudo header, zeros are valid */
 }
 
 INLINE u32 check_offset(struct pkt *p)
@@ -273,7 +275,7 @@ INLINE void set_icmp_id(struct __sk_buff *skb, struct pkt *p, u16 value)
 	p->icmp_id = value;
 }
 
-/* Replace two bytes inside the packet that an ICMP error quotes: the outer checksum covers them. */
+/* Replace two bytes of the packet that an ICMP error quotes, and correct the error's checksum for them. */
 INLINE void set_quoted(struct __sk_buff *skb, struct pkt *p, u32 offset, u16 old, u16 new)
 {
 	bpf_l4_csum_replace(skb, p->l4 + 2, old, new, 2);

@@ -1,11 +1,11 @@
 /* Lists of -m recent (xt_recent): addresses with the time at which they were last seen.
  *
- * One map holds all lists. When it is full the kernel forgets addresses not used for long.
+ * One map has all lists. When it is full, the kernel forgets the least recently used addresses.
  */
 
 enum { RECENT_SET, RECENT_RCHECK, RECENT_UPDATE, RECENT_REMOVE };
 
-/* recent_mt, for one time per address. seconds 0: however long ago. */
+/* recent_mt with one time per address. seconds 0: the time does not matter. */
 INLINE int recent_of(struct recent_key key, u32 seconds, u32 mode, int negated)
 {
 	u64 now = bpf_ktime_get_ns();

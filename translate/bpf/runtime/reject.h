@@ -1,13 +1,13 @@
 /* REJECT: the rejected packet becomes the answer.
  *
- * A tc program cannot make a packet, but it can turn one around. The answer then goes the way of
- * every packet made here, OUTPUT and POSTROUTING included: over the egress of its device, or, when
- * it is for the node itself, through lo.
+ * A tc program cannot make a packet, but it can turn one into another and send it back. The answer then takes
+ * the path of every packet made here, with OUTPUT and POSTROUTING: through the egress of its device or, if it
+ * is for the node itself, through lo.
  */
 
-#define ANSWER_HEADER (HEADER_LENGTH + 8) /* with ICMP's */
+#define ANSWER_HEADER (HEADER_LENGTH + 8) /* with the ICMP header */
 
-/* Protocols whose checksum REJECT does not ask for (nf_reject_verify_csum). */
+/* Protocols whose checksum REJECT does not verify (nf_reject_verify_csum). */
 INLINE int is_unverified(u8 proto)
 {
 	return proto == PROTO_GRE || proto == PROTO_ESP || proto == PROTO_AH || proto == PROTO_SCTP ||
@@ -24,7 +24,7 @@ INLINE int deserves_answer(struct __sk_buff *skb, struct pkt *p)
 	return deserves_error(skb, p);
 }
 
-/* Turn the packet into a RST. Returns -1 when the kernel does not allow it. */
+/* Turn the packet into a RST. Returns -1 if a helper of the kernel fails. */
 INLINE int make_reset(struct __sk_buff *skb, struct pkt *p)
 {
 	u8 h[HEADER_LENGTH + 20] = {};
@@ -52,7 +52,7 @@ INLINE int make_reset(struct __sk_buff *skb, struct pkt *p)
 	return bpf_skb_store_bytes(skb, ETH_LENGTH, h, sizeof(h), 0);
 }
 
-/* Turn the packet into an ICMP error about it, from `source`. */
+/* Turn the packet into an ICMP error from `source` that quotes it. Returns -1 if a helper of the kernel fails. */
 INLINE int make_error(struct __sk_buff *skb, struct pkt *p, addr source)
 {
 	u8 h[ANSWER_HEADER] = {};
@@ -93,7 +93,7 @@ INLINE int handle_reject(struct __sk_buff *skb, struct pkt *p)
 	if (p->reject == REJECT_WITH_RESET ? make_reset(skb, p) : make_error(skb, p, source))
 		return failed();
 	count(COUNT_REJECTED);
-	/* The answer belongs to the connection of what it answers (nf_ct_attach), entered or not. */
+	/* The answer belongs to the connection of the rejected packet (nf_ct_attach), even if it is not entered. */
 	quoted_l4 = p->l4 + ANSWER_HEADER;
 	quoted_segment = p->segment;
 	p->quoted_proto = p->proto;
@@ -126,7 +126,7 @@ INLINE int handle_reject(struct __sk_buff *skb, struct pkt *p)
 	return redirect_to_neighbour(oif, &hop, sizeof(hop), 0);
 }
 
-/* An answer begins its way. */
+/* Begin the path of an answer. */
 INLINE int handle_answer(struct __sk_buff *skb, struct pkt *p)
 {
 	set_in(p, 0);

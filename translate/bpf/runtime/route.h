@@ -6,7 +6,7 @@
 #define RTN_ANYCAST 4
 #define RTN_MULTICAST 5
 
-/* Where a packet that came in goes (arrives_here). */
+/* Where a received packet goes (arrives_here). */
 enum { AWAY, HERE, NOWHERE };
 
 INLINE struct local *local_entry(addr address)
@@ -30,13 +30,13 @@ INLINE u32 device_flags(u32 index)
 	return d ? d->flags : 0;
 }
 
-/* Whether the packet came in by a port of a bridge (-m physdev --physdev-is-in). */
+/* Whether the packet came in through a port of a bridge (-m physdev --physdev-is-in). */
 INLINE int from_bridge(struct pkt *p)
 {
 	return !!(p->in_flags & DEVICE_BRIDGE);
 }
 
-/* The address that packets to `there` are sent from out of a device. 0: none. */
+/* The source address of packets to `there` that leave by a device. 0: none. */
 INLINE addr source_for(u32 oif, addr there)
 {
 	struct source_prefix from = {.length = 32 + 32 * ADDRESS_WORDS, .oif = oif, .address = to_wire(there)};

@@ -1,21 +1,22 @@
-/* SCTP's checksum: the CRC of Castagnoli over the whole packet (RFC 9260, appendix A), bit-reversed.
+/* SCTP's checksum: the Castagnoli CRC of the whole packet (RFC 9260, appendix A), bit-reversed.
  *
- * A port that changes flips bits of the CRC that depend on these bits and on how far the end of the
- * packet is, and on nothing else: CRCs are linear. So the packet is not read again, however long it is.
+ * CRCs are linear: when a port changes, the change of the CRC depends only on the flipped bits of the port and
+ * on their distance from the end of the packet. The packet is therefore not read again, however long it is.
  */
 
 #define CRC_POLYNOMIAL 0x82f63b78
 #define CRC_ONE 0x80000000 /* the polynomial 1: the highest bit has the lowest power */
 
-/* The value where the bit is set, else zero. A product, since clang 19 makes a branch of a select, and newer verifiers
- * go two paths where a mask is all ones or zero: either doubles the paths with each round of a loop. */
+/* Return the value if the bit is set, else zero. It is a product, because clang 19 turns a select into a branch,
+ * and newer verifiers follow two paths for a mask of all ones or zeros. Either would double the paths in each
+ * round of a loop. */
 INLINE u32 crc_where(u32 bit, u32 value)
 {
-	asm volatile("" : "+r"(bit)); /* or clang makes a select of the product */
+	asm volatile("" : "+r"(bit)); /* otherwise clang turns the product into a select */
 	return value * bit;
 }
 
-/* One bit of zeros behind what the CRC covers: times x. */
+/* The CRC after one more zero bit, which is a multiplication by x. */
 INLINE u32 crc_shift(u32 crc) { return (crc >> 1) ^ crc_where(crc & 1, CRC_POLYNOMIAL); }
 
 /* The product of two polynomials. */
@@ -32,7 +33,7 @@ INLINE u32 crc_times(u32 a, u32 b)
 	return product;
 }
 
-/* The change of the CRC when four bytes change by `flipped`; `behind` bytes follow them. */
+/* The change of the CRC if the bits `flipped` of four bytes change, which are followed by `behind` bytes. */
 INLINE u32 crc_change(u32 flipped, u16 behind)
 {
 	u32 crc = flipped, power = CRC_ONE >> 8;
@@ -50,7 +51,7 @@ INLINE u32 crc_change(u32 flipped, u16 behind)
 	return crc;
 }
 
-/* A port of the SCTP packet at `l4`, `length` bytes long, has changed by `flipped`. */
+/* Record that bits of a port have changed, in the SCTP packet of `length` bytes at `l4`. */
 INLINE void port_of_sctp(struct pkt *p, u16 l4, u16 length, int which, u16 flipped)
 {
 	p->sctp_flipped = which ? (u32)flipped << 16 : flipped;
@@ -58,8 +59,8 @@ INLINE void port_of_sctp(struct pkt *p, u16 l4, u16 length, int which, u16 flipp
 	p->sctp_sum = l4 + 8;
 }
 
-/* Bring the checksum up to date after that. One of zero was left to hardware by another stack of this
- * machine (CHECKSUM_PARTIAL), and stays so. */
+/* Correct the checksum for the recorded change. A checksum of zero was left to the network card by another
+ * stack of this machine (CHECKSUM_PARTIAL), and is not changed. */
 INLINE void set_sctp_checksum(struct __sk_buff *skb, struct pkt *p)
 {
 	u32 old = 0, new;
@@ -68,11 +69,11 @@ INLINE void set_sctp_checksum(struct __sk_buff *skb, struct pkt *p)
 		return;
 	new = old ^ crc_change(p->sctp_flipped, p->sctp_behind);
 	if (p->has_icmp)
-		bpf_l4_csum_replace(skb, p->l4 + 2, old, new, 4); /* the error that quotes it */
+		bpf_l4_csum_replace(skb, p->l4 + 2, old, new, 4); /* the checksum of the error that quotes it */
 	bpf_skb_store_bytes(skb, p->sctp_sum, &new, 4, 0);
 }
 
-/* Up to this many bytes, a checksum is verified; that of longer packets is taken as right. */
+/* The length in bytes up to which checksums are verified; those of longer packets are assumed to be correct. */
 #define MOST_VERIFIED 4096
 #define CRC_CHUNK 64
 
@@ -80,12 +81,12 @@ INLINE u32 crc_add(struct crc_table *t, u32 crc, u8 byte)
 {
 	u32 index = crc ^ byte;
 
-	asm volatile("" : "+r"(index)); /* or clang masks first and mixes then, and 6.1's verifier sees no bound */
+	asm volatile("" : "+r"(index)); /* otherwise clang masks before it mixes, and Linux 6.1's verifier sees no bound */
 	return crc >> 8 ^ t->after[index & 255];
 }
 
-/* Whether the checksum is wrong (sctp_error). What makes no whole chunk comes first, so that the verifier
- * does not go through it behind each chunk. */
+/* Whether the checksum is wrong (sctp_error). The bytes that do not fill a chunk are read first, so that the
+ * verifier does not follow that loop again after each chunk. */
 INLINE int bad_sctp_checksum(struct __sk_buff *skb, struct pkt *p)
 {
 	u32 zero = 0, crc = 0xffffffff, said = 0, at, left = p->segment % CRC_CHUNK;
@@ -105,7 +106,7 @@ INLINE int bad_sctp_checksum(struct __sk_buff *skb, struct pkt *p)
 			return 0;
 		crc = crc_add(t, crc, byte);
 	}
-	at = *(volatile u16 *)&p->segment % CRC_CHUNK; /* any value again, for the verifier */
+	at = *(volatile u16 *)&p->segment % CRC_CHUNK; /* for the verifier it has an unknown value again */
 	left = *(volatile u16 *)&p->segment / CRC_CHUNK;
 	for (u32 i = 0; i < MOST_VERIFIED / CRC_CHUNK; i++) {
 		asm volatile("" : "+r"(i));
@@ -119,6 +120,6 @@ INLINE int bad_sctp_checksum(struct __sk_buff *skb, struct pkt *p)
 		}
 		at += CRC_CHUNK;
 	}
-	/* That was with the checksum in its place, which stands for zero. */
+	/* The CRC was computed with the checksum in its field, which counts as zero. */
 	return ~(crc ^ crc_change(said, p->segment - 12)) != said;
 }

@@ -1,10 +1,11 @@
-/* A packet's slot, in which its state goes from one program to the next.
+/* A packet's slot, which carries its state from one program to the next.
  *
  * Between ingress and egress, and through lo, tc_index is the number of the packet's slot. Most packets need
- * theirs no longer than the programs run: the next one on this CPU then takes it again, while it is in the cache.
+ * their slot only while the programs run. The next packet on this CPU then uses it again, while it is in the
+ * processor's cache.
  */
 
-/* tc_index of a packet that has passed all chains and only has to leave: no slot has this number. */
+/* tc_index of a packet that has passed all chains and only has to leave. No slot has this number. */
 #define TC_INDEX_DONE 0x8000
 
 INLINE struct pkt *slot_at(u32 number)
@@ -13,13 +14,13 @@ INLINE struct pkt *slot_at(u32 number)
 	return slots.lookup(&number);
 }
 
-/* The number after `last`, the last one on this CPU that a packet has kept. */
+/* The number of the slot after `last`, the last slot on this CPU that a packet has kept. */
 INLINE u32 next_slot(u32 last)
 {
 	return (bpf_get_smp_processor_id() * SLOTS_EACH + last % (SLOTS_EACH - 1) + 1) & (SLOTS - 1); /* 0 means no slot */
 }
 
-/* Have the packet keep its slot beyond the programs. */
+/* Keep the packet's slot after the programs have run. */
 INLINE void keep_slot(struct pkt *p)
 {
 	u32 zero = 0;
@@ -68,7 +69,7 @@ INLINE void set_out(struct pkt *p, u32 index)
 	p->out[1] = d ? d->name[1] : 0;
 }
 
-/* Let the stack have the packet; stage says who takes it up again. */
+/* Give the packet to the stack; `stage` says where the program takes it up again. */
 INLINE int pass(struct __sk_buff *skb, struct pkt *p, u8 stage)
 {
 	skb->mark = p->mark;
@@ -82,7 +83,7 @@ INLINE int pass(struct __sk_buff *skb, struct pkt *p, u8 stage)
 	return TC_ACT_OK;
 }
 
-/* Take up the packet that tc_index names. Returns 0 when it is not the one that left. */
+/* Take up the packet whose slot tc_index names. Returns 0 if it is not the packet that used the slot. */
 INLINE struct pkt *resume(struct __sk_buff *skb)
 {
 	struct pkt *p = slot_at(skb->tc_index);
@@ -96,8 +97,8 @@ INLINE struct pkt *resume(struct __sk_buff *skb)
 	return p;
 }
 
-/* Into lo's receiving side: the route that the packet has attached leads elsewhere, and only this way
- * it is forgotten. lo's hardware address is zero. */
+/* Redirect the packet to the ingress of lo, where it loses its attached route, which leads elsewhere. The
+ * hardware address of lo is zero. */
 INLINE int into_loopback(struct __sk_buff *skb, struct pkt *p, u8 stage)
 {
 	u8 zero[12] = {};

@@ -1,7 +1,7 @@
 /* TCP segments of connections: nf_conntrack_tcp_packet of nf_conntrack_proto_tcp.c. */
 
-/* What is let pass while our view may be out of step. Returns 1 when the segment is the answer to one
- * that was let pass before, so that both ends are in SYN_RECV. */
+/* Accept a segment that may be valid while conntrack is out of sync. Returns 1 if it is the answer to an
+ * accepted SYN, so that both ends are in SYN_RECV. */
 INLINE int tcp_ignore(struct pkt *p, struct conn *c, u32 dir, u32 index, u32 old)
 {
 	if (index == SEG_SYNACK && c->last_index == SEG_SYN && c->last_dir != dir && p->ack == c->last_end) {
@@ -28,7 +28,8 @@ INLINE int tcp_ignore(struct pkt *p, struct conn *c, u32 dir, u32 index, u32 old
 	return 0;
 }
 
-/* A RST: 0 go on and check the window, 1 go on without, 2 invalid, 3 as 0 but it closes nothing. */
+/* Examine a RST. Returns 0 to check the window, 1 to skip that check, 2 if the RST is invalid, and 3 to check
+ * the window but keep the state. */
 INLINE int tcp_reset(struct pkt *p, struct conn *c, u32 dir, u32 old)
 {
 	struct side *receiver = dir ? &c->client : &c->server;
@@ -47,7 +48,7 @@ INLINE int tcp_reset(struct pkt *p, struct conn *c, u32 dir, u32 old)
 			return 0;
 		if (c->last_index == SEG_ACK && c->last_dir == dir && p->seq == c->last_end)
 			return 0;
-		challenged = 3; /* not the exact number: the peer may send a challenge ACK */
+		challenged = 3; /* not the expected sequence number: the peer may send a challenge ACK */
 	}
 	if ((((c->status & ST_SEEN_REPLY) && c->last_index == SEG_SYN) ||
 	     (!(c->status & ST_ASSURED) && c->last_index == SEG_ACK)) &&
@@ -58,7 +59,7 @@ INLINE int tcp_reset(struct pkt *p, struct conn *c, u32 dir, u32 old)
 	return challenged;
 }
 
-/* Whether a SYN starts a closed connection anew, whose entry is then to be forgotten. */
+/* Whether a SYN begins a closed connection again, whose old entry must then be removed. */
 INLINE int tcp_reopens(struct pkt *p, struct conn *c, u32 dir)
 {
 	return c->tcp_state >= TCP_TIME_WAIT &&
@@ -67,7 +68,7 @@ INLINE int tcp_reopens(struct pkt *p, struct conn *c, u32 dir)
 		(c->last_dir == dir && c->last_index == SEG_RST));
 }
 
-/* Take a segment into account (nf_conntrack_tcp_packet). fresh: the entry is not confirmed yet. */
+/* Track a segment (nf_conntrack_tcp_packet). fresh: the entry is not confirmed yet. */
 INLINE int tcp_track(struct pkt *p, struct conn *c, u32 dir, int fresh, struct settings *s, u64 now)
 {
 	u32 index = tcp_index(p->tcp_flags);
@@ -96,7 +97,7 @@ INLINE int tcp_track(struct pkt *p, struct conn *c, u32 dir, int fresh, struct s
 	if (new == TCP_INVALID)
 		return TRACK_INVALID;
 	if (new == TCP_SYN_SENT && old >= TCP_TIME_WAIT)
-		new = TCP_IGNORE; /* tcp_reopens has said no */
+		new = TCP_IGNORE; /* tcp_reopens() returned 0 */
 	if (new == TCP_IGNORE) {
 		if (!tcp_ignore(p, c, dir, index, old))
 			return TRACK_IGNORE;

@@ -37,7 +37,7 @@ INLINE u32 tcp_index(u8 flags)
 	return flags & FLAG_ACK ? SEG_ACK : SEG_NONE;
 }
 
-/* tcp_valid_flags: PSH may stand with anything, everything else only in these combinations. */
+/* tcp_valid_flags: PSH is always allowed, other flags only in these combinations. */
 INLINE int tcp_flags_valid(u8 flags)
 {
 	flags &= FLAG_FIN | FLAG_SYN | FLAG_RST | FLAG_ACK | FLAG_URG;
@@ -46,8 +46,8 @@ INLINE int tcp_flags_valid(u8 flags)
 	       flags == (FLAG_FIN | FLAG_ACK | FLAG_URG) || flags == FLAG_ACK || flags == (FLAG_ACK | FLAG_URG);
 }
 
-/* The state after a segment: one digit per old state, TCP_NONE in the lowest (tcp_conntracks).
- * Tables are constants in the code because BPF programs of this kind have no data section. */
+/* The state after a segment (tcp_conntracks). A row has one digit per old state, with TCP_NONE in the lowest.
+ * The rows are constants in the code, because BPF programs of this kind have no data section. */
 INLINE u32 tcp_next(u32 dir, u32 index, u32 state)
 {
 	u64 row = 0xaaaaaaaaaaULL;
@@ -80,8 +80,8 @@ INLINE u64 tcp_timeout(struct conn *c, struct settings *s, u32 state, int rst)
 
 	if (state > 9)
 		state = 0;
-	/* A bound in the very register that is used: the verifier of Linux 6.1 learns nothing from a comparison of
-	 * a copy. Other numbers do not occur, and would be inside of the structure. */
+	/* The mask bounds the register that is used as index; the verifier of Linux 6.1 learns nothing from the
+	 * comparison of a copy. Other numbers do not occur, and would still be inside the structure. */
 	asm volatile("" : "+r"(state));
 	seconds = s->tcp_timeout[state & 15];
 
@@ -93,7 +93,7 @@ INLINE u64 tcp_timeout(struct conn *c, struct settings *s, u32 state, int rst)
 		seconds = s->tcp_unacknowledged;
 	else if (c->last_win == 0 && seconds > s->tcp_retransmitted)
 		seconds = s->tcp_retransmitted;
-	/* Picked up in the middle, and nobody has answered yet. */
+	/* The connection was picked up in the middle, and no reply has been seen yet. */
 	if (!(c->status & ST_SEEN_REPLY) && state == TCP_ESTABLISHED && seconds > s->tcp_unacknowledged)
 		seconds = s->tcp_unacknowledged;
 	return seconds * 1000000000ULL;

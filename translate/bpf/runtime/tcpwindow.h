@@ -1,7 +1,7 @@
 /* Windows of TCP connections: options and sequence numbers, tcp_in_window of nf_conntrack_proto_tcp.c. */
 
-/* Read the options once: window scale and "SACK permitted" (tcp_options), and the highest number that
- * is acknowledged selectively (tcp_sack). */
+/* Read the options: window scale and "SACK permitted" (tcp_options), and the highest sequence number that is
+ * acknowledged selectively (tcp_sack). */
 INLINE void tcp_read_options(struct __sk_buff *skb, struct pkt *p)
 {
 	u32 zero = 0, at = 0, length = p->tcp_doff - 20;
@@ -20,7 +20,7 @@ INLINE void tcp_read_options(struct __sk_buff *skb, struct pkt *p)
 	}
 	for (u32 i = 0; i < 40; i++) {
 		u8 kind, size;
-		/* One range for all rounds lets the verifier see that they are alike. */
+		/* One range for all rounds, so that the verifier recognises them as equal. */
 		asm volatile("" : "+r"(i));
 		at &= 63;
 		if (at >= length)
@@ -78,7 +78,7 @@ INLINE void tcp_begin(struct pkt *p, struct side *sender, struct side *receiver,
 		sender->scale = receiver->scale = 0;
 }
 
-/* Whether a segment lies in the windows (tcp_in_window). Returns TRACK_OK, _IGNORE or _INVALID. */
+/* Check that a segment is in the windows (tcp_in_window). Returns TRACK_OK, TRACK_IGNORE or TRACK_INVALID. */
 INLINE int tcp_in_window(struct pkt *p, struct conn *c, u32 dir, u32 index, int liberal)
 {
 	struct side *sender = dir ? &c->server : &c->client;
@@ -96,7 +96,7 @@ INLINE int tcp_in_window(struct pkt *p, struct conn *c, u32 dir, u32 index, int 
 			if (!(flags & FLAG_ACK))
 				return TRACK_OK;
 		} else {
-			/* In the middle of a connection: take what the segment says. */
+			/* In the middle of a connection the values of the segment are accepted. */
 			swin = window << (sender->scale & 15);
 			sender->end = end;
 			sender->maxwin = swin ? swin : 1;

@@ -1,4 +1,4 @@
-/* A packet under way, and the numbers that are stored with it and with its connection. */
+/* A packet on its path, and the numbers that are stored with it and with its connection. */
 
 #define ETH_LENGTH 14
 #define FOR_THIS_HOST 0 /* PACKET_HOST */
@@ -8,7 +8,7 @@
 #define LOOPED_BACK 5 /* PACKET_LOOPBACK */
 #define LOOPBACK_INDEX 1
 
-/* The result of a chain. CONTINUE is also RETURN: back to the caller, or to the policy. */
+/* The result of a chain. CONTINUE is also the result of RETURN: the caller or the policy continues. */
 enum verdict { CONTINUE = 0, ACCEPT, DROP, BIND, REJECT };
 #define REJECT_WITH_RESET 255 /* in place of an ICMP code */
 
@@ -26,21 +26,21 @@ enum {
 	ST_DST_NAT_DONE = 1 << 8,
 };
 
-/* Kinds of GRE headers in conntrack: too short, without a key, with a key that belongs to the tuple,
- * of a version that NAT does not know, and one without a tuple. */
+/* Kinds of GRE headers in conntrack: too short; without a key; with a key, which is part of the tuple; of a
+ * version that NAT does not know; without a tuple. */
 enum gre { GRE_SHORT = 0, GRE_PLAIN, GRE_KEYED, GRE_UNKNOWN, GRE_STRANGE };
 
-/* Where a packet is between two programs: what takes it up again, and where. */
+/* Where a packet is while no program has it: the place at which a program takes it up again. */
 enum stage { AT_NOTHING = 0, AT_FORWARD, AT_LOOPBACK, AT_DELIVERY, AT_ANSWER, AT_NEIGHBOUR };
 
-/* A packet under way. tc_index carries the number of its slot through the stack. */
+/* A packet on its path. tc_index carries the number of its slot through the stack. */
 struct pkt {
 	addr saddr, daddr;
 	u16 sport, dport;
 	u8 proto, ttl, tos;
 	u8 retries;            /* of the confirmation */
 	u32 length;            /* of the IP packet */
-	u16 l4, segment;       /* offset of the transport header in the frame; its length with all data */
+	u16 l4, segment;       /* offset of the transport header in the frame; length of that header and its data */
 	u8 has_ports, icmp_type, icmp_code, tcp_flags;
 	u8 has_icmp, has_tcp, fragment, tcp_doff;
 	u32 seq, ack, sack;
@@ -51,14 +51,14 @@ struct pkt {
 	u32 mark;
 	u64 ether_saddr;       /* of the frame that it came in, if has_ether */
 	u8 has_ether, type;    /* type: PACKET_* */
-	u32 spi;               /* of a header of IPsec, which is of the protocol spi_of; 0 for none */
+	u32 spi;               /* of the IPsec header of protocol spi_of, which is 0 without one */
 	u8 spi_of;
 	u8 has_routing, routing_type, routing_left, routing_length; /* of the first routing header of IPv6 */
 	u32 iif, oif, in_flags; /* in_flags: DEVICE_* of iif */
 	u64 in[2], out[2];     /* interface names, 16 bytes each; zero where the hook has none */
 	/* conntrack */
-	struct tuple tuple;    /* as it arrived, the key of its direction */
-	struct conn conn;      /* a copy; the map's own is written only at lookup and at confirmation */
+	struct tuple tuple;    /* the packet's tuple as it arrived */
+	struct conn conn;      /* a copy; the entry in the map is written only at lookup and at confirmation */
 	u32 ct_state;
 	u8 has_ct, dir, fresh, related;
 	/* the quoted packet of an ICMP error */
@@ -67,22 +67,22 @@ struct pkt {
 	/* an SCTP port that has changed; see sctp.h */
 	u32 sctp_flipped;
 	u16 sctp_behind, sctp_sum;
-	/* what a NAT target asked for */
+	/* the request of a NAT target */
 	u16 bind_flags;
 	u16 search_from;       /* where the search for a port began */
 	addr bind_low, bind_high;
 	u16 bind_port_low, bind_port_high, bind_base;
 	struct tuple wanted;
 	u8 stage, reject, looped;
-	u8 manip, next;        /* which side to bind and rewrite, and the program to go on with */
-	u8 answer;             /* to a packet that was rejected, for the node itself */
-	u8 reply_free;         /* no connection has the tuple of a new one's reply */
-	u8 searches;           /* for a port, in vain */
-	addr first_daddr;      /* of a packet made here, when it was first routed */
+	u8 manip, next;        /* the side to bind and rewrite, and the program that follows */
+	u8 answer;             /* the packet is the answer to a rejected packet of the node itself */
+	u8 reply_free;         /* no connection has the reply tuple of this new connection */
+	u8 searches;           /* the number of searches for a port without success */
+	addr first_daddr;      /* the destination of a packet made here when it was first routed */
 	addr via;              /* next hop and device of a packet made here that was routed again */
 	u32 rerouted;
 	u32 slot;
-	/* as it left the last program: a slot is reused when its packet was lost */
+	/* fields when it left the last program; the slot of a lost packet is reused, and these differ then */
 	addr left_saddr, left_daddr;
 	u16 left_id, ip_id;
 };
@@ -94,4 +94,4 @@ struct pkt {
 #define BIND_PERSISTENT 8
 #define BIND_MASQUERADE 16
 #define BIND_REDIRECT 32
-#define BIND_SHIFT 64 /* the port moves as far into the range as it is above bind_base */
+#define BIND_SHIFT 64 /* the new port is as far into the range as the old one is above bind_base */

@@ -5,7 +5,7 @@
 #define LOCALHOST 0x7f000001
 
 
-/* An address that an entry of a lookup carries as numbers from the n-th on. */
+/* An address in the numbers of a lookup's entry, at number n. */
 #define ADDRESS_AT(entry, n) ((entry)->argument[n])
 
 INLINE struct wire to_wire(addr a)
@@ -39,10 +39,10 @@ INLINE int is_icmp_redirect(u8 type) { return type == 5; }
 INLINE int is_icmp_unknown(u8 type) { return type > 18; } /* NR_ICMP_TYPES */
 INLINE int is_icmp_untracked(u8 type) { return 0; }
 
-/* Protocols that conntrack does not track: ICMPv6 has no place here (nf_conntrack_icmpv6_packet). */
+/* Protocols that conntrack does not track: ICMPv6 over IPv4 (nf_conntrack_icmpv6_packet). */
 INLINE int is_no_protocol(u8 proto) { return proto == 58; }
 
-/* find_best_ips_proto: an address of a range, by `hash` over the source. */
+/* find_best_ips_proto: an address of a range, chosen by the `hash` of the source. */
 INLINE addr address_between(addr low, addr high, addr dst, u32 hash, int persistent, int source)
 {
 	return low + ((u64)hash * (high - low + 1) >> 32);

@@ -3,10 +3,10 @@
 #define UNREACHABLE 3
 #define MOST_QUOTED 548 /* 576 bytes without two headers */
 
-/* ICMP types that count as errors when it comes to answering (icmp_pointers[].error): 1-7 and 9-12, a bit each. */
+/* ICMP types that count as errors and get no answer (icmp_pointers[].error): 1-7 and 9-12, one bit each. */
 #define ICMP_SILENT 0x1efe
 
-/* Whether icmp_send would answer this packet, were it not for its checksum. */
+/* Whether icmp_send would answer this packet if its checksum is correct. */
 INLINE int deserves_error(struct __sk_buff *skb, struct pkt *p)
 {
 	if (p->proto == PROTO_ICMP && (!p->has_icmp || p->icmp_type > 18 || (ICMP_SILENT >> p->icmp_type & 1)))

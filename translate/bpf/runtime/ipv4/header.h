@@ -5,7 +5,7 @@
 #define HEADER_LENGTH 20
 #define ICMP_HAS_PSEUDO_HEADER 0
 
-/* Read the network header into p. Returns 0, or -1 when this is no sane IPv4 packet. */
+/* Read the network header into p. Returns 0, or -1 for a malformed IPv4 packet. */
 INLINE int parse_network(struct __sk_buff *skb, struct pkt *p)
 {
 	u8 ip[20] = {};
@@ -29,7 +29,7 @@ INLINE int parse_network(struct __sk_buff *skb, struct pkt *p)
 	return p->length < header ? -1 : 0;
 }
 
-/* Read the header of the packet that an ICMP error quotes. Returns -1 when conntrack would not. */
+/* Read the header of the packet that an ICMP error quotes. Returns -1 if conntrack would not accept it. */
 INLINE int parse_quoted(struct __sk_buff *skb, struct pkt *p, struct tuple *inner, u16 *id)
 {
 	u8 ip[20] = {};
@@ -58,16 +58,16 @@ INLINE u32 pseudo_sum(addr src, addr dst, u8 proto, u32 length)
 	return bpf_csum_diff(0, 0, (__be32 *)words, sizeof(words), 0);
 }
 
-/* An address has changed by diff, and the transport checksum with it: the header's own makes up for it. */
+/* Correct the header's checksum for a changed address; the transport checksum is corrected already. */
 INLINE void address_changed(struct __sk_buff *skb, u32 diff) { bpf_l3_csum_replace(skb, ETH_LENGTH + 10, 0, diff, 0); }
 
-/* The same in the quoted header: its checksum makes up for it, the error's own stays right. */
+/* The same in the quoted header. Address and checksum change together, so the error's checksum stays correct. */
 INLINE void quoted_address_changed(struct __sk_buff *skb, struct pkt *p, u32 diff)
 {
 	bpf_l3_csum_replace(skb, p->quoted + 10, 0, diff, 0);
 }
 
-/* Replace a byte at `at` of the header, which is the high or the low one of its word. */
+/* Replace the byte at `at` of the header; `shift` is 8 for the high byte of a word, 0 for the low one. */
 INLINE void set_header_byte(struct __sk_buff *skb, u32 at, u32 shift, u8 old, u8 new)
 {
 	if (old == new)
@@ -88,10 +88,10 @@ INLINE void set_ttl(struct __sk_buff *skb, struct pkt *p, u8 value)
 	p->ttl = value;
 }
 
-/* Of a packet made here: it is routed again when this changes (ipt_mangle_out). */
+/* The field whose change makes a packet made here be routed again (ipt_mangle_out). */
 INLINE u32 routed_by(struct pkt *p) { return p->tos; }
 
-/* The hardware address of a group follows from the group (ip_eth_mc_map). */
+/* The hardware address for a multicast or broadcast address (ip_eth_mc_map). */
 INLINE void group_mac(u8 *mac, addr group)
 {
 	__builtin_memset(mac, 0xff, 6);

@@ -1,8 +1,8 @@
-/* Routing as IPv4 does it. ipv6/route.h has the same names. */
+/* Routing of IPv4. ipv6/route.h has the same names. */
 
 #define ALL_HOSTS 0xe0000001 /* every device is a member of it */
 
-/* inet_dev_addr_type: asks the local table alone. device 0: any. */
+/* inet_dev_addr_type, which reads only the local table. device 0: any. */
 INLINE u32 address_type(u32 address, u32 device)
 {
 	struct local *found;
@@ -21,8 +21,8 @@ INLINE u32 address_type(u32 address, u32 device)
 INLINE int not_received(struct pkt *p) { return 0; }
 
 /* Whether the stack would refuse the packet's addresses (ip_route_input_slow, ip_mc_validate_source,
- * fib_validate_source). The loader sets accept_local and no rp_filter, because a source may become
- * local, or not the one it came by, only when INPUT has translated it back. */
+ * fib_validate_source). The loader switches off the stack's own checks (accept_local, rp_filter), because the
+ * program translates the source of a reply back before them; netfilter does so after them, in INPUT. */
 INLINE int martian(struct pkt *p)
 {
 	u32 flags = p->in_flags;
@@ -40,7 +40,7 @@ INLINE int martian(struct pkt *p)
 		if (is_loopback(p->saddr) && !localnet)
 			return 1;
 		if (p->saddr == 0)
-			return (p->daddr >> 8) != 0xe00000; /* only to groups of the link */
+			return (p->daddr >> 8) != 0xe00000; /* allowed only to link-local groups */
 	} else if (p->daddr == 0xffffffff || (p->saddr == 0 && p->daddr == 0)) {
 		if (p->saddr == 0)
 			return 0;
@@ -65,12 +65,12 @@ INLINE int martian(struct pkt *p)
 	}
 	if (oif == p->iif)
 		return 0;
-	/* By another device: the loose check lets it, but not into a device without an address. */
+	/* The route leads to another device: the loose check accepts that on a device with an address. */
 	in = devices.lookup(&p->iif);
 	return (flags & DEVICE_RP_STRICT) || !in || !in->address;
 }
 
-/* Whether the way back to the source leads out of the packet's own device (rpfilter_mt of ipt_rpfilter). */
+/* Whether the route to the source leads out of the packet's input device (rpfilter_mt of ipt_rpfilter). */
 INLINE int reverse_path(struct pkt *p)
 {
 	struct route *back;
@@ -90,7 +90,7 @@ INLINE int arrives_here(struct pkt *p)
 	u32 type = address_type(p->daddr, 0);
 
 	if (type == RTN_MULTICAST && p->daddr != ALL_HOSTS)
-		return NOWHERE; /* nobody here has joined */
+		return NOWHERE; /* the node has not joined the group */
 	return type == RTN_UNICAST ? AWAY : HERE;
 }
 
@@ -100,7 +100,7 @@ INLINE int leaves_as_loopback(addr source, u32 oif)
 	return is_loopback(source) && oif != LOOPBACK_INDEX && !(device_flags(oif) & DEVICE_ROUTE_LOCALNET);
 }
 
-/* Route a packet made on the node: device and next hop. Returns -1 when there is none. */
+/* Route a packet made on the node: find device and next hop. Returns -1 without a route. */
 INLINE int route_output(struct pkt *p, u32 *oif, addr *via)
 {
 	struct local *here = local_entry(p->daddr);
@@ -108,7 +108,7 @@ INLINE int route_output(struct pkt *p, u32 *oif, addr *via)
 
 	*via = p->daddr;
 	if ((p->daddr >> 28) == 14 || p->daddr == 0xffffffff) {
-		/* Groups go out where the source is at home (ip_route_output_key_hash_rcu). */
+		/* Groups are sent out of the device that has the source address (ip_route_output_key_hash_rcu). */
 		struct local *home = local_entry(p->saddr);
 		if (home && home->type == RTN_LOCAL) {
 			*oif = home->own ? home->own : home->oif;
@@ -118,7 +118,7 @@ INLINE int route_output(struct pkt *p, u32 *oif, addr *via)
 			return -1;
 	}
 	if (here) {
-		*oif = here->type == RTN_LOCAL ? LOOPBACK_INDEX : here->oif; /* or a broadcast there */
+		*oif = here->type == RTN_LOCAL ? LOOPBACK_INDEX : here->oif; /* else it is a broadcast */
 		return 0;
 	}
 	r = route_entry(p->daddr);
@@ -130,8 +130,8 @@ INLINE int route_output(struct pkt *p, u32 *oif, addr *via)
 	return leaves_as_loopback(p->saddr, r->oif) ? -1 : 0;
 }
 
-/* Route an answer to the packet's source, and choose its own address: the one that was asked when it was
- * for the node itself, otherwise the one that the route back prefers. */
+/* Route an answer to the packet's source, and choose the source of the answer: the packet's destination if it
+ * was for the node itself, otherwise the preferred source of the route back. */
 INLINE int route_back(struct pkt *p, u32 *oif, addr *via, addr *source)
 {
 	struct local *here = local_entry(p->saddr);
@@ -169,7 +169,7 @@ INLINE addr redirect_address(struct pkt *p)
 	return d ? d->address : 0;
 }
 
-/* Whether the packet is, or may be, for this link alone: bpf_fib_lookup looks up groups and broadcasts, too. */
+/* Whether the packet may be for this link only; bpf_fib_lookup also finds routes for groups and broadcasts. */
 INLINE int stays_on_link(struct pkt *p) { return is_group(p->daddr) || p->daddr == 0; }
 
 INLINE void set_way(struct bpf_fib_lookup *way, struct pkt *p)
@@ -181,8 +181,8 @@ INLINE void set_way(struct bpf_fib_lookup *way, struct pkt *p)
 
 INLINE addr next_hop_of(struct bpf_fib_lookup *way) { return swap32(way->ipv4_dst); }
 
-/* Decrement the TTL and set the queueing priority of the TOS (ip_forward). Returns -1, and does neither,
- * when the header's checksum is wrong, which the stack sees to. */
+/* Decrement the TTL and set the queueing priority by the TOS (ip_forward). If the header's checksum is wrong,
+ * change nothing and return -1; the stack then handles the packet. */
 INLINE int decrement_ttl(struct __sk_buff *skb, struct pkt *p)
 {
 	u8 ip[HEADER_LENGTH] = {};

@@ -6,7 +6,7 @@
 
 #define ADDRESS(high, low) ((addr)(high##ULL) << 64 | (low##ULL))
 
-/* An address that an entry of a lookup carries as numbers from the n-th on. */
+/* An address in the numbers of a lookup's entry, from number n on. */
 #define ADDRESS_AT(entry, n)                                                                   \
 	from_words((entry)->argument[n], (entry)->argument[(n) + 1], (entry)->argument[(n) + 2], \
 		   (entry)->argument[(n) + 3])
@@ -32,7 +32,7 @@ INLINE int is_group(addr a) { return (u8)(a >> 120) == 0xff; }
 INLINE int is_mapped(addr a) { return a >> 32 == 0xffff; } /* ::ffff:0:0/96 */
 INLINE int is_of_link(addr a) { return (u16)((u64)(a >> 64) >> 54) == 0xfe80 >> 6; } /* fe80::/10 */
 
-/* The scope of an address that is not global: its place in struct device's `near`, otherwise -1 (ipv6_addr_scope). */
+/* The scope of an address as an index of `near` in struct device; -1 for a global one (ipv6_addr_scope). */
 enum { OF_NODE = 0, OF_LINK, OF_SITE, V4_COMPATIBLE };
 
 INLINE int reach_of(addr a)
@@ -66,14 +66,14 @@ INLINE int icmp_has_id(u8 type) { return type == 128 || type == 129; }
 INLINE int is_icmp_redirect(u8 type) { return type == 137; }
 INLINE int is_icmp_error(u8 type) { return type < 128 || is_icmp_redirect(type); }
 INLINE int is_icmp_unknown(u8 type) { return 0; }
-/* noct_valid_new: listener discovery, router and neighbour discovery; that of multicast routers since Linux 6.12. */
+/* noct_valid_new: discovery of listeners, routers and neighbours; since 6.12 also of multicast routers. */
 INLINE int is_icmp_untracked(u8 type) { return (type >= 130 && type <= 136) || type == 143 || type == 151 || type == 152; }
 
-/* "No next header": ipv6_skip_exthdr finds no protocol there; and ICMP has no place here (nf_conntrack_icmp_packet). */
+/* Protocols without a tuple: "no next header" (ipv6_skip_exthdr), and ICMP over IPv6 (nf_conntrack_icmp_packet). */
 INLINE int is_no_protocol(u8 proto) { return proto == 59 || proto == 1; }
 
-/* find_best_ips_proto: an address of a range, by `hash` over the source, a word at a time. The destination's
- * goes into the hash after each: where the destination is bound, that which has just been chosen. */
+/* find_best_ips_proto: an address of a range, chosen one word at a time by the `hash` of the source. Unless
+ * persistent, each word of the destination changes the hash; if the destination is bound, the chosen word. */
 INLINE addr address_between(addr low, addr high, addr dst, u32 hash, int persistent, int source)
 {
 	struct wire from = to_wire(low), to = to_wire(high), other = to_wire(dst);

@@ -3,7 +3,7 @@
 #define UNREACHABLE 1
 #define MOST_QUOTED 1232 /* 1280 bytes without two headers */
 
-/* Whether icmp6_send would answer this packet, were it not for its checksum (is_ineligible). */
+/* Whether icmp6_send would answer this packet if its checksum is correct (is_ineligible). */
 INLINE int deserves_error(struct __sk_buff *skb, struct pkt *p)
 {
 	if (p->proto == PROTO_ICMP && (!p->has_icmp || p->icmp_type < 128))
@@ -14,7 +14,8 @@ INLINE int deserves_error(struct __sk_buff *skb, struct pkt *p)
 /* Whether the packet's addresses may be answered at all: RFC 4443, 2.4. */
 INLINE int is_answerable(struct pkt *p) { return p->saddr != 0 && !is_group(p->saddr) && !is_group(p->daddr); }
 
-/* Whether a RST may be sent from and to the packet's addresses: ipv6_addr_type calls one of IPv4 no unicast address. */
+/* Whether a RST may be sent from and to the packet's addresses. ipv6_addr_type does not classify an IPv4-mapped
+ * address as unicast. */
 INLINE int is_resettable(struct pkt *p) { return !is_mapped(p->saddr) && !is_mapped(p->daddr); }
 
 /* The header of an answer: a RST, or an ICMPv6 error. */

@@ -1,19 +1,18 @@
-/* The IPv6 header and what may stand between it and the transport header. ipv4/header.h has the
- * same names. */
+/* The IPv6 header and its extension headers. ipv4/header.h has the same names. */
 
 #define SADDR_AT 8
 #define DADDR_AT 24
 #define HEADER_LENGTH 40
 #define ICMP_HAS_PSEUDO_HEADER 1
 
-/* More than any sender has a use for; a packet with more of them is dropped. */
+/* More extension headers than any sender needs; a packet with more is dropped. */
 #define MOST_EXTENSIONS 8
 
 enum { NEXT_HOP_BY_HOP = 0, NEXT_ROUTING = 43, NEXT_FRAGMENT = 44, NEXT_AH = 51, NEXT_DESTINATION = 60 };
 
-/* Find the transport header (ipv6_skip_exthdr): offset and protocol are of the first header, and then
- * of the last. p, if given, gets the routing header (ipv6_find_hdr). Returns 1 for a fragment, -1 when the
- * headers do not end. */
+/* Find the transport header (ipv6_skip_exthdr). `offset` and `proto` are those of the first header, and become
+ * those of the last one. The fields of the routing header are stored in p unless it is 0 (ipv6_find_hdr).
+ * Returns 1 for a fragment, -1 if there are too many headers. */
 INLINE int skip_extensions(struct __sk_buff *skb, u32 *offset, u8 *proto, struct pkt *p)
 {
 	int fragment = 0;
@@ -36,10 +35,10 @@ INLINE int skip_extensions(struct __sk_buff *skb, u32 *offset, u8 *proto, struct
 			p->routing_left = head[3];
 		}
 		if (kind == NEXT_FRAGMENT) {
-			if (head[2] | (head[3] & 0xf9)) /* an offset, or more of them */
+			if (head[2] | (head[3] & 0xf9)) /* it has an offset, or more fragments follow */
 				fragment = 1;
 			if (head[2] | (head[3] & 0xf8))
-				return 1; /* what follows is no header */
+				return 1; /* no header follows */
 			*offset += 8;
 		} else if (kind == NEXT_AH) {
 			*offset += (head[1] + 2) << 2;
@@ -50,10 +49,10 @@ INLINE int skip_extensions(struct __sk_buff *skb, u32 *offset, u8 *proto, struct
 	return -1;
 }
 
-/* An identifier that most packets do not share, and that does not change on the way: length and flow label. */
+/* An identifier from length and flow label. It differs between most packets and does not change on the path. */
 INLINE u16 id_of(u8 *ip) { return (ip[2] ^ ip[4]) << 8 | (ip[3] ^ ip[5]); }
 
-/* Read the network headers into p. Returns 0, or -1 when this is no sane IPv6 packet. */
+/* Read the network headers into p. Returns 0, or -1 for a malformed IPv6 packet. */
 INLINE int parse_network(struct __sk_buff *skb, struct pkt *p)
 {
 	u8 ip[40] = {};
@@ -81,7 +80,7 @@ INLINE int parse_network(struct __sk_buff *skb, struct pkt *p)
 	return found < 0 || p->length + ETH_LENGTH < offset ? -1 : 0;
 }
 
-/* Read the headers of the packet that an ICMPv6 error quotes. Returns -1 when conntrack would not. */
+/* Read the headers of the packet that an ICMPv6 error quotes. Returns -1 if conntrack would not accept it. */
 INLINE int parse_quoted(struct __sk_buff *skb, struct pkt *p, struct tuple *inner, u16 *id)
 {
 	u8 ip[40] = {};
@@ -90,7 +89,8 @@ INLINE int parse_quoted(struct __sk_buff *skb, struct pkt *p, struct tuple *inne
 
 	p->quoted = p->l4 + 8;
 	if (is_icmp_redirect(p->icmp_type)) {
-		/* nf_conntrack_icmpv6_redirect: from a router of the link, with the packet as its first option */
+		/* nf_conntrack_icmpv6_redirect: the redirect must be from a router of the link, and quote the packet in its
+		 * first option. */
 		p->quoted = p->l4 + 48;
 		if (p->icmp_code || p->ttl != 255 || !is_of_link(p->saddr))
 			return -1;
@@ -123,20 +123,20 @@ INLINE u32 pseudo_sum(addr src, addr dst, u8 proto, u32 length)
 	return bpf_csum_diff(0, 0, (__be32 *)words, sizeof(words), sum);
 }
 
-/* An address has changed by diff, and the transport checksum, if there is one, by as much the other way.
+/* Correct the sum of the whole packet that hardware has computed (CHECKSUM_COMPLETE) for a changed address.
  *
- * Where hardware has summed the whole packet (CHECKSUM_COMPLETE), the helper has counted the latter
- * alone, as IPv4's header, which sums to nothing, would need it.
+ * bpf_l4_csum_replace has already counted the change of the transport checksum there. That is enough for IPv4,
+ * whose header always sums to zero, but IPv6 has no checksum that makes up for the address.
  */
 INLINE void address_changed(struct __sk_buff *skb, u32 diff) { bpf_csum_update(skb, diff); }
 
-/* The same in the quoted header, which has no checksum: the error's own covers it. */
+/* Correct the error's checksum for a changed address in the quoted header, which has no checksum. */
 INLINE void quoted_address_changed(struct __sk_buff *skb, struct pkt *p, u32 diff)
 {
 	bpf_l4_csum_replace(skb, p->l4 + 2, 0, diff, 0);
 }
 
-/* The traffic class lies across two bytes, with the version before it and the flow label behind. */
+/* The traffic class is in two bytes, between the version and the flow label. */
 INLINE void set_tos(struct __sk_buff *skb, struct pkt *p, u8 value)
 {
 	u8 ip[2] = {};
@@ -157,10 +157,10 @@ INLINE void set_ttl(struct __sk_buff *skb, struct pkt *p, u8 value)
 	p->ttl = value;
 }
 
-/* Of a packet made here: it is routed again when this changes (ip6t_mangle_out). */
+/* The fields whose change makes a packet made here be routed again (ip6t_mangle_out). */
 INLINE u32 routed_by(struct pkt *p) { return p->tos << 8 | p->ttl; }
 
-/* The hardware address of a group follows from the group (ipv6_eth_mc_map). */
+/* The hardware address for a multicast address (ipv6_eth_mc_map). */
 INLINE void group_mac(u8 *mac, addr group)
 {
 	mac[0] = mac[1] = 0x33;

@@ -1,6 +1,6 @@
-/* Routing as IPv6 does it. ipv4/route.h has the same names. */
+/* Routing of IPv6. ipv4/route.h has the same names. */
 
-/* match_lookup_rt6, as far as rules ask: LOCAL, or something else. device 0: any. */
+/* match_lookup_rt6; rules distinguish only LOCAL from all other types. device 0: any. */
 INLINE u32 address_type(addr address, u32 device)
 {
 	struct local *found;
@@ -29,11 +29,11 @@ INLINE int not_received(struct pkt *p)
 	return is_group(p->daddr) && scope <= 1;
 }
 
-/* IPv6 asks nobody whether a source may come from where it came from. */
+/* IPv6 does not validate the source of a packet. */
 INLINE int martian(struct pkt *p) { return 0; }
 
-/* Groups are delivered, and the stack drops those that nobody here has joined. An address of the link,
- * or ::1, is here on its own device alone (rt6_need_strict). */
+/* Groups are delivered; the stack drops those that the node has not joined. A link-local address, or ::1, is
+ * local only on its own device (rt6_need_strict). */
 INLINE int arrives_here(struct pkt *p)
 {
 	int strict = is_of_link(p->daddr) || is_loopback(p->daddr);
@@ -42,7 +42,7 @@ INLINE int arrives_here(struct pkt *p)
 	return type == RTN_UNICAST ? AWAY : HERE;
 }
 
-/* Find device and next hop for an address, one of the link on `device`. Returns -1 when there is none. */
+/* Find device and next hop for an address; a link-local one is on `device`. Returns -1 without a route. */
 INLINE int route_to(addr there, u32 device, u32 *oif, addr *via)
 {
 	struct local *here = local_entry(there);
@@ -66,10 +66,10 @@ INLINE int route_to(addr there, u32 device, u32 *oif, addr *via)
 	return 0;
 }
 
-/* Route a packet made on the node: device and next hop. Returns -1 when there is none. */
+/* Route a packet made on the node: find device and next hop. Returns -1 without a route. */
 INLINE int route_output(struct pkt *p, u32 *oif, addr *via) { return route_to(p->daddr, p->oif, oif, via); }
 
-/* Whether an address is nobody's alone (ipv6_anycast_destination). */
+/* Whether an address is an anycast address (ipv6_anycast_destination). */
 INLINE int is_anycast(addr address)
 {
 	struct local *here = local_entry(address);
@@ -81,8 +81,8 @@ INLINE int is_anycast(addr address)
 	return r && r->source && r->source == address;
 }
 
-/* Route an answer to the packet's source, and choose its own address (icmp6_send): the one that was
- * asked if it is the node's, else the one that the device it came by would use. */
+/* Route an answer to the packet's source, and choose the source of the answer (icmp6_send): the packet's
+ * destination if it is an address of the node, else the source address of the input device. */
 INLINE int route_back(struct pkt *p, u32 *oif, addr *via, addr *source)
 {
 	u32 type = address_type(p->daddr, 0);
@@ -99,7 +99,7 @@ INLINE int route_back(struct pkt *p, u32 *oif, addr *via, addr *source)
 	return *source ? 0 : -1;
 }
 
-/* ipv6_dev_get_saddr for the destination itself, not for the next hop (nf_nat_masquerade_ipv6). 0: none. */
+/* ipv6_dev_get_saddr for the destination, not for the next hop (nf_nat_masquerade_ipv6). 0: none. */
 INLINE addr masquerade_address(struct pkt *p) { return source_for(p->oif, p->daddr); }
 
 /* nf_nat_redirect_ipv6 */
@@ -123,7 +123,7 @@ INLINE addr redirect_address(struct pkt *p)
 	}
 }
 
-/* Whether the packet is for or from this link alone. */
+/* Whether the packet's source or destination is valid on this link only. */
 INLINE int stays_on_link(struct pkt *p)
 {
 	return is_of_link(p->daddr) || is_of_link(p->saddr) || is_group(p->daddr) || p->saddr == 0;
