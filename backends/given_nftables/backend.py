@@ -245,8 +245,8 @@ def _fault(error: str, origins: Sequence[Origin], *, title: str = "") -> ParseEr
     ][:_MOST]
     what = f"{title}: " if title else ""
     if any(text.startswith(_KERNEL) for _, text in placed):
-        said = [(o, f"{what}the kernel refuses this: {text.removeprefix(_KERNEL)}") for o, text in placed]
-        return MachineError("\n".join(Diagnostic(*fault).render() for fault in said))
+        refused = [(o, f"{what}the kernel refuses this: {text.removeprefix(_KERNEL)}") for o, text in placed]
+        return MachineError("\n".join(Diagnostic(*fault).render() for fault in refused))
     return ParseError(
         tuple(Diagnostic(o, f"{what}nft does not understand this: {text}") for o, text in placed)
     )

@@ -114,9 +114,9 @@ class IptablesLoader(Loader):
             done = run((command, *arguments), text, environment=lock)
         if done.returncode:
             # Its last line is only the advice to try --help.
-            said = "\n".join(x for x in done.stderr.splitlines() if x and not x.startswith("Try `"))
-            said = said or f"status {done.returncode}"
-            raise MachineError(f"{command} does not take the rules: {said}")
+            message = "\n".join(x for x in done.stderr.splitlines() if x and not x.startswith("Try `"))
+            message = message or f"status {done.returncode}"
+            raise MachineError(f"{command} does not take the rules: {message}")
         return done.stdout
 
 

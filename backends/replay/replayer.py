@@ -113,13 +113,13 @@ class Replayer:
                     loader.watch()
             elif loader.lists and (repeated.lists or watched.lists):
                 loader.forget_lists()
-            outcomes, said = self._flow(conversation.afresh())
+            outcomes, new_notes = self._flow(conversation.afresh())
             if loader.watches and not number:
                 watched = loader.watched()
             if number + 1 < repeated.times:
                 self._forget_run()
             counts[outcomes] += 1
-            notes.update(dict.fromkeys(said))
+            notes.update(dict.fromkeys(new_notes))
         # Only the first run was watched.
         certain = loader.watches and repeated.times == 1
         self._listed |= loader.lists and (watched.lists if certain else repeated.lists or watched.lists)
@@ -197,8 +197,8 @@ class Replayer:
             self._sent.append(emission.packet)
             if self.loader.gap and len(self._sent) > 1:
                 time.sleep(self.loader.gap)
-            said: list[str] = []
-            outcome, arrival = self._packet(emission, said)
+            step_notes: list[str] = []
+            outcome, arrival = self._packet(emission, step_notes)
             if arrival is not None:
                 conversation.arrived(arrival)
                 self._remember(arrival.packet)
@@ -206,7 +206,7 @@ class Replayer:
                     crowding.append(emission.packet)
             self._remember(emission.packet)
             outcomes.append(outcome)
-            notes.extend(f"step {number}: {note}" for note in said)
+            notes.extend(f"step {number}: {note}" for note in step_notes)
         for packet in crowding:
             self._crowded |= not self.loader.forget_one(self.tap, packet)
         return tuple(outcomes), notes

@@ -55,37 +55,37 @@ def explain_refusal(source: str, functions: Sequence[str], log: Path | None = No
 
     Only BCC tells the kernel which instruction belongs to which line, so BCC loads the program again.
     """
-    with _compiled(source, log) as (bpf, said):
+    with _compiled(source, log) as (bpf, output):
         for name in functions:
             try:
                 bpf.load_func(name.encode(), import_bcc().BPF.SCHED_CLS)
             except Exception as e:  # BCC raises bare Exceptions
-                return MachineError(_refusal(str(e), said(), log))
+                return MachineError(_refusal(str(e), output(), log))
     return MachineError("the tc program does not load, although it does when BCC loads it")
 
 
 @contextmanager
 def _compiled(source: str, log: Path | None) -> Iterator[tuple[Any, Callable[[], str]]]:
     bcc = import_bcc()
-    with provided_headers() as flags, _captured() as said:
+    with provided_headers() as flags, _captured() as output:
         try:
             bpf = bcc.BPF(text=source.encode(), cflags=[*FLAGS, *flags])
         except Exception as e:  # BCC raises bare Exceptions
-            raise MachineError(_refusal(str(e), said(), log)) from e
+            raise MachineError(_refusal(str(e), output(), log)) from e
         try:
-            yield bpf, said
+            yield bpf, output
         finally:
             atexit.unregister(bpf.cleanup)  # which would keep all objects alive
             bpf.cleanup()
 
 
-def _refusal(error: str, said: str, log: Path | None) -> str:
-    text = f"the tc program does not load: {shorten(error, said)}"
+def _refusal(error: str, output: str, log: Path | None) -> str:
+    text = f"the tc program does not load: {shorten(error, output)}"
     if log is None:
         return text
     try:
         log.parent.mkdir(parents=True, exist_ok=True)
-        log.write_text(f"{error}\n{said}", errors="replace")
+        log.write_text(f"{error}\n{output}", errors="replace")
     except OSError as e:
         return f"{text}\n(the whole log cannot be kept in {log}: {e.strerror})"
     return f"{text}\n(the whole log is in {log})"
@@ -99,12 +99,12 @@ def _captured() -> Iterator[Callable[[], str]]:
         kept = os.dup(2)
         os.dup2(file.fileno(), 2)
 
-        def said() -> str:
+        def output() -> str:
             file.seek(0)
             return file.read().decode(errors="replace")
 
         try:
-            yield said
+            yield output
         finally:
             os.dup2(kept, 2)
             os.close(kept)

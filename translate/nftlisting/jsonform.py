@@ -69,7 +69,9 @@ def groups(text: str, name: str, without: Container[tuple[str, str]] = ()) -> It
     sound: list[_Entry] = []
     for entry in entries:
         wrong = list(_faults(entry))
-        faults += (Diagnostic(document.origin((*entry.path, *path)), *said) for path, *said in wrong[:_MOST])
+        faults += (
+            Diagnostic(document.origin((*entry.path, *path)), *fault) for path, *fault in wrong[:_MOST]
+        )
         if not wrong:
             sound.append(entry)
         if len(faults) >= _MOST:
@@ -91,7 +93,7 @@ def _faults(entry: _Entry) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
     if kind not in _KINDS:
         yield (), f"this is {kind!r}, which is not part of a ruleset", _FORM
         return
-    mistyped = [(path, f"{_title(kind, data)}: {said}", _FORM) for path, said in type_faults(kind, data)]
+    mistyped = [(path, f"{_title(kind, data)}: {text}", _FORM) for path, text in type_faults(kind, data)]
     if mistyped:
         yield from mistyped
         return

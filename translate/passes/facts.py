@@ -108,9 +108,9 @@ def refine(facts: Facts, tests: Iterable[Test], family: Family) -> Facts:
         before = known.get(test.field)
         values = _values(test, family)
         known[test.field] = values if before is None else intersection(before, values)
-        for field, said in _means(test.field, family):
+        for field, implied_values in _means(test.field, family):
             before = known.get(field)
-            known[field] = said if before is None else intersection(before, said)
+            known[field] = implied_values if before is None else intersection(before, implied_values)
     return facts if known is None else known
 
 

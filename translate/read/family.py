@@ -49,8 +49,8 @@ def recognise_family(text: str, *, name: str) -> Family:
     if len(marked) == 1:
         return marked.pop()
     generated = _GENERATED.search(text)
-    said = generated[1] if generated is not None else name.replace("\\", "/").rpartition("/")[2].lower()
-    return Family.IP6 if "ip6tables" in said else Family.IP
+    program = generated[1] if generated is not None else name.replace("\\", "/").rpartition("/")[2].lower()
+    return Family.IP6 if "ip6tables" in program else Family.IP
 
 
 def lines_of(text: str) -> Iterator[str]:

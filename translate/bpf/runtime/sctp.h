@@ -89,12 +89,12 @@ INLINE u32 crc_add(struct crc_table *t, u32 crc, u8 byte)
  * verifier does not follow that loop again after each chunk. */
 INLINE int bad_sctp_checksum(struct __sk_buff *skb, struct pkt *p)
 {
-	u32 zero = 0, crc = 0xffffffff, said = 0, at, left = p->segment % CRC_CHUNK;
+	u32 zero = 0, crc = 0xffffffff, stored = 0, at, left = p->segment % CRC_CHUNK;
 	struct crc_table *t = crc_tables.lookup(&zero);
 	struct bytes *b = scratch.lookup(&zero);
 
 	if (!t || !b || p->segment < 12 || p->segment > MOST_VERIFIED ||
-	    bpf_skb_load_bytes(skb, p->l4 + 8, &said, 4) || !said)
+	    bpf_skb_load_bytes(skb, p->l4 + 8, &stored, 4) || !stored)
 		return 0;
 	for (u32 j = 0; j < CRC_CHUNK; j++) {
 		u8 byte = 0;
@@ -121,5 +121,5 @@ INLINE int bad_sctp_checksum(struct __sk_buff *skb, struct pkt *p)
 		at += CRC_CHUNK;
 	}
 	/* The CRC was computed with the checksum in its field, which counts as zero. */
-	return ~(crc ^ crc_change(said, p->segment - 12)) != said;
+	return ~(crc ^ crc_change(stored, p->segment - 12)) != stored;
 }

@@ -107,16 +107,16 @@ class RuleReader:
             part = self._match_part(loaded, draft)
             unknown += part.unknown
             try:
-                said, more = part.meaning(loaded.arguments)
+                spelling, more = part.meaning(loaded.arguments)
             except NotModelledError as error:
-                said, more = part.spelled(loaded.arguments), ()
+                spelling, more = part.spelled(loaded.arguments), ()
                 unknown.append(part.not_modelled(error))
             except OptionError as error:
                 raise loaded.fault(error) from None
-            spelled.append(said)
+            spelled.append(spelling)
             tests += more
             if loaded.extension.name == "comment":
-                comments.append(said.options[0].arguments[0])
+                comments.append(spelling.options[0].arguments[0])
         target, actions = self._target_meaning(draft)
         if draft.target is not None:
             unknown += self._target_part(draft.target, draft).unknown

@@ -338,8 +338,8 @@ class _SaveReader:
         try:
             self._commands.run(table, words, origin)
         except RuleError as error:
-            said = words[1:] if words[0][:1] == "[" else words
-            chain = table.chains.get(said[1]) if len(said) > 1 and said[0] in APPEND else None
+            rule = words[1:] if words[0][:1] == "[" else words
+            chain = table.chains.get(rule[1]) if len(rule) > 1 and rule[0] in APPEND else None
             if self._excerpt and chain is not None:
                 chain.rules.append(hidden_rule(f"this line is not read: {error.message}", origin))
                 self._unread.append((origin, error))

@@ -150,7 +150,7 @@ def _misplaced_rule(chain: Chain, rule: Rule, hooks: tuple[Hook, ...]) -> list[D
         for part in flat((test,)):
             if not isinstance(part, FieldTest):
                 continue
-            said = "not valid"
+            status = "not valid"
             if part.field in _IN_FIELDS:
                 wrong, option = [h for h in hooks if h in _NO_IN_DEVICE], "--limit-iface-in"
             elif part.field in _OUT_FIELDS:
@@ -162,11 +162,11 @@ def _misplaced_rule(chain: Chain, rule: Rule, hooks: tuple[Hook, ...]) -> list[D
             elif part.field is Field.BRIDGED:
                 # The kernel accepts the option there and still knows the port, but no translation can.
                 wrong, option = [h for h in hooks if h is Hook.POSTROUTING], "--physdev-is-in"
-                said = "not modelled"
+                status = "not modelled"
             else:
                 continue
             if wrong:
-                message = f"{option} is {said} in {wrong[0]}{how}"
+                message = f"{option} is {status} in {wrong[0]}{how}"
                 faults.append(Diagnostic(_at_word(rule.origin, option), message))
     return faults
 
