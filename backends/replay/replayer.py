@@ -353,7 +353,7 @@ def _resets(sent: Packet, answer: Packet) -> bool:
 
 
 def _answers_reset(sent: Packet, answer: Packet) -> bool:
-    """Return whether ``answer`` answers the RST of REJECT for ``sent``, which OUTPUT has rejected in turn."""
+    """Return whether ``answer`` rejects the RST that REJECT sent for ``sent``, as a rule in OUTPUT may do."""
     return answer.is_icmp and answer.quoted is not None and _resets(sent, answer.quoted)
 
 

@@ -1,8 +1,8 @@
 """The families of a skimmed dump, and the choice of members for the sample.
 
 A *member* is a connected component (:mod:`translate.condense.components`), or a single rule of a shared chain
-that calls none. Two members belong to one family if they consist of the same blocks in the same order, call
-their own chains at the same places, and have the same equalities among their constants.
+that calls no chain. Two members belong to one family if they consist of the same blocks in the same order,
+call their own chains at the same places, and have the same equalities among their constants.
 
 A family is condensed under these conditions, which the package's docstring explains:
 

@@ -18,5 +18,5 @@ def format_mac(value: int) -> str:
 def parse_mac(text: str) -> int:
     """Return a hardware address from six bytes in hexadecimal; raises ValueError for other text."""
     if not _MAC.fullmatch(text):
-        raise ValueError(f"{text!r} is no hardware address; write six bytes like 02:00:00:00:01:01")
+        raise ValueError(f"{text!r} is not a hardware address; write six bytes like 02:00:00:00:01:01")
     return int(text.replace(":", ""), 16)

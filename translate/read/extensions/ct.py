@@ -63,7 +63,7 @@ def _zone(options: Options) -> tuple[int | None, ZoneSide]:
             continue
         value = unsigned(text, _MOST)
         if value is None:
-            raise OptionError(f'"{text}" is no zone', option=index, hint=f"0 to {_MOST}, or mark")
+            raise OptionError(f'"{text}" is not a zone', option=index, hint=f"0 to {_MOST}, or mark")
         number = value
     one_sided = sides - {ZoneSide.BOTH}
     side = one_sided.pop() if len(one_sided) == 1 else ZoneSide.BOTH

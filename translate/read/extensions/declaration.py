@@ -218,7 +218,7 @@ def parse_rate(text: str, *, option: int) -> tuple[int, int]:
     name = first_named(_SECONDS, unit) if slash else "second"
     if not digits or not int(digits[1]) or name is None or (slash and not unit):
         hint = "such as 3/minute; the unit is second, minute, hour or day"
-        raise OptionError(f'"{text}" is no rate', option=option, hint=hint)
+        raise OptionError(f'"{text}" is not a rate', option=option, hint=hint)
     return int(digits[1]), _SECONDS[name]
 
 

@@ -64,7 +64,7 @@ def _number(options: Options, name: str, default: int, *, least: int = 0, most: 
     value = unsigned(occurrence[1].arguments[0], most)
     if value is None or value < least:
         text = occurrence[1].arguments[0]
-        raise OptionError(f'"{text}" is no number from {least} to {most}', option=occurrence[0])
+        raise OptionError(f'"{text}" is not a number from {least} to {most}', option=occurrence[0])
     return value
 
 

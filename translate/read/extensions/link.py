@@ -24,7 +24,7 @@ def _mac(options: Options, _context: Context) -> tuple[Test, ...]:
     index, option = options.need("--mac-source", "mac")
     text = option.arguments[0]
     if not _BYTES.fullmatch(text):  # xtopt_parse_ethermac: a byte without digits is 0
-        raise OptionError(f'"{text}" is no hardware address', option=index, hint="like 02:00:00:00:01:01")
+        raise OptionError(f'"{text}" is not a hardware address', option=index, hint="like 02:00:00:00:01:01")
     value = int("".join(byte.zfill(2) for byte in text.split(":")), 16)
     return (FieldTest(field=Field.ETHER_SADDR, values=(Interval.point(value),), negated=option.negated),)
 
@@ -34,7 +34,7 @@ def _pkttype(options: Options, _context: Context) -> tuple[Test, ...]:
     kind = _TYPES.get(option.arguments[0].lower())
     if kind is None:
         known = ", ".join(kind.name.lower() for kind in PacketType)
-        message = f'"{option.arguments[0]}" is no packet type'
+        message = f'"{option.arguments[0]}" is not a packet type'
         raise OptionError(message, option=index, hint=f"known are {known}")
     value = (Interval.point(int(kind)),)
     return (FieldTest(field=Field.PACKET_TYPE, values=value, negated=option.negated),)

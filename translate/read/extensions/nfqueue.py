@@ -36,7 +36,7 @@ def _queues(options: Options) -> tuple[int, int]:
     first, last = parse_range(text, _LAST, option=index)
     # iptables 1.8.9 saves a missing end as 65535, which it does not read. The kernel counts with 16 bits.
     if ":" not in text or first >= last or last - first == _LAST:
-        raise OptionError(f'"{text}" is no range of at most 65535 queues', option=index)
+        raise OptionError(f'"{text}" is not a range of at most 65535 queues', option=index)
     return first, last
 
 

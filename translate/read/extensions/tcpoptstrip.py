@@ -27,7 +27,7 @@ def _tcpoptstrip(options: Options, context: Context) -> StripOptions:
     for text in option.arguments[0].split(","):
         number = _NAMES.get(text, unsigned(text, 255))
         if number is None or number < _FIRST:
-            message = f'"{text}" is no option of TCP that can be stripped'
+            message = f'"{text}" is not a TCP option that can be stripped'
             raise OptionError(message, option=index, offset=offset, hint=f"2 to 255, or {', '.join(_NAMES)}")
         if number in numbers:
             raise OptionError(f'option "{text}" is named twice', option=index, offset=offset)

@@ -55,7 +55,7 @@ def _dscp_value(option: Option) -> int:
     for name, value in _CLASSES.items():
         if text.upper().startswith(name):
             return value
-    raise OptionError(f'"{text}" is no DSCP class', option=0, hint="known are BE, EF, CS0-CS7, AF11-AF43")
+    raise OptionError(f'"{text}" is not a DSCP class', option=0, hint="known are BE, EF, CS0-CS7, AF11-AF43")
 
 
 def _value_mask(option: Option) -> tuple[int, int]:
@@ -64,7 +64,7 @@ def _value_mask(option: Option) -> tuple[int, int]:
     if unsigned_start(text, _BYTE)[0] is None:
         value = _SERVICES.get(text.lower())
         if value is None:
-            raise OptionError(f'"{text}" is no TOS', option=0, hint="a number from 0 to 0xff, or a name")
+            raise OptionError(f'"{text}" is not a TOS', option=0, hint="a number from 0 to 0xff, or a name")
         return value, _SERVICE_MASK
     value_text, slash, mask_text = text.partition("/")
     value = parse_number(value_text, _BYTE, option=0)

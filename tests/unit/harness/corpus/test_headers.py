@@ -163,7 +163,7 @@ def test_a_corpus_keeps_a_routing_header() -> None:
     [
         ('"tos": 256', "tos"),
         ('"length": 19', "length"),
-        ('"smac": "02:00"', "no hardware address"),
+        ('"smac": "02:00"', "not a hardware address"),
         ('"in": null, "dmac": "02:00:00:00:00:99"', "has no frame"),
     ],
 )

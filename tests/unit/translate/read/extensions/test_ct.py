@@ -98,8 +98,8 @@ def test_a_helper_is_for_the_protocol_of_its_rule() -> None:
 @pytest.mark.parametrize(
     ("rule", "message"),
     [
-        ("-j CT --zone 65536", '"65536" is no zone'),
-        ("-j CT --zone -1", '"-1" is no zone'),
+        ("-j CT --zone 65536", '"65536" is not a zone'),
+        ("-j CT --zone -1", '"-1" is not a zone'),
         ("-j CT --ctevents never", 'unknown event "never"'),
         ("-j CT --expevents new,destroy", 'unknown event "destroy"'),
         ("-j CT --helper ftp", '"--helper" needs "-p" in the same rule'),

@@ -68,10 +68,10 @@ def test_rates_of_bytes_and_windows_are_kept_as_written(read_rule: ReadRule, wor
     ("words", "message"),
     [
         ("", "hashlimit needs either --hashlimit-upto or --hashlimit-above"),
-        ("--hashlimit-upto 0/s", '"0/s" is no rate'),
+        ("--hashlimit-upto 0/s", '"0/s" is not a rate'),
         ("--hashlimit-upto 1/s --hashlimit-mode src", 'unknown mode "src"'),
-        ("--hashlimit-upto 1/s --hashlimit-srcmask 33", '"33" is no number from 0 to 32'),
-        ("--hashlimit-upto 1/s --hashlimit-htable-expire 0", '"0" is no number from 1 to 4294967295'),
+        ("--hashlimit-upto 1/s --hashlimit-srcmask 33", '"33" is not a number from 0 to 32'),
+        ("--hashlimit-upto 1/s --hashlimit-htable-expire 0", '"0" is not a number from 1 to 4294967295'),
         (
             "--hashlimit-upto 1/hour --hashlimit-burst 38",
             "38 packets at this rate are more than xt_hashlimit can count",

@@ -69,10 +69,10 @@ def test_the_hop_limit_is_the_ttl_of_ipv6(read_rule: ReadRule, way: str) -> None
         ("-m ttl ! --ttl 5", 10, '"--ttl" cannot be negated'),
         ("-m dscp", 4, "dscp takes one of --dscp and --dscp-class"),
         ("-m dscp --dscp 64", 16, '"64" is not a number from 0 to 63'),
-        ("-m dscp --dscp-class XX", 22, '"XX" is no DSCP class'),
-        ("-m tos --tos wrong", 14, '"wrong" is no TOS'),
+        ("-m dscp --dscp-class XX", 22, '"XX" is not a DSCP class'),
+        ("-m tos --tos wrong", 14, '"wrong" is not a TOS'),
         ("-m tos --tos 1/256", 16, '"256" is not a number from 0 to 255'),
-        ("-m pkttype --pkt-type uni", 23, '"uni" is no packet type'),
+        ("-m pkttype --pkt-type uni", 23, '"uni" is not a packet type'),
     ],
 )
 def test_invalid(read_fault: ReadFault, rule: str, column: int, message: str) -> None:
@@ -83,7 +83,7 @@ def test_invalid(read_fault: ReadFault, rule: str, column: int, message: str) ->
 @pytest.mark.parametrize("text", ["42:01:02:03:04", "42:01:02:03:04:05:06", "2:0:0:0:2:1ff", "x:0:0:0:0:0"])
 def test_no_hardware_address(read_fault: ReadFault, text: str) -> None:
     fault = read_fault(f"-m mac --mac-source {text}")
-    assert fault.message == f'"{text}" is no hardware address'
+    assert fault.message == f'"{text}" is not a hardware address'
 
 
 @pytest.mark.parametrize("chain", ["OUTPUT", "POSTROUTING"])

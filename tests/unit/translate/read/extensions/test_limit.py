@@ -46,10 +46,10 @@ def test_rates_and_bursts(read_rule: ReadRule, words: str, interval: int, burst:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("--limit 0/s", '"0/s" is no rate'),
-        ("--limit x", '"x" is no rate'),
-        ("--limit 5/", '"5/" is no rate'),
-        ("--limit 5/seconds", '"5/seconds" is no rate'),
+        ("--limit 0/s", '"0/s" is not a rate'),
+        ("--limit x", '"x" is not a rate'),
+        ("--limit 5/", '"5/" is not a rate'),
+        ("--limit 5/seconds", '"5/seconds" is not a rate'),
         ("--limit 10001/s", "10001/s is faster than the 10000 packets a second of xt_limit"),
         ("--limit-burst 10001", "--limit-burst 10001 exceeds iptables' limit of 10000"),
         ("! --limit 5/s", '"--limit" cannot be negated'),

@@ -39,10 +39,10 @@ def test_queues(read_rule: Callable[..., Rule], words: str, queue: Queue, statem
     [
         ("--queue-num 65536", '"65536" is not a number from 0 to 65535'),
         ("--queue-num 1 --queue-balance 1:2", "NFQUEUE takes --queue-num or --queue-balance, not both"),
-        ("--queue-balance 0:65535", '"0:65535" is no range of at most 65535 queues'),
+        ("--queue-balance 0:65535", '"0:65535" is not a range of at most 65535 queues'),
         ("--queue-balance 5:", 'the end of "5:" depends on the version of iptables'),
-        ("--queue-balance 5", '"5" is no range of at most 65535 queues'),
-        ("--queue-balance 5:5", '"5:5" is no range of at most 65535 queues'),
+        ("--queue-balance 5", '"5" is not a range of at most 65535 queues'),
+        ("--queue-balance 5:5", '"5:5" is not a range of at most 65535 queues'),
         ("--queue-num 1 --queue-cpu-fanout", "--queue-cpu-fanout needs --queue-balance"),
     ],
 )
