@@ -170,7 +170,7 @@ class Replayer:
         self._part(any(port in self._used[proto] for proto, port in keys))
 
     def _part(self, meet: bool) -> None:
-        """Forget all connections if the next flow could ``meet`` one, and empty the lists of addresses."""
+        """Empty lists of addresses, and forget all connections if the next flow could ``meet`` one."""
         if self._listed:
             self.loader.forget_lists()
             self._listed = False

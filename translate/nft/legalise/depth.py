@@ -53,7 +53,7 @@ def longest_way(chains: Sequence[LegalChain]) -> tuple[str, ...]:
 
 
 def _levels(chains: Sequence[LegalChain]) -> list[dict[str, str]]:
-    """Return, for each number of calls below a base chain, the chains at that depth, each with a caller.
+    """Return the chains at each depth below the base chains; each chain has the name of one of its callers.
 
     The number of levels is finite, because no chain reaches itself. Levels that are too deep are included.
     """

@@ -24,7 +24,7 @@ REFUSED: Final = {
     "interface-name": "an interface whose name nft cannot spell",
     "ipset-protocol": "`-m set` of a set with elements of a protocol without ports",
     "ipv6-fragment": "`-f` over IPv6",
-    "jump-depth": "chains more than 15 levels below a built-in one that cannot be inlined",
+    "jump-depth": "chains that cannot be inlined, more than 15 levels below a built-in one",
     "log-prefix": "a `--log-prefix` or `--nflog-prefix` with a double quote or a control character",
     "nat-port-shift": "`--to-destination A:1000-2000/3000`, ports counted from another one, unless the rule"
     " tests the destination port and each one gets a port of its own",
