@@ -19,7 +19,7 @@ class BesideLoader(Loader):
     """Loads ``first``, and then ``second``.
 
     The order must be that in which a node loads the two, because it decides the order of chains with the same
-    hook and priority: the kernel runs the chain that was registered last first (``nf_hook_entries_grow``).
+    hook and priority: the kernel begins with the one that was registered last (``nf_hook_entries_grow``).
     """
 
     def __init__(self, first: Loader, second: Loader) -> None:

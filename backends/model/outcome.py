@@ -140,7 +140,7 @@ class Assumption:
     def __str__(self) -> str:
         why = "; ".join(self.hidden)
         if not self.packet:
-            return f"what is hidden {'decides' if self.matches else 'changes nothing'} — {why}"
+            return f"the hidden part {'decides' if self.matches else 'changes nothing'} — {why}"
         verb = "matches" if self.matches else "does not match"
         return f"line {self.line} {verb} {self.packet} — {why}"
 

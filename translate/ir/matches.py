@@ -137,11 +137,11 @@ class SetDirection(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionLimit:
-    """True while the packet's address has more than ``limit`` connections, or at most (``xt_connlimit``).
+    """True while the packet's address has at most ``limit`` connections (``xt_connlimit``).
 
-    ``above`` selects more. The packet's own connection counts once. The address is that of ``side`` under
-    ``mask``. Each rule counts only connections whose packets have met it. Lowering may copy a rule to several
-    places, and then ``state`` names the count that the copies share.
+    With ``above``, true while it has more. The packet's own connection counts once. The address is that of
+    ``side`` under ``mask``. Each rule counts only connections whose packets have met it. Lowering may copy a
+    rule to several places, and then ``state`` names the count that the copies share.
     """
 
     limit: int

@@ -1,6 +1,6 @@
 """``flatten``: Ruleset → Program, rule by rule.
 
-*Before*: the Ruleset as read; every jump names a chain of its own table, and no live chain reaches itself
+*Before*: the Ruleset as read. Every jump names a chain of the same table, and no live chain reaches itself
 (``translate.read`` refuses both, as ``mark_source_chains`` in ``x_tables`` does).
 
 *After*: a chain for each chain and an :class:`Apply` for each rule, in the same order; jumps have qualified

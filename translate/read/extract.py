@@ -6,7 +6,7 @@ and end a listing.
 
 The table of a listing is named by the command above it, or by a line that introduces it ("Table nat:", "And
 the corresponding nat table:"). Text after prose about another table is another piece. A line or a piece that
-cannot be read is taken for unknown rules, and reported among the unknowns.
+cannot be read counts as unknown rules, and is reported among the unknowns.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def _table_of(lines: list[_Line], first: Origin) -> tuple[TableName, list[str]]:
     if len(possible) == 1:
         return possible.pop(), []
     if TableName.FILTER in possible:
-        return TableName.FILTER, ["the table is not shown; taken for filter, the default of iptables -S"]
+        return TableName.FILTER, ["the table is not shown; filter is assumed, the default of iptables -S"]
     message = "these rules do not show their table" if possible else "no table can hold all these rules"
     raise ParseError((Diagnostic(first, message, "name it with --table" if possible else None),))
 

@@ -39,7 +39,7 @@ _COMMENT: Final = re.compile(r"/\*.*?\*/")
 def recognise_form(text: str) -> InputForm:
     """Return the form of a text, recognised by its first line that is not a comment and by its commands.
 
-    Text of no known form is taken for ``iptables-save`` output, whose reader reports the faults.
+    Text of no known form is read as ``iptables-save`` output, whose reader reports the faults.
     """
     for line in lines_of(text):
         if not line.strip() or line.startswith("#"):

@@ -218,7 +218,7 @@ class _ListingReader:
         if chosen is not None or len(possible) == 1:
             return chosen or possible.pop()
         if TableName.FILTER in possible:
-            notes.append("the table is not shown; taken for filter, the default of iptables")
+            notes.append("the table is not shown; filter is assumed, the default of iptables")
         elif possible:
             self._faults.report(self._at(), "the listing does not show its table", "name it with --table")
         else:

@@ -109,7 +109,7 @@ class MatchPart:
         return Spelled(self.extension.name, _options(self.template, arguments))
 
     def not_modelled(self, error: NotModelledError) -> Unknown:
-        """Return what is unknown of a rule whose arguments are not modelled."""
+        """Return the unknown part of a rule with arguments that are not modelled."""
         name = f"-m {self.extension.name}"
         reason = f"{name} with {error.message} is not modelled"
         return Unknown(reason, self.extension.hides, self.extension.fields, extension=name)

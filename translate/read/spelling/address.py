@@ -119,7 +119,7 @@ def parse_address_mask(family: Family, text: str, *, option: int) -> AddressMask
 def parse_resolved_mask(family: Family, text: str, *, option: int) -> AddressMask:
     """Return an address of a connection with its mask (``xtopt_parse_hostmask``); raises OptionError.
 
-    A mask that is not a prefix is taken for the mask of a single address (``xtopt_parse_mask`` counts its
+    A mask that is not a prefix is read as the mask of a single address (``xtopt_parse_mask`` counts its
     bits, which fails for such a mask).
     """
     host_text, slash, mask_text = text.partition("/")

@@ -162,7 +162,7 @@ def test_explain_says_what_each_branch_assumes(listing, capsys):
     assert main(["explain", listing, *packet]) == 0
     out = capsys.readouterr().out
     assert "branch 1 of 4\n  if line 3 matches in eth0 — the listing hides interfaces" in out
-    assert "if what is hidden changes nothing — chain POSTROUTING is not shown" in out
+    assert "if the hidden part changes nothing — chain POSTROUTING is not shown" in out
     assert "→ no: assumed that line 3 does not match in eth0" in out
     assert "end: unknown — line 1: chain POSTROUTING is not shown" in out
     assert "reply: unknown" in out

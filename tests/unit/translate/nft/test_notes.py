@@ -21,7 +21,7 @@ RECENT = ("-A INPUT -m recent --name l --set", "-A INPUT -m recent --name l --rc
         ),
         ("filter", ("-A INPUT -m limit --limit 7/min --limit-burst 5 -j DROP",), "limit-burst", "holds 4.9"),
         ("filter", ("-A FORWARD -m physdev --physdev-is-in -j DROP",), "physdev", "br_netfilter"),
-        ("mangle", ("-A FORWARD -p tcp --syn -j TCPMSS --set-mss 1400",), "tcpmss", "stays without one"),
+        ("mangle", ("-A FORWARD -p tcp --syn -j TCPMSS --set-mss 1400",), "tcpmss", "adds no MSS option"),
         (
             "nat",
             ("-A PREROUTING -p tcp --dport 1000:1003 -j DNAT --to-destination 10.0.0.1:2000-2003/1000",),

@@ -139,7 +139,7 @@ def test_indented_rules_and_dumps():
 def test_rules_show_their_table(rules, table):
     (ruleset,) = _pieces(f"{rules}\n")
     assert ruleset.tables[0].name is table
-    assert any("taken for filter" in one for one in ruleset.unknown) is (table is TableName.FILTER)
+    assert any("filter is assumed" in one for one in ruleset.unknown) is (table is TableName.FILTER)
 
 
 def test_rules_of_which_no_table_is_certain_are_refused():

@@ -101,7 +101,7 @@ def test_stripped_options_for_operators() -> None:
         ("-j TCPOPTSTRIP", 'TCPOPTSTRIP needs "-p tcp"'),
         ("-p tcp -j TCPOPTSTRIP --strip-options 1,2", '"1" is not a TCP option that can be stripped'),
         ("-p tcp -j TCPOPTSTRIP --strip-options 2,mss", 'option "mss" is named twice'),
-        ("-p tcp -j TCPOPTSTRIP --strip-options 256", '"256" is no option'),
+        ("-p tcp -j TCPOPTSTRIP --strip-options 256", '"256" is not a TCP option'),
     ],
 )
 def test_what_can_not_be_stripped(rule: str, message: str) -> None:

@@ -212,7 +212,7 @@ add masked 10.0.0.0
         ("ports dst", 'ipset "ports" is a hash:ip,port with 2 dimensions, not "dst"'),
         ("ports dst,dst,src", 'ipset "ports" is a hash:ip,port with 2 dimensions, not "dst,dst,src"'),
         ("six dst,dst", 'ipset "six" is of family ip6, the rules of ip: it never matches'),
-        ("names src", "sets of type list:set are not read"),
+        ("names src", "sets of type list:set are not supported"),
         ("away src", "its element 10.0.0.1 (line 20) times out in 299 seconds"),
         ("short src", "its element 10.0.0.1 (line 22) times out in 300 seconds"),
         ("masked src", "its option netmask is not supported"),
