@@ -7,8 +7,8 @@ captures a snapshot of a node, and ``snapshot`` reads it. ``kubeproxy`` recovers
 rules, and generates the rules of its nftables mode. ``assess`` compares these modes; ``migrate`` replaces a
 node's rules; ``tc`` keeps a tc program in a network namespace. ``persistent_state`` contains the locks,
 records and guard of ``migrate`` and ``tc``; ``report`` prints the results of ``assess`` and ``migrate``;
-``doctor``
-checks this machine, and ``manual`` writes man pages and completion.
+``doctor`` checks this machine, and ``manual`` writes man pages and completion. ``api`` and ``pytest_plugin``
+are for tests in Python.
 """
 
 __all__: list[str] = []

@@ -9,7 +9,7 @@ from harness.corpus.ruletext import place
 from harness.diff.compare import Mismatch
 from translate.ir import Goto, Jump, Policy, Return, Rule, TableName
 
-__all__ = ["deciding_rules", "find_branch"]
+__all__ = ["deciding_rules", "find_branch", "rules_of_branch"]
 
 
 def deciding_rules(job: Job, flow: Flow, mismatch: Mismatch) -> tuple[Rule | str, ...]:
@@ -20,14 +20,18 @@ def deciding_rules(job: Job, flow: Flow, mismatch: Mismatch) -> tuple[Rule | str
     """
     if mismatch.branch is None or mismatch.step is None:
         return ()
-    branch = find_branch(job, flow, mismatch.branch)
-    first = max(i for i in range(mismatch.step + 1) if isinstance(flow.steps[i], Send))
+    return rules_of_branch(flow, find_branch(job, flow, mismatch.branch), mismatch.step)
+
+
+def rules_of_branch(flow: Flow, branch: TracedBranch, step: int) -> tuple[Rule | str, ...]:
+    """Return what :func:`deciding_rules` returns for a step of a traced branch."""
+    first = max(i for i in range(step + 1) if isinstance(flow.steps[i], Send))
     deciding: dict[str, Rule | str] = {}
-    for index in (first, mismatch.step):
+    for index in (first, step):
         for event in branch.steps[index].events:
             if isinstance(event, RuleVisited):
                 effect = event.matched and event.rule.actions
-                earlier = index != mismatch.step and event.table is not TableName.NAT
+                earlier = index != step and event.table is not TableName.NAT
                 if effect and not earlier and not isinstance(event.rule.actions[0], Jump | Goto | Return):
                     deciding[place(event.rule)] = event.rule
             elif isinstance(event, PolicyApplied) and event.policy is Policy.DROP:
