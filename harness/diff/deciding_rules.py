@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from backends.model.contract import Job
 from backends.model.flow import Flow, Send
-from backends.simulator import PolicyApplied, RuleVisited, TracedBranch, simulate, trace
+from backends.simulator import PolicyApplied, RuleVisited, Simulation, TracedBranch
 from harness.corpus.ruletext import place
 from harness.diff.compare import Mismatch
 from translate.ir import Goto, Jump, Policy, Return, Rule, TableName
@@ -20,7 +20,7 @@ def deciding_rules(job: Job, flow: Flow, mismatch: Mismatch) -> tuple[Rule | str
     """
     if mismatch.branch is None or mismatch.step is None:
         return ()
-    return rules_of_branch(flow, find_branch(job, flow, mismatch.branch), mismatch.step)
+    return rules_of_branch(flow, find_branch(Simulation(job), flow, mismatch.branch), mismatch.step)
 
 
 def rules_of_branch(flow: Flow, branch: TracedBranch, step: int) -> tuple[Rule | str, ...]:
@@ -40,10 +40,10 @@ def rules_of_branch(flow: Flow, branch: TracedBranch, step: int) -> tuple[Rule |
     return tuple(deciding.values()) or ("no rule: every chain that it passed accepted it",)
 
 
-def find_branch(job: Job, flow: Flow, index: int) -> TracedBranch:
+def find_branch(simulation: Simulation, flow: Flow, index: int) -> TracedBranch:
     """Return the traced branch with the outcomes of branch ``index`` of the reference's result."""
-    wanted = simulate(job, flow).branches[index].outcomes
-    for branch in trace(job, flow, every_rule=False):
+    wanted = simulation.simulate(flow).branches[index].outcomes
+    for branch in simulation.trace(flow, every_rule=False):
         if tuple(s.outcome for s in branch.steps if s.outcome is not None) == wanted:
             return branch
     raise AssertionError(f"{flow.id}: the trace has no branch {index}")

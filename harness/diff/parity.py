@@ -281,6 +281,7 @@ def _difference(
         command=_command(name, bench.batch, flow.id, plan),
         rules_path=bench.batch.rules_path,
         origins=tuple(rule.origin for rule in rules if isinstance(rule, Rule)),
+        branch=mismatch.branch,
     )
 
 

@@ -17,7 +17,8 @@ class Difference:
     """One difference of one backend, ready to be printed.
 
     ``rules`` are the reference's deciding rules, each as ``file:line: rule``; ``origins`` are their positions
-    in ``rules_path``; ``command`` replays only this flow.
+    in ``rules_path``; ``branch`` is the index of the reference's branch, None if there is none to compare
+    with; ``command`` replays only this flow.
     """
 
     backend: str
@@ -32,6 +33,7 @@ class Difference:
     command: str
     rules_path: str = ""
     origins: tuple[Origin, ...] = ()
+    branch: int | None = None
 
 
 class Result(StrEnum):

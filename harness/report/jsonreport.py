@@ -18,5 +18,6 @@ def parity_json(report: ParityReport) -> str:
         del backend["cases"]
     for difference in plain["differences"]:
         del difference["origins"], difference["rules_path"]  # they are in "rules" and "command"
+        del difference["branch"]
     data = {"result": report.result, "parity": report.parity, **plain}
     return json.dumps(data, indent=2, ensure_ascii=False) + "\n"

@@ -27,7 +27,10 @@ from harness.corpus.ruletext import effect_text, test_text
 from harness.explain.explain import ExplainedBranch, Explanation, endpoint_text, merge_replies
 from translate.ir import Family, Goto, Hidden, Jump, Rule, Test, format_address
 
-__all__ = ["failure_text", "path_lines", "print_explanation"]
+__all__ = ["PlainEvent", "event_text", "failure_text", "match_text", "path_lines", "print_explanation"]
+
+PlainEvent = HookEntered | PolicyApplied | Tracked | Bound | Rewritten | Routed | Answered | Ended
+"""Every event except those of rules."""
 
 _DEEPEST = 40  # the deepest level of indentation
 _RUN = 3  # up to this many consecutive rules that do not match are shown, more are counted
@@ -99,7 +102,8 @@ class _Path:
             self._rule(event)
             return
         self.flush()
-        text = self._plain(event)
+        assert not isinstance(event, RulesSkipped), "the trace has every rule"
+        text = event_text(event, self._family)
         if isinstance(event, HookEntered):
             self.lines.append(text)
         else:
@@ -134,7 +138,7 @@ class _Path:
             self._missed.append(visit)
             return
         self.flush()
-        self._write(visit, _match_text(visit.rule, self._family))
+        self._write(visit, match_text(visit.rule, self._family))
         action = visit.rule.actions[0] if visit.rule.actions else None
         if isinstance(action, Jump | Goto):
             self._entering = (action.chain, isinstance(action, Goto))
@@ -160,45 +164,44 @@ class _Path:
         self.lines.append(f"{self._indent()}{line}{text}")
         self.lines.append(f"{self._indent()}{' ' * len(line)}  → {note}")
 
-    def _plain(self, event: Event) -> str:
-        family = self._family
-        match event:
-            case HookEntered():
-                sides = "".join(f" {k} {v}" for k, v in (("in", event.iif), ("out", event.oif)) if v)
-                mark = f" mark {event.mark:#x}" if event.mark else ""
-                answer = " (the node's answer)" if event.answer else ""
-                return f"{event.hook}{answer}: {event.packet}{sides}{mark}"
-            case PolicyApplied():
-                return f"end of {event.table} {event.hook}: policy {event.policy}"
-            case Tracked():
-                status = f", {event.status!r}".replace("ConnectionStatus.", "") if event.status else ""
-                direction = ", reply direction" if event.direction else ""
-                return f"conntrack: {event.state.name}{direction}{status.partition(':')[0].replace('<', '')}"
-            case Bound():
-                side = "source" if event.manip is Manip.SOURCE else "destination"
-                if event.null:
-                    return f"NAT: no rule changes the {side} of this connection"
-                before, after = event.original, event.reply
-                if event.manip is Manip.SOURCE:
-                    pair = (before.src, before.sport), (after.dst, after.dport)
-                else:
-                    pair = (before.dst, before.dport), (after.src, after.sport)
-                old, new = (endpoint_text(family, a, p) for a, p in pair)
-                return f"NAT: the connection's {side} {old} becomes {new}"
-            case Rewritten():
-                return f"NAT: {_short(event.before)} → {_short(event.after)}"
-            case Routed():
-                return f"routing ({event.why}): {_route(event, family)}"
-            case Answered():
-                if event.packet is None:
-                    return f"no answer ({event.kind}): {event.why}"
-                return f"the node answers with {event.kind}: {event.packet}"
-            case Ended():
-                return f"end: {event.outcome.verdict} — {event.why}{_arrival(event, family)}"
-            case RuleVisited() | RulesSkipped():
-                raise AssertionError(event)
-            case _:
-                assert_never(event)
+
+def event_text(event: PlainEvent, family: Family) -> str:
+    """Return an event in words; events of rules have :func:`match_text` and :func:`failure_text`."""
+    match event:
+        case HookEntered():
+            sides = "".join(f" {k} {v}" for k, v in (("in", event.iif), ("out", event.oif)) if v)
+            mark = f" mark {event.mark:#x}" if event.mark else ""
+            answer = " (the node's answer)" if event.answer else ""
+            return f"{event.hook}{answer}: {event.packet}{sides}{mark}"
+        case PolicyApplied():
+            return f"end of {event.table} {event.hook}: policy {event.policy}"
+        case Tracked():
+            status = f", {event.status!r}".replace("ConnectionStatus.", "") if event.status else ""
+            direction = ", reply direction" if event.direction else ""
+            return f"conntrack: {event.state.name}{direction}{status.partition(':')[0].replace('<', '')}"
+        case Bound():
+            side = "source" if event.manip is Manip.SOURCE else "destination"
+            if event.null:
+                return f"NAT: no rule changes the {side} of this connection"
+            before, after = event.original, event.reply
+            if event.manip is Manip.SOURCE:
+                pair = (before.src, before.sport), (after.dst, after.dport)
+            else:
+                pair = (before.dst, before.dport), (after.src, after.sport)
+            old, new = (endpoint_text(family, a, p) for a, p in pair)
+            return f"NAT: the connection's {side} {old} becomes {new}"
+        case Rewritten():
+            return f"NAT: {_short(event.before)} → {_short(event.after)}"
+        case Routed():
+            return f"routing ({event.why}): {_route(event, family)}"
+        case Answered():
+            if event.packet is None:
+                return f"no answer ({event.kind}): {event.why}"
+            return f"the node answers with {event.kind}: {event.packet}"
+        case Ended():
+            return f"end: {event.outcome.verdict} — {event.why}{_arrival(event, family)}"
+        case _:
+            assert_never(event)
 
 
 def failure_text(failed: Test | Assumption, family: Family) -> str:
@@ -208,7 +211,7 @@ def failure_text(failed: Test | Assumption, family: Family) -> str:
     return f"not so that {test_text(failed, family)}"
 
 
-def _match_text(rule: Rule, family: Family) -> str:
+def match_text(rule: Rule, family: Family) -> str:
     """Return the effect of a matching rule, or of one whose match would have no consequence."""
     effect = effect_text(rule, family)
     reasons = "; ".join(unknown.reason for unknown in rule.unknown)

@@ -9,7 +9,7 @@ from harness.diff.result import BackendReport, Difference, ParityReport, Result
 from harness.report.notes import note_lines
 from harness.report.terminal import plain, unfiltered
 
-__all__ = ["format_value", "print_parity"]
+__all__ = ["format_value", "print_parity", "verdict_text"]
 
 _SHOWN = 50
 
@@ -35,7 +35,7 @@ def print_parity(report: ParityReport, stream: TextIO) -> None:
     _print_table(report, stream)
     for sentence in filter(None, (_left_open(report), _chance(report))):
         print(sentence, file=stream)
-    print(_verdict(report), file=stream)
+    print(verdict_text(report), file=stream)
 
 
 def _print_difference(number: int, difference: Difference, total: int, stream: TextIO) -> None:
@@ -89,7 +89,8 @@ def _row(backend: BackendReport) -> tuple[str, str, str, str]:
     )
 
 
-def _verdict(report: ParityReport) -> str:
+def verdict_text(report: ParityReport) -> str:
+    """Return the result of the whole run as a sentence."""
     what = f"{report.flows} flows" + ("" if report.level is None else f" at -O{report.level}")
     if report.share_tests:
         what += f" ({report.share_tests} share tests, false-alarm rate {report.false_alarm_rate:g})"

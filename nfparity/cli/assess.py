@@ -24,6 +24,7 @@ _EXAMPLE = """\
 example:
   nfparity assess worker.tar.gz
   nfparity assess rules.iptables-save --node node.json --against kube-proxy.nft
+  nfparity assess worker.tar.gz --format html >report.html
   nfparity assess snapshots/ --workers 4
 
 For every known difference, packets that would show it are sent through the node's iptables rules, and
@@ -99,7 +100,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add_miss(parser)
     add_only(parser)
-    add_format(parser, "text", "json", "sarif", "junit")
+    add_format(parser, "text", "json", "sarif", "junit", "html")
     add_no_times(parser)
     group = parser.add_argument_group("several snapshots")
     place = group.add_mutually_exclusive_group()
@@ -162,6 +163,11 @@ def run(arguments: argparse.Namespace) -> int:
             from nfparity.report.assessjunit import assessment_junit
 
             sys.stdout.write(assessment_junit(summary, times=not arguments.no_times))
+        case "html":
+            from nfparity.cli.main import VERSION
+            from nfparity.report.pages.assessment import assessment_page
+
+            sys.stdout.write(assessment_page(summary, version=VERSION))
         case _:
             from nfparity.report.assessment import print_assessment
 
@@ -184,7 +190,7 @@ def _run_fleet(arguments: argparse.Namespace) -> int:
     if arguments.node is not None:
         raise InputError("--node describes one node, and several snapshots were given")
     if arguments.format in ("sarif", "junit"):
-        raise InputError(f"--format {arguments.format} is for one snapshot; use --format json for several")
+        raise InputError(f"--format {arguments.format} is for one snapshot; use json or html for several")
     paths = snapshot_paths(arguments.snapshots)
     options = _options(arguments)
     check_shared(options)
@@ -199,6 +205,11 @@ def _run_fleet(arguments: argparse.Namespace) -> int:
     fleet = fleet_of(answers, options.words)
     if arguments.format == "json":
         sys.stdout.write(fleet_json(fleet))
+    elif arguments.format == "html":
+        from nfparity.cli.main import VERSION
+        from nfparity.report.pages.fleet import fleet_page
+
+        sys.stdout.write(fleet_page(fleet, version=VERSION))
     else:
         print_fleet(fleet, sys.stdout)
     return fleet.status

@@ -98,7 +98,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add_no_cache(parser)
     add_only(parser)
-    add_format(parser, "text", "json", "junit", "sarif")
+    add_format(parser, "text", "json", "junit", "sarif", "html")
     add_no_times(parser)
 
 
@@ -176,6 +176,11 @@ def run(arguments: argparse.Namespace) -> int:
             from nfparity.cli.main import VERSION
 
             sys.stdout.write(parity_sarif(report, version=VERSION))
+        case "html":
+            from nfparity.cli.main import VERSION
+            from nfparity.report.pages.parity import parity_page
+
+            sys.stdout.write(parity_page(report, batches, version=VERSION))
         case _:
             from harness.report.text import print_parity
 

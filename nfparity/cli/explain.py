@@ -18,6 +18,7 @@ from nfparity.cli.options import (
 )
 from nfparity.inputs.batches import load_node
 from nfparity.inputs.rules import load_pieces, load_rules
+from translate.errors import InputError
 
 _EXAMPLE = """\
 example:
@@ -42,12 +43,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_node(parser)
     parser.add_argument("--reply", action="store_true", help="also show the path of the reply")
     parser.add_argument("--all", action="store_true", help="also show every rule that does not match")
-    add_format(parser, "text", "json")
+    add_format(parser, "text", "json", "html")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the explanation."""
     if arguments.packet is None:
+        if arguments.format == "html":
+            raise InputError("--format html shows the path of a packet; give --packet")
         return _describe(arguments)
     from harness.explain.explain import explain
     from harness.explain.packetspec import parse_packet
@@ -62,6 +65,14 @@ def run(arguments: argparse.Namespace) -> int:
         from harness.report.pathjson import explanation_json
 
         sys.stdout.write(explanation_json(explanation))
+    elif arguments.format == "html":
+        from nfparity.cli.main import VERSION
+        from nfparity.report.pages.explanation import explanation_page
+
+        page = explanation_page(
+            explanation, with_reply=arguments.reply, every_rule=arguments.all, version=VERSION
+        )
+        sys.stdout.write(page)
     else:
         from harness.report.path import print_explanation
 

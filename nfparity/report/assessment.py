@@ -15,7 +15,7 @@ from nfparity.assess.summary import Group, Summary
 from nfparity.report.outcometext import after_text, outcome_text
 from translate.ir import Family
 
-__all__ = ["print_assessment"]
+__all__ = ["print_assessment", "traffic_text"]
 
 _SUBJECTS = 6
 _UNEXPLAINED = 20
@@ -82,7 +82,7 @@ def _group(group: Group, family: Family, where: str) -> Iterator[str]:
         yield from _field("", f"and {hidden} more; --format json lists them all")
     if group.example is not None:
         yield from _example(group.example, family)
-    yield from _field("traffic seen", _use(group.findings))
+    yield from _field("traffic seen", traffic_text(group.findings))
     yield from _field("action", entry.action)
     yield ""
 
@@ -112,7 +112,8 @@ def _example(changed: ChangedPacket, family: Family) -> Iterator[str]:
     yield from _field("reproduce", f"--only {shlex.quote(changed.flow.id)}")
 
 
-def _use(findings: Iterable[Finding]) -> str:
+def traffic_text(findings: Iterable[Finding]) -> str:
+    """Return the counts of packets that matched the lines of findings, in words."""
     findings = tuple(findings)
     if not all(finding.counted for finding in findings):
         return "unknown: no rule counts such packets"

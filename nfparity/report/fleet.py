@@ -8,11 +8,11 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Final, TextIO
 
-from nfparity.assess.fleet.grouping import Alike, Fleet
+from nfparity.assess.fleet.grouping import Alike, Fleet, Spread
 from nfparity.assess.fleet.node import LEAK, NOT_JUDGED, NOT_TESTED, UNEXPLAINED, Answer, NodeDifference
 from nfparity.assess.fleet.paths import labels
 
-__all__ = ["answer_line", "fleet_json", "print_fleet"]
+__all__ = ["answer_line", "difference_title", "fleet_json", "print_fleet"]
 
 _WIDTH: Final = 110
 _SUBJECTS: Final = 6
@@ -64,7 +64,7 @@ def _lines(fleet: Fleet) -> Iterator[str]:
     if fleet.spread:
         yield "by difference"
     for spread in fleet.spread:
-        title = spread.title or _OWN.get(spread.id, "")
+        title = difference_title(spread)
         of = f"{spread.subjects} subject{'s' if spread.subjects != 1 else ''}"
         yield from _field(spread.id, f"{_nodes(spread.nodes)}, {of}: {title}")
     failed = f", {fleet.failed} not assessed" if fleet.failed else ""
@@ -74,6 +74,11 @@ def _lines(fleet: Fleet) -> Iterator[str]:
         f"{_nodes(fleet.nodes)} in {len(fleet.alike)} groups{failed}: {len(known)} known differences, "
         f"{unexplained} with unexplained ones; {fleet.flows} flows"
     )
+
+
+def difference_title(spread: Spread) -> str:
+    """Return the title of a difference: the catalogue's, or one for what the catalogue does not have."""
+    return spread.title or _OWN.get(spread.id, "")
 
 
 def _findings(group: Alike, shared: frozenset[NodeDifference] = frozenset()) -> Iterator[str]:
@@ -127,7 +132,7 @@ def fleet_json(fleet: Fleet) -> str:
         "differences": [
             {
                 "id": difference.id,
-                "title": difference.title or _OWN.get(difference.id, ""),
+                "title": difference_title(difference),
                 "nodes": difference.nodes,
                 "subjects": difference.subjects,
             }

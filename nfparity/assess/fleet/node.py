@@ -6,12 +6,12 @@ kept, a few kilobytes each; assess one of the nodes by itself to see the rest.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from nfparity.assess.assessing import Assessment
 from nfparity.assess.difference import ChangedPacket
+from nfparity.assess.severity import Severity, gravest, severity_of
 from nfparity.assess.summary import Summary
 from translate.ir import Family
 
@@ -37,13 +37,15 @@ class NodeDifference:
     """One difference for one subject in one family.
 
     ``id`` is that of the catalogue's entry, or one of this module's constants. ``packets`` is the count of
-    the node's own rules, None if unknown; it is not compared, because it differs on every node.
+    the node's own rules, None if unknown. It and ``severity`` are not compared, because they differ between
+    nodes with the same differences.
     """
 
     id: str
     family: Family
     subject: str
     packets: int | None = field(default=None, compare=False)
+    severity: Severity = field(default=Severity.CHANGES, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,18 +103,22 @@ def _differences(assessment: Assessment) -> Iterator[NodeDifference]:
     family = assessment.facts.family
     for finding in assessment.findings:
         assert finding.entry is not None
-        yield NodeDifference(finding.entry.id, family, finding.subject, finding.traffic_seen)
+        severity = severity_of(finding, assessment.facts)
+        yield NodeDifference(finding.entry.id, family, finding.subject, finding.traffic_seen, severity)
     for leak in assessment.leaks:
         after = "after, too" if leak.remains else "no longer after"
-        yield NodeDifference(LEAK, family, f"{leak.kind} ({after})")
+        yield NodeDifference(LEAK, family, f"{leak.kind} ({after})", severity=Severity.BEFORE)
     # Ids of flows contain the node's addresses. Fates are the same on every node.
-    ends = Counter(_fates(changed) for finding in assessment.unexplained for changed in finding.examples)
-    for text, count in ends.items():
-        yield NodeDifference(UNEXPLAINED, family, f"{text} ({count})")
+    ends: dict[str, list[Severity]] = {}
+    for finding in assessment.unexplained:
+        for changed in finding.examples:
+            ends.setdefault(_fates(changed), []).append(severity_of(finding, assessment.facts))
+    for text, severities in ends.items():
+        subject = f"{text} ({len(severities)})"
+        yield NodeDifference(UNEXPLAINED, family, subject, severity=gravest(severities))
     if assessment.disputed:
-        yield NodeDifference(
-            NOT_JUDGED, family, f"flows on which simulator and kernel disagree ({len(assessment.disputed)})"
-        )
+        text = f"flows on which simulator and kernel disagree ({len(assessment.disputed)})"
+        yield NodeDifference(NOT_JUDGED, family, text, severity=Severity.NOT_JUDGED)
 
 
 def _fates(changed: ChangedPacket) -> str:

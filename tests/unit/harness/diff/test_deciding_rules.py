@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from backends.model.contract import Job
 from backends.model.flow import Flow
-from backends.simulator import simulate
+from backends.simulator import Simulation, simulate
 from harness.corpus.jsonlines import read_flows
 from harness.corpus.ruletext import place
 from harness.diff.compare import Mismatch
@@ -29,7 +29,7 @@ def test_each_branch_has_its_own_deciding_rules(worker: Job) -> None:
     service, direct = read_flows(LINE, name="f", node=worker.node)
     result = simulate(worker, service)
     for index, branch in enumerate(result.branches):
-        traced = find_branch(worker, service, index)
+        traced = find_branch(Simulation(worker), service, index)
         assert traced.steps[0].outcome == branch.outcomes[0]
         (rule,) = deciding_rules(worker, service, at(0, index))
         assert isinstance(rule, Rule)

@@ -43,7 +43,7 @@ def test_a_snapshot_without_nftables_is_no_ruleset(
 
 
 @pytest.mark.parametrize(
-    "words", [("--kubernetes", "soon"), ("--service-range", "10.0.0.0/99"), ("--format", "html")]
+    "words", [("--kubernetes", "soon"), ("--service-range", "10.0.0.0/99"), ("--format", "pdf")]
 )
 def test_bad_options(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
@@ -93,7 +93,7 @@ def test_a_family_for_which_nothing_comes_is_not_tested(
         "nfparity.assess.snapshots.assess", lambda facts, **_: Assessment(facts=facts, flows=3)
     )
     snapshot, given = two_families
-    for form in ("text", "json", "sarif", "junit"):
+    for form in ("text", "json", "sarif", "junit", "html"):
         command = ["assess", snapshot, "--against", given, "--known-only", "--format", form, *words]
         assert main(command) == status
         assert ("kube-proxy serves it here" in capsys.readouterr().out) is (status == 4)

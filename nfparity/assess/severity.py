@@ -1,0 +1,67 @@
+"""Severity of findings: the consequence for traffic, read from the fates of the packets that show them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Final
+
+from nfparity.assess.assessing import Finding
+from nfparity.assess.difference import ChangedPacket
+from nfparity.assess.facts import Facts
+from nfparity.assess.fate import Fate
+
+__all__ = ["Severity", "gravest", "severity_of"]
+
+
+class Severity(StrEnum):
+    """The consequence of a finding, the gravest first."""
+
+    BREAKS = "breaks"
+    """A packet that reaches its receiver before the change does not reach it afterwards."""
+    CHANGES = "changes"
+    """A packet is treated differently, and none of those delivered before is lost."""
+    SNAPSHOT = "in the snapshot"
+    """A fact of the snapshot shows it, without a packet."""
+    BEFORE = "existed before"
+    """It is a problem of the iptables mode, whether or not it remains."""
+    NOT_JUDGED = "not judged"
+    """Simulator and kernel disagree before the change, so the packet is not compared."""
+
+
+def gravest(severities: Iterable[Severity]) -> Severity:
+    """Return the gravest of some severities."""
+    return min(severities, key=tuple(Severity).index)
+
+
+_LOST: Final = frozenset({Fate.DROPPED, Fate.REJECTED})
+
+
+def severity_of(finding: Finding, facts: Facts) -> Severity:
+    """Return the gravest consequence of a finding's packets."""
+    if not finding.examples:
+        return Severity.SNAPSHOT
+    broken = any(_is_lost(changed, facts) for changed in finding.examples)
+    return Severity.BREAKS if broken else Severity.CHANGES
+
+
+def _is_lost(changed: ChangedPacket, facts: Facts) -> bool:
+    """Return whether a packet had a receiver before the change, and has none or another afterwards.
+
+    A packet that leaves untranslated for a service address has no receiver, although it is forwarded. A
+    packet without an observed outcome may have taken another of several ways.
+    """
+    if changed.measured or changed.instead:
+        return False
+    match changed.fate_before:
+        case Fate.SERVICE:
+            return changed.fate_after in _LOST | {Fate.LOCAL, Fate.ROUTED, Fate.NONE}
+        case Fate.LOCAL:
+            return changed.fate_after in _LOST | {Fate.ROUTED, Fate.NONE}
+        case Fate.ROUTED:
+            leaves = changed.packet.dst in facts.cluster_ips or (
+                facts.service_range is not None and changed.packet.dst in facts.service_range
+            )
+            return not leaves and changed.fate_after in _LOST | {Fate.NONE}
+        case _:
+            return False
