@@ -26,7 +26,7 @@ _ENCODINGS: Final = (
 def plain(data: bytes, *, name: str) -> bytes:
     """Return a file's contents without a byte order mark, in UTF-8 if it had one, with lines that end in LF.
 
-    Raises ParseError for contents that are not what their byte order mark says.
+    Raises ParseError for contents that are not in the encoding of their byte order mark.
     """
     for mark, encoding in _ENCODINGS:
         if data.startswith(mark):

@@ -26,7 +26,7 @@ BURST: Final = 64
 def groups(flows: Iterable[Flow | Repeated | Datagram]) -> Iterator[Flow | Repeated | list[Datagram]]:
     """Group consecutive flows that can be sent in one burst, because none can meet the connection of another.
 
-    It could meet one only if its source port were a port of that connection.
+    A datagram can meet an earlier connection only if its source port is a port of that connection.
     """
     group: list[Datagram] = []
     ports: set[int] = set()

@@ -19,7 +19,7 @@ Server = Callable[[Any], Any]
 
 
 def serve(channel: socket.socket, start: Callable[[], Server]) -> None:
-    """Enter a fresh network namespace, start there, and answer every message until the parent is gone.
+    """Enter a fresh network namespace, call ``start`` there, and answer messages until the parent is gone.
 
     An answer is ``done`` with a value, ``error`` with an NfparityError, or ``bug`` with a traceback. The
     first answer is about the start.

@@ -1,8 +1,8 @@
 """BCC, loaded by path, and kernel headers for it.
 
-``python3-bpfcc`` is a package for the distribution's Python only; PyPI's ``bcc`` is an unrelated project. It
-is pure ctypes, so this Python can load it by path. Its directory is not added to ``sys.path``, because it has
-old copies of other packages.
+``python3-bpfcc`` is a package for the distribution's Python only; PyPI's ``bcc`` is an unrelated project. The
+package uses ctypes alone, so this Python can load it by path. Its directory is not added to ``sys.path``,
+because it has old copies of other packages.
 
 BCC compiles against the headers of the running kernel. A tc program uses only parts of them that do not
 change between versions, so any headers can be used. If the running kernel has none, BCC_KERNEL_SOURCE names

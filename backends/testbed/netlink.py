@@ -179,7 +179,7 @@ class Routing(Netlink):
     def add_route(self, index: int, family: Family, dst: int, length: int, via: int | None) -> None:
         """Add a unicast route to the main table.
 
-        An IPv4 gateway is taken to be on the link of its device, even without a connected route, as for
+        An IPv4 gateway is assumed to be on the link of its device, even without a connected route, as for
         overlay networks (``ip route add … onlink``).
         """
         scope = _SCOPE_LINK if via is None and family is Family.IP else _SCOPE_UNIVERSE

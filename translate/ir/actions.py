@@ -287,7 +287,7 @@ class Redirect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Netmap:
-    """Bind an address of the connection to the one with the bits of ``network`` under ``mask``.
+    """Bind an address of the connection: the bits under ``mask`` are replaced by those of ``network``.
 
     The other bits stay those of the packet's address (``netmap_tg4``). ``side`` is the source at INPUT and
     POSTROUTING, otherwise the destination; None leaves it to the hook.

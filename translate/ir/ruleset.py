@@ -72,7 +72,7 @@ class Hidden(StrEnum):
     ACTION = "action"
     """The action of the rule."""
     RULES = "rules"
-    """The rule stands for any number of rules."""
+    """The rule represents any number of rules."""
     EFFECT = "effect"
     """An effect on something that is not modelled; packets pass unchanged."""
 
@@ -154,7 +154,7 @@ class Chain:
 
     @property
     def is_hidden(self) -> bool:
-        """Return whether the input does not show the chain: its only rule stands for hidden rules."""
+        """Return whether the input does not show the chain; its only rule then represents hidden rules."""
         if len(self.rules) != 1:
             return False
         rule = self.rules[0]

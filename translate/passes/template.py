@@ -253,7 +253,7 @@ class _Work:
         return tuple(sorted({repr(replace(test, name="")) for _, test in self.lists[name]}))
 
     def _is_its_own(self, name: str, tree: _Tree) -> bool:
-        """Return whether every rule that names the list is reached by the tree's key alone."""
+        """Return whether only the tree's key reaches the rules that name the list."""
         inside = {copy.chain.name for copy in tree.places.values()}
         todo = [chain for chain, _ in self.lists[name]]
         visited: set[str] = set()

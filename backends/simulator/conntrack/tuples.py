@@ -126,7 +126,7 @@ def rewrite_destination(packet: Packet, target: Tuple) -> Packet:
 
 
 def _identifier(packet: Packet, target: Tuple) -> Port | None:
-    """Return the identifier of the rewritten packet (``icmp_manip_pkt``); queries have one for both sides."""
+    """Return the identifier of the rewritten packet (``icmp_manip_pkt``), the same for both directions."""
     queries = _QUERIES if packet.proto == Protocol.ICMP else _ECHOES_6
     if packet.is_icmp and packet.icmp_type in queries and target.sport != (packet.icmp_id or 0):
         return target.sport

@@ -41,8 +41,8 @@ _MOST_TTL: Final = 0xFF
 def take_effect(action: Action, skb: Skb) -> None:
     """Apply one of :data:`EFFECTS`.
 
-    A connection has a mark as soon as a packet has its entry, confirmed or not; a packet without an entry
-    keeps its own mark (``connmark_tg``).
+    An unconfirmed connection has a mark, too. A packet without a connection keeps its own mark
+    (``connmark_tg``).
     """
     entry = skb.entry
     match action:

@@ -277,7 +277,7 @@ _NO_ENTRY: Final = FieldTest(
 
 
 def _ways(any_of: AnyOf) -> list[tuple[FieldTest, ...]] | None:
-    """Return the conjunctions of which one must hold for ``any_of`` to hold, or None if there are none."""
+    """Return conjunctions of tests; ``any_of`` holds if one of them does. None if there is no such form."""
     if not any_of.negated:
         return [(part,) for part in any_of.tests]
     not_each: list[list[FieldTest]] = []

@@ -91,7 +91,7 @@ def statements(actions: tuple[Action, ...], family: Family) -> list[Part]:
 def negated_recent(draft: DraftProgram, chain: LegalChain, apply: Apply) -> None:
     """Write the change that a negated ``--update`` or ``--remove`` makes when it fails.
 
-    It is the only test of ``apply``. Packets for which the negated test holds continue with the next rules.
+    ``apply`` has no other test. Packets for which the negated test holds continue with the next rules.
     """
     (test,) = apply.tests
     assert isinstance(test, Recent)

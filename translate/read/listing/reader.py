@@ -73,9 +73,9 @@ def read_listing(
 ) -> Ruleset:
     """Return the ruleset of one table's listing, given as numbered lines.
 
-    With ``table`` None it is the only table in which the listed chains and targets are valid; if there are
-    several, it is filter if possible, the default of iptables, which is noted among the unknowns. Chains that
-    are not shown become hidden chains (:mod:`translate.read.tables.hidden`).
+    With ``table`` None, the table is the only one in which the listed chains and targets are valid. If there
+    are several and filter, the default of iptables, is among them, filter is assumed, and the unknowns note
+    it. Chains that are not shown become hidden chains (:mod:`translate.read.tables.hidden`).
 
     ``excerpt`` is for listings on a page: a row ``...`` means omitted rules, rows may lack the header of
     their chain, and an invalid address or an unreadable row is unknown, unless no row can be read. Without it

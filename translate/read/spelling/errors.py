@@ -31,7 +31,7 @@ class OptionError(Exception):
 
 
 class NotModelledError(OptionError):
-    """A value that iptables takes and that is not modelled: the rule is kept as spelled.
+    """A value that iptables accepts but that is not modelled; the rule is kept as spelled.
 
     ``message`` names the value.
     """

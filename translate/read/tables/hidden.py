@@ -17,7 +17,7 @@ __all__ = ["add_hidden", "hidden_rule"]
 
 
 def hidden_rule(reason: str, origin: Origin) -> Rule:
-    """Return a rule that stands for any number of unknown rules."""
+    """Return a rule that represents any number of unknown rules."""
     return Rule(tests=(), actions=(), unknown=(Unknown(reason, Hidden.RULES),), origin=origin)
 
 
