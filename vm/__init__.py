@@ -1,15 +1,14 @@
 """Boot a distribution kernel under QEMU and run a command inside it as root.
 
-``python -m vm --kernel 6.1 -- COMMAND`` is the door; ``make diff-test`` uses it. The guest's file system is
-the machine's own, read-only (virtme-ng over 9p), so the guest has every tool and the virtual environment that
-the machine has, and a different kernel. The host needs no root for any of it.
+Run it with ``python -m vm --kernel 6.1 -- COMMAND``; ``make diff-test`` does the same. The guest's file
+system is the machine's own, read-only (virtme-ng over 9p), so the guest has every tool and the virtual
+environment that the machine has, and a different kernel. No root privileges are needed on the host.
 
-``apt`` knows where Debian's packages come from, ``kernel`` unpacks one under ``build/``, ``accel`` finds out
-whether KVM works, ``guest`` starts the machine and brings back output and exit status; ``guest.sh`` is what
-runs inside.
+``apt`` downloads Debian's packages, ``kernel`` unpacks a kernel under ``build/``, ``accel`` tests whether KVM
+works, and ``guest`` starts the guest and returns its output and exit status. ``guest.sh`` runs inside the
+guest.
 
-Standard library and ``translate.errors`` only; nothing imports this package but its own ``__main__`` and its
-tests.
+Uses only the standard library and ``translate.errors``. Only its own modules and tests import this package.
 """
 
 from __future__ import annotations

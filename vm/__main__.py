@@ -1,6 +1,6 @@
 """``python -m vm --kernel 6.1 -- COMMAND``: run a command as root on a Debian kernel.
 
-Ends with the command's status, or 3 when there is no guest to run it in.
+The exit status is that of the command, or 3 if no guest can be started.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from vm.kernel import ensure_headers, ensure_kernel
 from vm.preload import preload_paths
 
 PROJECT = Path(__file__).resolve().parent.parent
-# What the guest imports. It sees the project read-only, and compiling is slow under emulation, so it is done
-# here.
+# Packages that the guest imports. They are compiled to bytecode on the host, because the guest cannot write
+# to the project's folder, and compiles slowly under emulation.
 PACKAGES = ("translate", "backends", "harness", "nfparity")
 
 

@@ -1,9 +1,9 @@
-"""A test for KVM that boots something under it.
+"""A test whether KVM works, by booting a kernel under it.
 
-The device node proves nothing: nested or restricted machines show ``/dev/kvm`` and then fail an assertion on
-an MSR (``-cpu host``) or hang where the firmware hands over to the kernel. So the kernel itself is started
-under KVM, without a root file system, and must come as far as missing it; a time limit tells a hang. The
-answer holds until the machine reboots and is kept in the build folder.
+The existence of ``/dev/kvm`` is not enough: on nested or restricted machines QEMU may fail an assertion about
+an MSR (``-cpu host``), or hang when the firmware starts the kernel. So the kernel itself is started under
+KVM, without a root file system. KVM works if the kernel reports within a time limit that it finds no root
+file system. The result is stored in the build folder, and is valid until the next reboot.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ __all__ = ["QEMU", "Acceleration", "find_acceleration", "probe_kvm"]
 QEMU = "qemu-system-x86_64"
 DEVICE = Path("/dev/kvm")
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
-# A working KVM gets there in one or two seconds.
+# Under a working KVM, the kernel reports this in one or two seconds.
 LIMIT = 20.0
-# What a kernel prints when it has started all its subsystems and finds no root to mount.
+# The kernel's message when all its subsystems have started and it finds no root file system to mount.
 REACHED = b"Kernel panic - not syncing: VFS: Unable to mount root fs"
 
 
 @dataclass(frozen=True, slots=True)
 class Acceleration:
-    """``kvm`` says which one; ``reason`` says why, for the log."""
+    """The result of the test: ``kvm`` is True for KVM, False for emulation; ``reason`` is for the log."""
 
     kvm: bool
     reason: str
@@ -46,7 +46,7 @@ def find_acceleration(image: Path, *, build: Path, device: Path = DEVICE, qemu: 
         if remembered["key"] == key:
             return Acceleration(kvm=bool(remembered["kvm"]), reason=str(remembered["reason"]))
     except (OSError, ValueError, KeyError, TypeError):
-        pass  # never asked, or an interrupted write: ask again
+        pass  # not tested yet, or an interrupted write: test again
     answer = probe_kvm(image, qemu=qemu)
     memory.parent.mkdir(parents=True, exist_ok=True)
     memory.write_text(json.dumps({"key": key, "kvm": answer.kvm, "reason": answer.reason}) + "\n")
@@ -54,7 +54,7 @@ def find_acceleration(image: Path, *, build: Path, device: Path = DEVICE, qemu: 
 
 
 def probe_kvm(image: Path, *, qemu: str = QEMU, limit: float = LIMIT) -> Acceleration:
-    """Boot a kernel under KVM with no root and see how far it comes within ``limit`` seconds."""
+    """Boot a kernel under KVM without a root file system; return whether it starts in ``limit`` seconds."""
     command = [
         qemu,
         *("-accel", "kvm", "-cpu", "host", "-m", "512", "-smp", "2"),

@@ -1,10 +1,10 @@
 """A private view of Debian's package archive, for packages that are unpacked and never installed.
 
-Debian 12's archive carries both kernels that the differential test needs (6.1 in the release, 6.12 in its
-security suite), and each release its own nft. So this reads the lists of a named release, whatever the
-machine itself runs: Debian 12, 13 or Ubuntu. Everything apt writes stays under one folder of the build tree,
-so an ordinary user can do it and the machine's own lists, caches and installed packages are never touched.
-The machine's apt configuration (proxies, time limits) still applies.
+Debian 12's archive has both kernels that the differential test needs (6.1 in the release, 6.12 in its
+security suite), and each release has its own nft. So this module reads the package lists of a given release,
+independent of the machine's own release: Debian 12, 13 or Ubuntu. Everything that apt writes is under one
+folder of the build tree. So no root privileges are needed, and the machine's own lists, caches and installed
+packages are not changed. The machine's apt configuration (proxies, time limits) still applies.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from translate.errors import MachineError
 __all__ = ["Archive", "Sources", "machine_sources"]
 
 RELEASE = "bookworm"
-"""The release that is read where nobody asks for another."""
+"""The default release."""
 
 ARCHITECTURE = "amd64"
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 TEMPLATES = tuple(Path("/usr/share/python-apt/templates", name) for name in ("Debian.info", "debian.info"))
-"""The files of python-apt-common with Debian's own addresses: up to Debian 12 and on Ubuntu; since 13."""
+"""Files of python-apt-common with Debian's addresses: of Debian 12 and Ubuntu, and of Debian 13."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +46,13 @@ class Sources:
 
 
 def machine_sources(indextargets: str, template: str) -> Sources | None:
-    """Return the mirrors that apt uses here for Debian, or else the ones Debian names; None: neither.
+    """Return the Debian mirrors that apt uses here, or else those of the template; None without either.
 
-    ``indextargets`` is what ``apt-get indextargets --format '$(REPO_URI)'`` prints: one base address a line.
-    The paths ``…/debian`` and ``…/debian-security`` are how every Debian mirror is laid out; an address of
-    another distribution or a third party ends otherwise and is left alone, as is one that is not fetched over
-    the network. deb.debian.org has both, also where apt is told of one. ``template`` is the text of one of
-    :data:`TEMPLATES`, for machines without a Debian mirror (Ubuntu).
+    ``indextargets`` is the output of ``apt-get indextargets --format '$(REPO_URI)'``: one base address per
+    line. Addresses of Debian mirrors end in ``/debian`` or ``/debian-security``. All other addresses, and
+    addresses that are not on the network, are ignored. deb.debian.org has both archives, even if apt's
+    sources name only one. ``template`` is the text of one of :data:`TEMPLATES`, for machines without a Debian
+    mirror (Ubuntu).
     """
     main = security = None
     for line in indextargets.splitlines():
@@ -81,7 +81,7 @@ class Archive:
         self._release = release
 
     def update(self) -> None:
-        """Fetch the package lists; MachineError when they cannot be had."""
+        """Fetch the package lists; MachineError if that fails."""
         if not KEYRING.exists():
             raise MachineError(
                 f"{KEYRING} is missing, so Debian's packages cannot be verified; "
@@ -138,10 +138,11 @@ class Archive:
             "Dir::Cache": self._folder / "cache",
             "APT::Architecture": ARCHITECTURE,
             "Acquire::Languages": "none",
-            # Images for containers keep no caches, so that every command parses the lists anew.
+            # Container images configure apt without caches, so that every command would parse the lists
+            # again.
             "Dir::Cache::pkgcache": "pkgcache.bin",
             "Dir::Cache::srcpkgcache": "srcpkgcache.bin",
-            # Root would otherwise fetch as _apt, who may not write into somebody's checkout.
+            # As root, apt would otherwise download as user _apt, which may not write into the checkout.
             "APT::Sandbox::User": "root" if os.geteuid() == 0 else "",
         }
         settings = [f"-o{key}={value}" for key, value in options.items()]

@@ -1,4 +1,4 @@
-"""``make diff-test``: chooses where the differential test runs, sets up what that needs, and runs it."""
+"""``make diff-test``: chooses the place of the differential test, installs its requirements, and runs it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["main"]
 KERNEL: Final = "6.1"
 """The default kernel of the guest."""
 LEVELS: Final = {Place.HOST: "0 1 2", Place.KVM: "2", Place.EMULATED: "2"}
-"""The default optimisation levels: all of them if this takes only a minute or two."""
+"""The default optimisation levels by place: all of them where this takes only a minute or two."""
 PROJECT: Final = guests.PROJECT
 _CACHE: Final = PROJECT / "build" / "vm" / "cache"
 _PROCESSORS: Final = 2
@@ -86,7 +86,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _compile_here(kernel: Kernel, options: argparse.Namespace, place: Place) -> None:
-    """Compile the guest's tc programs on this machine, which is quicker; where it fails, the guest does."""
+    """Compile the guest's tc programs on this machine, which is faster; the guest compiles the rest."""
     levels = options.levels or LEVELS[place]
     words = ["--cases", *options.cases.split(), "--levels", *levels.split(), "--processors", str(_PROCESSORS)]
     variables = {"XDG_CACHE_HOME": str(_CACHE), "NFPARITY_KERNEL_HEADERS": str(kernel.modules)}

@@ -1,11 +1,11 @@
-"""Start a guest on a kernel, run one command in it, bring back what it printed and how it ended.
+"""Start of a guest with a given kernel, which runs one command and returns its output and exit status.
 
-virtme-ng builds the machine: the host's file system over 9p, read-only, and one exchange folder that is
-writable. 9p and the plain PC machine are asked for outright. virtiofs and microvm would be faster where they
-work, but which of them does depends on the distribution's QEMU; 9p works with all of them and the same way.
+virtme-ng starts the virtual machine with the host's file system over 9p, read-only, and one writable exchange
+folder. It is told to use 9p and the plain PC machine. virtiofs and microvm would be faster, but do not work
+with every distribution's QEMU; 9p works with all of them.
 
-Nothing survives a run: the guest lives in a process group of its own, which is killed when the run ends for
-any reason, and ``timeout`` bounds its life should even this process be killed.
+Nothing is left after a run: the guest is in a process group of its own, which is killed when the run ends for
+any reason. If this process itself is killed, ``timeout`` ends the guest.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from vm.preload import pack
 __all__ = ["Guest", "command_line", "run", "script"]
 
 GUEST_SCRIPT = Path(__file__).with_name("guest.sh")
-# A guest that is not up by then hangs; under emulation on a loaded machine a boot takes 15-60 s.
+# A guest that has not booted by then hangs; under emulation on a busy machine a boot takes 15-60 s.
 BOOT_LIMIT = 900.0
 POLL = 0.2
 # Seconds between two messages about a guest that is booting.
@@ -39,7 +39,7 @@ TELL = 15.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guest:
-    """A machine to be started: its kernel, size and the folder that it shares with the host."""
+    """A guest to start: its kernel, its size, and the folder that it shares with the host."""
 
     kernel: Kernel
     exchange: Path
@@ -57,14 +57,14 @@ class Guest:
 
 
 def script(guest: Guest, command: tuple[str, ...], *, folder: Path) -> str:
-    """Return the shell script that the guest runs: environment, folder, command, each word quoted."""
+    """Return the shell script that the guest runs: the environment, the folder and the command, quoted."""
     settings = {"PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1", **guest.environment}
     exports = [f"export {name}={shlex.quote(value)}" for name, value in sorted(settings.items())]
     return "\n".join([*exports, f"cd {shlex.quote(str(folder))}", f"exec {shlex.join(command)}", ""])
 
 
 def command_line(guest: Guest) -> list[str]:
-    """Return what starts the guest; it ends when the guest has powered off or after the time limit."""
+    """Return the command that starts the guest. It ends when the guest powers off, or at the time limit."""
     virtme = _find_virtme_run()
     inside = f"sh {shlex.quote(str(GUEST_SCRIPT))} {shlex.quote(str(guest.exchange))}"
     accelerate = [] if guest.kvm else ["--disable-kvm"]
@@ -89,11 +89,11 @@ def run(
     say: Callable[[str], object] = lambda message: None,
     boot_limit: float = BOOT_LIMIT,
 ) -> int:
-    """Run a command in the guest and return its exit status; ``write`` gets its output as it comes.
+    """Run a command in the guest and return its exit status; ``write`` receives its output immediately.
 
-    ``say`` is told now and then that the guest is still booting.
+    ``say`` regularly receives a message while the guest is booting.
 
-    Raises MachineError when the guest does not come up, dies or takes longer than its limit.
+    Raises MachineError if the guest does not boot, dies or exceeds its time limit.
     """
     shutil.rmtree(guest.exchange, ignore_errors=True)
     guest.exchange.mkdir(parents=True)
@@ -107,7 +107,7 @@ def run(
     with (
         guest.serial.open("wb") as serial,
         output.open("rb") as following,
-        # QEMU opens its standard streams again by path, which only pipes and files allow, and truncates
+        # QEMU opens its standard streams again by path: this works for pipes and files only, and truncates
         # files.
         subprocess.Popen(
             command_line(guest),
@@ -179,7 +179,10 @@ def _kill_group(machine: subprocess.Popen[bytes]) -> None:
 
 
 def _find_virtme_run() -> Path:
-    """Find the program under ``vng``, which takes its arguments as they are where vng builds a shell line."""
+    """Return the path of virtme-run, which vng calls.
+
+    Unlike vng, it does not put arguments into a shell line.
+    """
     beside = Path(sys.executable).parent / "virtme-run"
     program = beside if beside.exists() else shutil.which("virtme-run")
     if program is None:

@@ -1,9 +1,8 @@
-"""One Debian kernel unpacked under the build folder: image, modules and headers, never installed.
+"""A Debian kernel unpacked under the build folder, without installing it: image, modules and headers.
 
-The *generic* image is taken, not the cloud one, which has no 9p and so cannot mount the guest's root. The
-headers are unpacked beside the modules and the modules' ``build`` and ``source`` links are turned to them:
-BCC follows ``/lib/modules/$(uname -r)/build`` in the guest and finds the headers of exactly the kernel that
-runs.
+The *generic* image is used. The cloud image has no 9p, and so cannot mount the guest's root file system. The
+modules' ``build`` and ``source`` links are changed to point to the unpacked headers: BCC in the guest follows
+``/lib/modules/$(uname -r)/build``, and so finds the headers of the running kernel.
 """
 
 from __future__ import annotations
@@ -70,9 +69,9 @@ def ensure_kernel(series: str, *, build: Path, say: Callable[[str], None]) -> Ke
 
 
 def ensure_headers(series: str, *, build: Path, say: Callable[[str], None]) -> Path:
-    """Return a folder with the headers of a series, unpacked the first time; no image, no modules.
+    """Return a folder with only the headers of a series; download and unpack them the first time.
 
-    Programs for tc compile against the headers of any kernel, and this is a tenth of what a guest needs.
+    tc programs compile with the headers of any kernel, and headers are a tenth of the size of a kernel.
     """
     final = (build / "kernels" / f"headers-{series}").resolve()
     if not final.exists():
@@ -91,7 +90,7 @@ def _look_up(series: str, *, build: Path, say: Callable[[str], None]) -> tuple[A
 
 
 def _unpack(archive: Archive, packages: tuple[str, ...], final: Path, *, say: Callable[[str], None]) -> Path:
-    """Unpack packages beside the folder that they are for, and return where."""
+    """Unpack packages into a temporary folder next to ``final``, and return it."""
     say(f"unpacking {', '.join(packages)} under {final}")
     partial = final.with_name(f"{final.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
@@ -104,8 +103,8 @@ def _unpack(archive: Archive, packages: tuple[str, ...], final: Path, *, say: Ca
 def newest_first(names: tuple[str, ...], series: str) -> tuple[str, ...]:
     """Return the versions of a series among names of image packages, the newest first.
 
-    Real-time, cloud, debug and unsigned images are other kernels and are left out. Debian's names count
-    up in their numbers (``6.1.0-56``, ``6.12.117+deb12``), so numbers compare as numbers.
+    Real-time, cloud, debug and unsigned images are left out. The numbers in Debian's versions increase
+    (``6.1.0-56``, ``6.12.117+deb12``), and are compared as numbers.
     """
     pattern = re.compile(rf"linux-image-({re.escape(series)}\.[0-9][0-9.+~a-z-]*-{ARCHITECTURE})")
     versions = [
@@ -120,7 +119,7 @@ def _choose(archive: Archive, series: str) -> tuple[str, tuple[str, ...]]:
     names = archive.names("linux-image-")
     for version in newest_first(names, series):
         headers = archive.depends(f"linux-headers-{version}")
-        # A name may linger in the lists as something that others mention, without a package behind it.
+        # The lists may contain a name only because other packages mention it.
         if headers is None or archive.depends(f"linux-image-{version}") is None:
             continue
         common = [name for name in headers if name.startswith("linux-headers-")]
@@ -131,7 +130,7 @@ def _choose(archive: Archive, series: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _link_headers(partial: Path, final: Path, version: str) -> None:
-    """Point ``build`` and ``source`` at the unpacked headers; as packaged they lead to /usr/src."""
+    """Point ``build`` and ``source`` at the unpacked headers; in the package they point to /usr/src."""
     modules = partial / "lib" / "modules" / version
     for name in ("build", "source"):
         link = modules / name

@@ -1,7 +1,8 @@
 """The nft of a Debian release, unpacked under the build folder with the libraries that it needs.
 
-What nft makes of a text depends on its version. The release's own loader starts it, with the release's
-libraries, so that it runs on any Debian or Ubuntu. ``python -m vm.nft trixie`` prints the command.
+The result of loading a text depends on the version of nft. The release's own dynamic loader starts nft with
+the release's libraries, so that it runs on any Debian or Ubuntu. ``python -m vm.nft trixie`` prints the
+command.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ _LOADER: Final = "ld-linux-x86-64.so.2"
 def ensure_nft(release: str, *, build: Path, say: Callable[[str], None]) -> tuple[str, ...]:
     """Return the command that starts a release's nft, fetching it the first time.
 
-    The machine's own is taken where it has that version. Raises MachineError when the packages cannot be had.
+    The machine's own nft is used if it has that version. Raises MachineError if the packages cannot be
+    fetched.
     """
     if _machine_version() == RELEASES[release]:
         return ("nft",)
@@ -85,7 +87,7 @@ def _unpack(release: str, root: Path, build: Path, say: Callable[[str], None]) -
 
 
 def _needed(archive: Archive) -> tuple[str, ...]:
-    """The package and the libraries that it needs, and that they need."""
+    """Return the package nftables and all libraries that it needs, directly or indirectly."""
     packages: dict[str, None] = {}
     waiting = ["nftables"]
     while waiting:

@@ -29,17 +29,17 @@ class Place(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The place chosen and the reason, which is printed."""
+    """The chosen place, and the reason to print."""
 
     place: Place
     reason: str
 
 
 def offers_virtualisation(*, cpuinfo: Path = CPUINFO, device: Path = DEVICE) -> Acceleration:
-    """Say whether KVM may work here, by what can be read without QEMU.
+    """Return whether KVM may work here, according to files that can be read without QEMU.
 
-    A processor without ``vmx`` or ``svm`` runs no guest at full speed, whatever ``/dev/kvm`` says: machines
-    that are guests themselves may show the device and then interpret each instruction.
+    A processor without ``vmx`` or ``svm`` cannot run a guest at full speed, even if ``/dev/kvm`` exists: a
+    machine that is itself a guest may have the device, and then emulate each instruction.
     """
     if not device.exists():
         return Acceleration(kvm=False, reason=f"{device} does not exist")
@@ -58,11 +58,11 @@ def choose(
     root: bool,
     kvm: Callable[[], Acceleration],
 ) -> Choice:
-    """Return where to run: what was ``requested``, or else the fastest place that is valid.
+    """Return the place of the test: the ``requested`` one, or else the fastest that is valid.
 
-    ``guest_needed`` says that a certain kernel was named, which only a guest can have. ``kvm`` finds out
-    whether KVM works; it is called only where that matters, since finding out may need QEMU and a kernel.
-    Raises InputError for a named kernel on the host, MachineError when KVM is requested and does not work.
+    ``guest_needed``: the user has named a kernel, so the test must run in a guest. ``kvm`` tests whether KVM
+    works; it is called only if necessary, because the test may need QEMU and a kernel. Raises InputError for
+    a named kernel on the host, MachineError when KVM is requested and does not work.
     """
     if requested is Place.HOST and guest_needed:
         raise InputError("KERNEL= always means a guest; leave it out, or leave out VM=host")

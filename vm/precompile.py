@@ -1,10 +1,10 @@
-"""Compiles the tc programs of cases ahead, for a kernel other than the running one.
+"""Compilation of the tc programs of cases in advance, for another kernel than the running one.
 
-An emulated guest spends more than a minute in clang for each ruleset, this machine one or two seconds.
-``python -m vm.precompile --cases FOLDER… --levels LEVEL… --processors N`` compiles the programs of
-``FOLDER`` into the cache of compiled programs (``XDG_CACHE_HOME``). The guest finds them there, since a
-program is the same wherever text, compiler and kernel headers (``NFPARITY_KERNEL_HEADERS``) are the same.
-Needs root, as BCC does. What is not compiled here is compiled there.
+An emulated guest needs more than a minute for clang per ruleset, this machine one or two seconds. ``python -m
+vm.precompile --cases FOLDER… --levels LEVEL… --processors N`` compiles the programs of ``FOLDER`` into the
+cache of compiled programs (``XDG_CACHE_HOME``). The guest finds them there, because the cache identifies a
+program by its text, compiler and kernel headers (``NFPARITY_KERNEL_HEADERS``). Needs root, as BCC does. The
+guest compiles programs that are not in the cache.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def main(arguments: list[str] | None = None) -> int:
             try:
                 output = replace(emit(program), processors=options.processors)
             except UnsupportedError:
-                continue  # the report of the test says so
+                continue  # the report of the test contains the refusal
             compiled(output, cache=cache)
     except NfparityError as error:
         print(f"precompile: {error}", file=sys.stderr)

@@ -1,9 +1,9 @@
 """Files that the guest reads repeatedly, in one archive that it unpacks into memory.
 
-9p keeps nothing in the guest's page cache, so under emulation every start of Python costs thousands of round
-trips (measured: 5 s to import the replay process, 25 s for the command line; with ``cache=loose`` it was
-slower still). One big file comes through quickly. The guest binds what it unpacked over the same paths;
-whatever is not in the archive is still there over 9p.
+The guest's page cache does not cache files of 9p, so under emulation every start of Python needs thousands of
+round trips (measured: 5 s to import the replay process, 25 s for the command line; even longer with
+``cache=loose``). One big file is transferred quickly. The guest mounts the unpacked files over the original
+paths; all other files are read over 9p.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ __all__ = ["EXCLUDED", "pack", "preload_paths"]
 
 # Parts of the project that the differential test reads.
 PROJECT_PARTS = ("translate", "backends", "harness", "nfparity", "tests/corpus")
-# Programs that it runs, and the library that compiles tc programs: hundreds of calls, a hundred megabytes.
+# Programs that the test calls hundreds of times, and the library that compiles tc programs (a hundred
+# megabytes).
 PROGRAMS = ("sh", "ip", "tc", "nft", "xtables-legacy-multi", "xtables-nft-multi")
 LIBRARIES = ("libbcc.so.0", "libnftables.so.1")
 HEADER_PARTS = ("include", "arch/x86")
 SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 STDLIB = Path(sysconfig.get_path("stdlib"))
-# Patterns inside these paths that a guest has no use for. Unpacking costs by the file: a kernel's headers
-# have some nine thousand empty ones in include/config.
+# Patterns of files in these paths that the guest does not need. The time to unpack depends on the number of
+# files: a kernel's headers have some nine thousand empty files in include/config.
 EXCLUDED = (
     *("site-packages/mypy*", "site-packages/*__mypyc.*", "site-packages/pip", "site-packages/virtme*"),
     *("site-packages/setuptools", "site-packages/pkg_resources"),
@@ -56,12 +57,12 @@ def preload_paths(kernel: Kernel, *, project: Path) -> tuple[Path, ...]:
     extensions = {path.parent / "xtables" for path in files if path.name in LIBRARIES}
     needed = {path for file in files for path in _loaded_with(file)}
     every = {path.resolve() for path in (*folders, *files, *extensions, *needed) if path.exists()}
-    # A path inside another one comes with it.
+    # A path inside another path is packed with it.
     return tuple(sorted(path for path in every if not any(parent in every for parent in path.parents)))
 
 
 def pack(paths: tuple[Path, ...], archive: Path) -> None:
-    """Write the archive. Raises MachineError when tar does."""
+    """Write the archive. Raises MachineError if tar fails."""
     command = [
         *("tar", "--create", f"--file={archive}", "--directory=/", "--ignore-failed-read"),
         *(f"--exclude={pattern}" for pattern in EXCLUDED),

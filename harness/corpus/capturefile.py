@@ -1,6 +1,6 @@
 """Capture files as lists of IP packets: pcap and pcapng, read and written by scapy.
 
-The one module that imports scapy, and only when it is used: the library is large.
+Only this module imports scapy, and it does so at the first use, because the library is large.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@
         expect.jsonl    their expected outcomes (written by ``nfparity corpus record``)
 
 ``case.toml`` has the keys ``purpose`` and ``origin`` (text), and ``rules`` and ``node`` (paths relative to
-the case's folder; cases share rulesets). ``family`` (``ip`` or ``ip6``) is for rules that do not show it. The
-ipsets of the rules are in the file ``ipset-save`` next to the rules.
+the case's folder; cases share rulesets). ``family`` (``ip`` or ``ip6``) is needed only if the text of the
+rules does not show it. The ipsets of the rules are in the file ``ipset-save`` next to the rules.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Comparison of the expectations of cases with the simulator."""
+"""Comparison of the expected outcomes of cases with the simulator's."""
 
 from __future__ import annotations
 

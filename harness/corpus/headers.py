@@ -31,11 +31,11 @@ HEADER_FIELDS: Final = (
 """Fields that can be set on a packet independently of its addresses and protocol."""
 
 _TAG: Final = bytes(8)
-"""A placeholder of the length of the payload that the testbed adds to recognise a packet without one."""
+"""A placeholder as long as the payload that the testbed adds to recognise a packet without payload."""
 _MOBILITY: Final = 2
 """A type of routing header that a node handles only with ``CONFIG_IPV6_MIP6``."""
 _LONGEST_ROUTING: Final = 100
-"""The length of a header for 50 addresses, in units of 8 bytes."""
+"""The length of a routing header with 50 addresses, in units of 8 bytes."""
 _FRAMES: Final[Mapping[Family, Mapping[int, int | None]]] = {
     family: {PacketType.UNICAST: None, PacketType.BROADCAST: BROADCAST_MAC, PacketType.MULTICAST: group}
     for family, group in ((Family.IP, 0x01005E000001), (Family.IP6, 0x333300000001))
@@ -108,7 +108,7 @@ def _announces(packet: Packet) -> bool:
 
 
 def _routed(packet: Packet, field: Field, value: int, *, whole: bool) -> Packet | None:
-    """Return the packet with a routing header; ``whole``: also one that no node takes for itself."""
+    """Return the packet with a routing header; ``whole``: also with one that no node processes."""
     parts = list(packet.routing or Routing(0, 0, 0))
     parts[_ROUTING.index(field)] = value
     routing = Routing(*parts)

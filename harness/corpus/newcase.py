@@ -27,8 +27,8 @@ _RULES = {Family.IP: "rules.iptables-save", Family.IP6: "rules.ip6tables-save"}
 def write_case(folder: Path, *, job: Job, flows: Sequence[Flow], purpose: str, origin: str) -> Case:
     """Write a case with the simulator's outcomes as the expected ones, and return it.
 
-    Raises InputError when the folder already exists or there is no flow, UnsupportedError when the
-    rules hide something or cannot be simulated.
+    Raises InputError when the folder already exists or there is no flow, UnsupportedError when the input
+    hides a part of the rules or they cannot be simulated.
     """
     if not flows:
         raise InputError("no flow to make a case from")

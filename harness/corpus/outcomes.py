@@ -7,9 +7,9 @@ later steps (pauses have none)::
       "then": [{"verdict": "forward", …}]}, …]}
 
 A probability is exact: a JSON number if a double represents it exactly (0.5, and every multiple of 2**-31
-that ``statistic`` can make), otherwise the fraction as text (``"1/3"``).
-Fields that are absent, None, False or their default (a TOS of 0) are left out. ``"guessed": true`` next to
-the outcomes means that their probabilities depend on the kernel's version.
+that ``statistic`` can make), otherwise the fraction as text (``"1/3"``). Fields that are None, False or equal
+to their default (a TOS of 0) are left out. ``"guessed": true`` next to the outcomes means that their
+probabilities depend on the kernel's version.
 
 If the input hides a condition, each branch lists its assumptions, and its probability holds under them; a
 branch with a hidden target has the verdict ``unknown``::

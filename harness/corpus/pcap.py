@@ -2,10 +2,10 @@
 
 A capture is imported as conversations: packets of one 5-tuple in both directions are one flow. The first
 captured packet begins the flow. Later packets of its sender become :class:`Again`, packets of the other side
-:class:`Reply`, an ICMP error about it :class:`IcmpError`, and a new SYN another :class:`Send`.
-Payloads and TCP flags are kept if a flow can express them; sequence numbers and pauses are not.
-Other frames (fragments, truncated frames, frames that are not IP, IPv6 neighbour discovery) are left out and
-reported by number.
+:class:`Reply`, an ICMP error about one of its packets :class:`IcmpError`, and a new SYN another
+:class:`Send`. Payloads and TCP flags are kept if a flow can express them; sequence numbers and pauses are
+not. Other frames (fragments, truncated frames, frames that are not IP, IPv6 neighbour discovery) are left out
+and reported by number.
 
 An export writes the packets that flows send, or the packets that leave the node.
 """

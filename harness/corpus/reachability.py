@@ -6,7 +6,7 @@ A rule is proven unreachable if
 - an earlier rule ends the walk of every packet, or of every packet that this rule matches: a rule of the same
   chain, of a chain called before, or of a caller;
 - it needs a member of an empty ipset;
-- its tests contradict each other, or the tests on every way into its chain.
+- its tests contradict each other, or contradict the tests on every way into its chain.
 
 Fields that can change inside a table (the mark) are not used in a proof. Other rules may still be
 unreachable.

@@ -35,7 +35,10 @@ def announced_sizes(ruleset: Ruleset) -> tuple[int, ...]:
 
 
 def announcing(flow: Flow, sizes: tuple[int, ...], turn: int) -> Flow:
-    """Return the flow with an MSS in each SYN that has none: ``sizes`` in turn, from number ``turn`` on."""
+    """Return the flow with an MSS in each SYN that has none.
+
+    The MSS values are ``sizes`` in rotation, beginning at index ``turn``.
+    """
     if not sizes:
         return flow
     steps: list[Step] = []

@@ -67,9 +67,9 @@ def path_key(flow: Flow, outcomes: Sequence[Outcome]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Path:
-    """A path with placeholders for the source ports that no sender used:
+    """A path with placeholders for the source ports that no sender used.
 
-    ``picks``, in order of appearance.
+    ``picks`` are these ports, in order of appearance.
     """
 
     branch: OutcomeBranch

@@ -70,8 +70,8 @@ class Sampling:
         if observed.rarest < 1:
             wanted = max(wanted, runs_needed(_alike(math.ceil(1 / observed.rarest)), self.miss))
         if differs:
-            # Twice as often, so that each path is seen more than once: what differs between its runs is
-            # random.
+            # Twice as many runs, so that each path occurs more than once: a port that differs between them
+            # was picked at random.
             paths = normal_paths(flow, observed.branches, runs=observed.runs, expected=expected)
             wanted = max(wanted, 2 * runs_needed(_alike(max(2, len(paths))), self.miss))
             odds = (branch.probability for branch in expected.branches)

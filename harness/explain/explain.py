@@ -1,8 +1,8 @@
 """Explanation of one packet: its traced paths, and the effects of the rules on them.
 
-The path comes from the simulator's trace. Sentences about consequences are derived: a rule that sets a mark
-is removed from the ruleset and the same packet is sent again, so "without it" describes what would really
-happen. Names of chains and comments are not used.
+The path comes from the simulator's trace. Sentences about consequences are computed: a rule that sets a mark
+is removed from the ruleset and the same packet is simulated again, so "without line 12" describes what would
+really happen. Names of chains and comments are not used.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ _SUSPECT = re.compile(r"[^\t\n\x20-\x7e]")
 def printable(text: str, encoding: str | None = None) -> str:
     """Return a text with its unprintable characters escaped as ``\\uXXXX``.
 
-    Printable are tabs, line ends and the characters of :meth:`str.isprintable` that ``encoding`` can encode.
+    Tabs, line ends, and characters of :meth:`str.isprintable` that ``encoding`` can encode are printable.
     """
     if _SUSPECT.search(text) is None:
         return text

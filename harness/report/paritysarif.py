@@ -36,7 +36,7 @@ _OF_FIELD: Final = {
 
 
 def parity_sarif(report: ParityReport, *, version: str) -> str:
-    """Return the report as a SARIF log of one run; ``version`` is this program's."""
+    """Return the report as a SARIF log of one run; ``version`` is the version of nfparity."""
     rules: list[dict[str, object]] = [
         {
             "id": f"difference/{kind}",

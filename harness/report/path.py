@@ -212,7 +212,7 @@ def failure_text(failed: Test | Assumption, family: Family) -> str:
 
 
 def match_text(rule: Rule, family: Family) -> str:
-    """Return the effect of a matching rule, or of one whose match would have no consequence."""
+    """Return the effect of a rule that matches, or that has the same effect if it does not match."""
     effect = effect_text(rule, family)
     reasons = "; ".join(unknown.reason for unknown in rule.unknown)
     if not rule.is_undecided and any(unknown.hides is Hidden.TESTS for unknown in rule.unknown):

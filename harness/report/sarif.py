@@ -25,7 +25,7 @@ def sarif_log(
     version: str,
     untested: Sequence[str] = (),
 ) -> str:
-    """Return a log of one run; ``version`` is this program's, ``untested`` lists untested parts.
+    """Return a log of one run. ``version`` is the version of nfparity, ``untested`` lists untested parts.
 
     ``rules`` are reporting descriptors; each result refers to one of them by its id.
     """

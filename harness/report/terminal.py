@@ -15,5 +15,5 @@ def plain(text: str) -> str:
 
 
 def unfiltered(stream: TextIO) -> TextIO:
-    """Return the stream for rich, which adds its own sequences around :func:`plain` text."""
+    """Return the stream for rich, which writes terminal sequences of its own around :func:`plain` text."""
     return stream.unfiltered or stream if isinstance(stream, Output) else stream

@@ -1,4 +1,4 @@
-"""The search for something small that still has a property."""
+"""Search for a small value that still has a given property."""
 
 from __future__ import annotations
 

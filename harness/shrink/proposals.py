@@ -1,6 +1,6 @@
 """Smaller rulesets and flows: without some rules, a part of a rule, a jump, or a step.
 
-A proposal changes the text of a ruleset and reads it again, so that its meaning is always that of a text.
+A proposal changes the text of a ruleset and reads it again, so that every proposal can be written as a text.
 Texts that cannot be read are not proposed.
 """
 
@@ -61,7 +61,7 @@ def with_rules(ruleset: Ruleset, kept: Collection[RuleId]) -> Ruleset | None:
 
 
 def without_part(shown: Shown) -> Iterator[Shown]:
-    """Yield the rules with one match or one option of a rule left out, and with an ACCEPT policy for DROP."""
+    """Yield the rules with one match or option of a rule left out, or one DROP policy replaced by ACCEPT."""
     ruleset = shown.ruleset
     for at, table in enumerate(ruleset.tables):
         for number, chain in enumerate(table.chains):
@@ -77,7 +77,7 @@ def without_part(shown: Shown) -> Iterator[Shown]:
 def without_call(shown: Shown) -> Iterator[Shown]:
     """Yield the rules with the rules of a user chain in place of a jump to it.
 
-    The only rule of a chain keeps the conditions of the jump at first.
+    If the chain has only one rule, the rule is first proposed with the conditions of the jump added.
     """
     ruleset = shown.ruleset
     for at, table in enumerate(ruleset.tables):
@@ -149,7 +149,7 @@ def _without_a_call(table: Table) -> Iterator[Table]:
 
 
 def _joined(jump: Rule, rule: Rule) -> Rule:
-    """Return the rule with the conditions of the jump; if both have one of a kind, the rule's own stays."""
+    """Return the rule with the jump's conditions added, except those of which it has one of the same kind."""
     own = {option.name for option in rule.base}
     base = tuple(option for option in jump.base if option.name not in own)
     return replace(rule, base=base + rule.base, matches=jump.matches + rule.matches)

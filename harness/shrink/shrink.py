@@ -51,7 +51,7 @@ class Shrinker:
     last: Difference | None = None
 
     def shrink(self, shown: Shown) -> Shown:
-        """Return the smallest that was found. Raises InputError if ``shown`` does not show the difference."""
+        """Return the smallest rules and flow found. InputError if ``shown`` does not show the difference."""
         start = read_again(shown.ruleset)
         if start is None or not self._shows(replace(shown, ruleset=start)):
             raise InputError(
@@ -67,7 +67,7 @@ class Shrinker:
         return best
 
     def _fewer_rules(self, shown: Shown) -> Ruleset:
-        """Leave out rules: first all that the flow does not match, then as many others as can be."""
+        """Leave out rules: first all that the flow does not match, then as many others as possible."""
         best = shown.ruleset
         counts = count_in_simulator(Job(rules=best, node=self.node, level=self.level), (shown.flow,))
         hit = with_rules(best, {rule for rule, (matched, _) in counts.items() if matched})
@@ -102,7 +102,7 @@ class Shrinker:
                 progress=lambda *_: None,
             )
         except (UnsupportedError, MachineError):
-            return False  # refused, or not loaded: another fault than the one looked for
+            return False  # refused or not loaded, which is another difference
         for difference in report.differences:
             if difference.field == self.difference.field:
                 self.last = difference

@@ -27,7 +27,7 @@ _OWN: Final = {
 
 
 def assessment_sarif(summary: Summary, *, version: str) -> str:
-    """Return the assessment as a SARIF log of one run; ``version`` is this program's."""
+    """Return the assessment as a SARIF log of one run; ``version`` is the version of nfparity."""
     untested = [str(family) for family in summary.untested]
     return sarif_log(list(_rules()), _results(summary), version=version, untested=untested)
 

@@ -1,12 +1,12 @@
 """Groups of rules that differ only in constants, such as the rules of two services.
 
-A ruleset that a program wrote has the same few rules thousands of times, with other addresses, ports and
-chains. A :class:`Member` is what stands for one thing there: the rules of a shared chain that name its
-constants (its entries), and the chains that only they lead to. Members with equal ``shape`` differ in nothing
-but their constants: a packet for one becomes a packet for the other when the constants are exchanged
-(:mod:`~harness.corpus.generate.exchange`).
+A ruleset that a program wrote repeats the same few rules thousands of times, with other addresses, ports and
+chains. A :class:`Member` is one such group of rules, for example the rules of one service. It consists of its
+entries, which are rules of chains that several members share, and of the chains to which only its entries
+lead. Members with equal ``shape`` differ only in their constants: a packet for one becomes a packet for the
+other when the constants are exchanged (:mod:`~harness.corpus.generate.exchange`).
 
-All this is read from the rules as written. No name of a chain, no comment and nothing lowered counts.
+Members are found in the rules as written. Names of chains, comments and the lowered Program play no part.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _ChainId = tuple[TableName, str]
 
 
 class Kind:
-    """Kinds of constants. Constants of two kinds are never the same one."""
+    """Kinds of constants. Constants of different kinds are never equal."""
 
     ADDRESS: Final = "address"
     PORT: Final = "port"
@@ -65,7 +65,7 @@ _KINDS: Final = {
     Field.CT_REPLY_SPORT: Kind.PORT,
     Field.CT_REPLY_DPORT: Kind.PORT,
 }
-"""The fields whose values may differ between members. Those of all others (marks, interfaces) may not."""
+"""The fields whose values may differ between members. All other values (marks, interfaces) must be equal."""
 
 
 class Constant(NamedTuple):
@@ -77,11 +77,11 @@ class Constant(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Member:
-    """The rules of one thing, with its constants.
+    """A group of rules that differs from other groups only in constants, such as the rules of one service.
 
     ``places`` are its rules, its ``entries`` (in chains that it shares with others) first. ``constants`` are
-    in the order in which the rules name them: what stands at equal positions of two members with equal
-    ``shape`` plays the same part. ``targets`` are those constants to which rules send packets (DNAT).
+    in the order in which the rules name them: constants at the same position of two members with equal
+    ``shape`` have the same role. ``targets`` are the constants to which rules send packets (DNAT).
     """
 
     entries: tuple[Place, ...]
@@ -101,13 +101,13 @@ def members_of(ruleset: Ruleset) -> list[Member]:
 
 @dataclass(slots=True)
 class _Groups:
-    """Finds the shared chains and the rules in them that lead to the same chains or ask for the same."""
+    """The shared chains, and groups of their rules that lead to the same chain or test for the same port."""
 
     ruleset: Ruleset
     order: dict[TableName, Table] = field(default_factory=dict)
     shared: set[_ChainId] = field(default_factory=set)
     _bearing: set[_ChainId] = field(default_factory=set)
-    """Chains that have constants, or from which a packet comes to one that has."""
+    """Chains that have constants, and chains from which jumps lead to a chain that has constants."""
     _parents: dict[Hashable, Hashable] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -194,7 +194,7 @@ class _Groups:
 
 @dataclass(slots=True)
 class _Reader:
-    """Reads the rules of one member, and numbers its chains and constants as they come."""
+    """Reads the rules of one member, and numbers its chains and constants in order of appearance."""
 
     groups: _Groups
     entries: list[Place]
@@ -212,7 +212,7 @@ class _Reader:
             assert owner is not None
             shape.append((table, chain, self._rule(table, owner.rules[index])))
             keys.append(_key(owner.rules[index]))
-        for table, name in self._pending:  # which grows meanwhile
+        for table, name in self._pending:  # the loop appends to this list
             owner = self.groups.order[table].chain(name)
             assert owner is not None
             places += ((table, name, index) for index in range(len(owner.rules)))
@@ -280,7 +280,7 @@ def _has_constants(rule: Rule) -> bool:
 
 
 def _key(rule: Rule) -> tuple[Interval | None, int | None, Interval | None]:
-    """The destination that the rule asks for; None where it asks for none, or for several."""
+    """Return the tested address, protocol and port; None for each with no or several values."""
     constants: dict[Field, Interval] = {}
     for test in rule.tests:
         if isinstance(test, FieldTest) and not test.negated and len(test.values) == 1:

@@ -1,4 +1,4 @@
-"""Flows that may bring a packet with given wants to a hook, likeliest first.
+"""Flows that may bring a packet that satisfies given wants to a hook, likeliest first.
 
 A candidate is a guess: the simulator then determines the real path of its packets. The same wants, seed and
 history give the same candidates.

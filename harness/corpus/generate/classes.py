@@ -1,8 +1,8 @@
-"""Classes of members of equal shape, and the members of each that stand for the others.
+"""Classes of members of equal shape, and the representatives of each class.
 
-A search for every goal is made for the representatives: the first and the last member of each class, those
-with the lowest and the highest destination of each chain, and pairs of neighbours: members with adjacent
-addresses, ports or prefixes, or with the same one.
+Only the representatives are searched for every goal. They are the first and the last member of each class,
+the members with the lowest and the highest destination of each chain, and pairs of neighbours. Neighbours
+have adjacent addresses, ports or prefixes, or share one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["Class", "Classes"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Class:
-    """Members of equal shape: those that stand for all, the first of which is the model, and the others."""
+    """Members of equal shape: the searched representatives, of which the first is the model, and others."""
 
     searched: tuple[Member, ...]
     others: tuple[Member, ...]
@@ -28,7 +28,7 @@ class Class:
 
 @dataclass(frozen=True, slots=True)
 class Classes:
-    """The classes of a ruleset that have others than representatives."""
+    """The classes of a ruleset that have more members than their representatives."""
 
     ruleset: Ruleset
     classes: tuple[Class, ...]
@@ -44,7 +44,7 @@ class Classes:
         return cls(ruleset, tuple(_split(by_shape.values(), searched)))
 
     def with_searched(self, more: Iterable[Member]) -> Classes:
-        """Return the same classes with more members that are searched."""
+        """Return the same classes with more members to search."""
         searched = {member for group in self.classes for member in group.searched}.union(more)
         every = [(*group.searched, *group.others) for group in self.classes]
         return Classes(self.ruleset, tuple(_split(every, searched)))
@@ -108,7 +108,7 @@ def _ends(members: Iterable[Member]) -> Iterator[Member]:
 
 
 def _by_way(members: Iterable[Member], places: Places) -> Iterator[Member]:
-    """Yield a member for each choice of places to which packets are sent: node, its networks, beyond."""
+    """Yield one member for each set of places of its targets: the node, its networks, or beyond."""
     known: set[frozenset[str | None]] = set()
     for member in members:
         targets = [c.value for c in member.targets if isinstance(c.value, Interval)]
@@ -155,7 +155,7 @@ def _neighbours(members: Iterable[Member]) -> Iterator[tuple[str, Member, Member
 
 
 def _ranges(ranges: dict[Interval, Member]) -> Iterator[tuple[str, Member, Member]]:
-    """Yield the members with adjacent ranges, and with one in the other."""
+    """Yield pairs of members with adjacent ranges, and pairs in which one range contains the other."""
     around: list[Interval] = []
     ends: dict[int, Interval] = {}
     for interval in sorted(ranges, key=lambda r: (r.low, -r.high)):

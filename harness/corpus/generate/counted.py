@@ -15,7 +15,7 @@ from translate.ir import Field
 __all__ = ["conversations"]
 
 _MOST: Final = 10
-"""The most packets of a conversation."""
+"""The maximum number of packets of a conversation."""
 _SIDES: Final[dict[Field, tuple[Step, ...]]] = {
     Field.CT_PACKETS: (Reply(), Again()),
     Field.CT_ORIGINAL_PACKETS: (Again(),),
@@ -30,8 +30,8 @@ _OF_LENGTHS: Final = (
 def conversations(first: Send, wants: Wants) -> Iterator[tuple[Step, ...]]:
     """Yield conversations that begin with ``first``, or with a packet of another length, likeliest first.
 
-    The last packets have counts at an end of what the wants allow; the simulator decides which do. Nothing is
-    yielded without wants about counts.
+    With the last packets, the counts of the connection should be at an end of the allowed range; the
+    simulator checks this. Yields nothing if the wants do not restrict counts.
     """
     for field, steps in _SIDES.items():
         if wants.asks(field):

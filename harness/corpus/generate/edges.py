@@ -1,8 +1,8 @@
 """Flows at both ends of each range in the rules, and just beyond them.
 
 If a translation slightly narrows or widens a range (a prefix of another length), only these packets change
-their path. For a rule that ends the walk, some flows would match a later rule: with any other packet, the
-outcome does not show whether the rule matched.
+their path. For a rule that ends the walk, there are also flows that would otherwise match a later rule. With
+other packets, the outcome may not show whether the rule matched.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _HEADERS: Final = frozenset({Field.TTL, Field.LENGTH, Field.TOS})
 """Fields for which only the values at the ends are tried, not nearby ones."""
 _BYTE: Final = 0xFF
 _NEAR: Final = 4
-"""The number of values tried at each side of an end, because a host cannot have every address."""
+"""The number of values tried on each side of an end: several, because a host cannot have every address."""
 
 
 def edge_flows(
@@ -91,7 +91,7 @@ def _of_rule(
 def _of_header(
     rule: Rule, test: FieldTest, models: Iterable[Send], taken: set[str], *, of: str
 ) -> Iterator[Flow]:
-    """Yield flows at the ends of a header's range; for a TTL, before and after its decrement."""
+    """Yield flows at the ends of a range of a header field; for the TTL, before and after its decrement."""
     sides = _each_bit if test.field is Field.TOS else _both_sides
     ends = [v for interval in test.values if isinstance(interval, Interval) for v in sides(interval)]
     ways = (False, True) if test.field is Field.TTL else (False,)
@@ -123,7 +123,7 @@ def _ends(interval: Interval) -> Iterator[tuple[str, range]]:
 
 
 def _sent(model: Send, field: Field, value: int, places: Places) -> Send | None:
-    """Return the model with another value, if a packet can have it.
+    """Return the model with another value of the field, if a packet can have it.
 
     A packet made on the node may have any source address, as with a transparent proxy.
     """

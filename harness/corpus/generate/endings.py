@@ -21,7 +21,7 @@ MOST_SERVICES = 64
 """The number of services with flows for their endings."""
 
 _MOST_ENDPOINTS = 4
-"""The most endpoints of a service that is reopened: each connection multiplies the number of outcomes."""
+"""The maximum number of endpoints of a service to reopen: each connection multiplies the outcomes."""
 
 _SPREAD = 3
 """The number of client kinds to choose from: inside the cluster, outside, the node."""

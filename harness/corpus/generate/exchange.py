@@ -1,4 +1,4 @@
-"""Flows for one member of a class, made of those of another by exchanging their constants."""
+"""Flows for one member of a class, made from the flows of another by exchanging the constants."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Exchange"]
 
 @dataclass(slots=True)
 class _Values:
-    """One kind's constants of two members, pairwise."""
+    """Pairs of constants of one kind: the old member's and the new member's."""
 
     points: dict[int, int] = field(default_factory=dict)
     ranges: list[tuple[Interval, Interval]] = field(default_factory=list)
@@ -29,11 +29,11 @@ class _Values:
             self.ranges.append((of, to))
 
     def point(self, value: int) -> int:
-        """The other member's value for one of the first; any other value stays."""
+        """Return the new member's value for a value of the old member; any other value is unchanged."""
         return self.points.get(value, value)
 
     def near(self, value: int) -> int:
-        """Return :meth:`point` also for a value in a range, or next to a range or a point."""
+        """Return :meth:`point`, but also replace values in or next to a range, and next to a point."""
         if value in self.points:
             return self.points[value]
         for of, to in self.ranges:
@@ -47,7 +47,7 @@ class _Values:
 
 @dataclass(slots=True)
 class Exchange:
-    """The constants of ``to`` in place of those of ``of``, a member of equal shape, in packets of a node."""
+    """A replacement of one member's constants in packets by those of another member of equal shape."""
 
     places: Places
     _addresses: _Values = field(default_factory=_Values)
@@ -66,7 +66,7 @@ class Exchange:
             (self._addresses if old.kind == Kind.ADDRESS else self._ports).add(old.value, new.value)
 
     def steps(self, steps: Steps) -> Steps | None:
-        """Return the steps for the other member; None where no host can send such a packet."""
+        """Return the steps for the other member; None if no host can send such a packet."""
         made: list[Step] = []
         for step in steps:
             if isinstance(step, Send):

@@ -50,8 +50,8 @@ class GeneratedCorpus:
 def generate_corpus(job: Job, *, seed: int, by_class: bool = False) -> GeneratedCorpus:
     """Generate a corpus for the job's rules and node; the same seed gives the same corpus.
 
-    With ``by_class``, of rules that differ only in constants some are searched for every goal; the others get
-    the flows of these with their own constants (:mod:`~harness.corpus.generate.others`). Raises
+    With ``by_class``, only some of the rules that differ only in constants are searched for every goal. The
+    others get the same flows, with their own constants (:mod:`~harness.corpus.generate.others`). Raises
     UnsupportedError when the simulator, which checks every flow, does not support a rule.
     """
     places = Places.of(job.ruleset, job.node)
@@ -66,7 +66,7 @@ def generate_corpus(job: Job, *, seed: int, by_class: bool = False) -> Generated
 def _made(
     job: Job, seed: int, places: Places, classes: Classes
 ) -> tuple[GeneratedCorpus | None, list[Member]]:
-    """Return the corpus; None, with the members, if some do not show what their class's model shows."""
+    """Return the corpus; or None and the members whose flows miss goals that their model's flows reach."""
     search = Search(job, seed, places, classes.chosen)
     search.run()
     services = services_of(f.goals for f in search.flows)
@@ -122,7 +122,7 @@ def _made(
 
 
 def _observed(flows: Iterable[Flow], search: Search) -> tuple[list[Flow], list[FlowGoals]]:
-    """Return the flows that can be simulated, and what each of them shows."""
+    """Return the flows that can be simulated, and the goals and services that each of them shows."""
     simulated = [(flow, goals) for flow in flows if (goals := search.observe(flow.steps)) is not None]
     return [flow for flow, _ in simulated], [goals for _, goals in simulated]
 

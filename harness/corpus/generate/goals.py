@@ -102,9 +102,9 @@ class FlowGoals:
 
 @dataclass(slots=True)
 class Wanted:
-    """The rules whose goals are noted, all of them where ``chosen`` is None.
+    """The rules whose goals are recorded; all rules if ``chosen`` is None.
 
-    The goals of a group of rules that traces skip in series are made once.
+    The goals of a group of rules that traces skip together are created once.
     """
 
     chosen: Selection | None = None
@@ -113,11 +113,11 @@ class Wanted:
     )
 
     def has(self, event: RuleVisited) -> bool:
-        """Return whether the goals of the visited rule are noted."""
+        """Return whether the goals of the visited rule are recorded."""
         return self.chosen is None or self.chosen.has(event.table, event.chain, event.index - 1)
 
     def of(self, skipped: RulesSkipped, rules: AlikeRules, side: int) -> tuple[Goal, ...]:
-        """Return the goal for ``side`` of each of the wanted rules that is in the series."""
+        """Return the goal for ``side`` of each wanted rule among the skipped rules."""
         made = self._made.get((skipped.hook, rules, side))
         if made is None:
             positions = rules.positions

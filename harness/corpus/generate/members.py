@@ -37,7 +37,7 @@ __all__ = ["member_flows", "without_sets"]
 
 _MOST_CHOICES: Final = 64
 _MOST_ELEMENTS: Final = 48
-"""The most elements of one set that get flows of their own."""
+"""The maximum number of elements of one set that get flows of their own."""
 
 _NEAR: Final = 4
 _OTHER: Final = {Protocol.TCP: Protocol.UDP, Protocol.UDP: Protocol.TCP, Protocol.SCTP: Protocol.TCP}
@@ -49,7 +49,7 @@ _Values = Mapping[Field, int]
 def without_sets(
     tests: Iterable[Test], sets: _Sets, family: Family, *, broken: Test | None = None
 ) -> Iterator[tuple[Test, ...]]:
-    """Yield the tests with the fields of an element in place of each ipset, for some choices of elements.
+    """Yield the tests with each test of an ipset replaced by tests for one of its elements.
 
     ``broken`` is a test of a set that must fail: exactly one field differs from an element.
     """

@@ -23,7 +23,7 @@ def cover(choices: Sequence[Collection[Hashable]], elsewhere: Collection[Hashabl
         now = -len(set(choices[index]) - covered)
         if now == 0:
             continue
-        if now != gain:  # other choices cover a part of it; gains only shrink, so push it back
+        if now != gain:  # other choices cover a part of it by now: push it back with its new gain
             heapq.heappush(heap, (now, index))
             continue
         covered.update(choices[index])

@@ -1,9 +1,10 @@
-"""Flows for the members of classes that no search was made for.
+"""Flows for the members of classes that are not searched.
 
-Each gets all flows of the corpus that hit a rule of its class's model, with its own constants, and as many
-more as show every side of these rules: each matching at every hook, and each of its tests just failing. The
-simulator follows as many of all these as are needed to show that. A member for which they do not show the
-same is handed back: it is not like its model on this node.
+Each member gets all flows of the corpus that hit a rule of its class's model, with its own constants in place
+of the model's. It gets further flows to show every side of its rules: each rule matches at every hook, and
+each of its tests fails while the others hold. The simulator runs only the flows that are needed to show this.
+If they do not show what the model's flows show, the member differs from its model on this node, and is
+returned without flows.
 """
 
 from __future__ import annotations
@@ -31,25 +32,28 @@ from translate.ir import Field, FieldTest, Protocol, TableName, Test
 __all__ = ["other_flows"]
 
 _Side = tuple[int, str, int]
-"""One side of a rule of a member: its position among the member's rules, and the test that fails or HIT.
+"""A side of a member's rule: its position in the member, the hook of a HIT, and the failing test or HIT.
 
-Between them is the hook of a HIT: what a rule does may be seen in the node's own packets alone.
+The hook counts because only the node's own packets may show the effect of a rule.
 """
 
 _CONNECTIONS: Final = 4
-"""The number of connections of a client to a service with affinity: 1 in 8 draws one endpoint only."""
+"""The number of connections of a client to a service with affinity.
+
+With two endpoints and no affinity, 1 in 8 clients would also keep its endpoint.
+"""
 
 _APART: Final = 10000
 """The distance between the ports of these connections; a service's clients have ports from 20000 to 29999."""
 
 _MOST_TRIES: Final = 12
-"""The number of flows of the model that are tried for a side of a rule that the chosen ones do not show."""
+"""The number of further flows of the model that are tried for a side that the kept flows do not show."""
 
 
 class _Choice(NamedTuple):
-    """A flow, the sides of rules that it shows or is kept for, and which client of a service it is.
+    """A flow, the sides of rules that it shows or is kept for, and the kind of client that it comes from.
 
-    ``goal`` is a rule that it hits, if it is a flow of the corpus and not one that a search left out.
+    ``goal`` is a rule that it hits; None for a flow that the search found but that is not in the corpus.
     """
 
     steps: Steps
@@ -60,7 +64,7 @@ class _Choice(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Model:
-    """The flows of a model: as few as show all sides of its rules, each with what it is kept for; and all."""
+    """The flows of a model: ``kept`` are few flows that show all sides of its rules, ``every`` are all."""
 
     member: Member
     kept: tuple[_Choice, ...]
@@ -72,10 +76,10 @@ class _Model:
 def other_flows(
     classes: Classes, search: Search, corpus: Sequence[tuple[Steps, FlowGoals]], uses: Mapping[Steps, str]
 ) -> Iterator[tuple[Member, list[GoalFlow] | None]]:
-    """Yield each member that is not searched with its flows, made of those that ``corpus`` has of its model.
+    """Yield each member that is not searched, with flows made from its model's flows in ``corpus``.
 
-    None instead of the flows of a member that does not show what its model shows. ``uses`` says of flows
-    which client of a service they are.
+    The flows are None if they do not show what the model's flows show. ``uses`` maps flows to the kind of
+    client of a service that they come from.
     """
     sent = {steps for steps, _ in corpus}
     for group, model in zip(classes.classes, _models(classes.classes, search, corpus, uses), strict=True):
@@ -115,7 +119,7 @@ def _of(member: Member, model: _Model, search: Search, sent: set[Steps]) -> list
 
     for choice in model.kept:
         show(choice.steps, choice.sides, choice.use)
-    # The model's packet for a side may be one for another service, which is before this one in the rules.
+    # With the constants exchanged, a packet may belong to another member, whose rules come earlier.
     for side in sorted({side for choice in model.kept for side in choice.sides} - shown):
         for choice in itertools.islice((c for c in model.every if side in c.sides), _MOST_TRIES):
             show(choice.steps, frozenset({side}), None)
@@ -176,9 +180,9 @@ def _models(
 
 
 def _elsewhere(member: Member, choices: list[_Choice], search: Search) -> Iterator[_Choice]:
-    """Yield the flows that match the entries, sent to an address outside that no rule knows.
+    """Yield variants of the flows that match the entries, sent to an outside address that no rule names.
 
-    What a search finds instead may be for another member, whose rules come before those of some.
+    The destination that the search chose may belong to another member, whose rules come earlier.
     """
     rules = _rules(member)
     sides = {place: number for number, place in enumerate(member.places)}
@@ -195,10 +199,10 @@ def _elsewhere(member: Member, choices: list[_Choice], search: Search) -> Iterat
 
 
 def _telling(member: Member, choices: list[_Choice], search: Search) -> Iterator[_Choice]:
-    """Yield for each test of an entry a packet that fails it alone, and that shows whether the test is there.
+    """Yield a packet for each test of an entry that fails only this test, and shows whether it is there.
 
-    The entry may lead to rules for some clients only. A packet of another client also fails the test, but has
-    the same outcome if the test is lost.
+    The entry may lead to rules for some clients only. If a translation loses the test, a packet of any other
+    client still has the same outcome.
     """
 
     def shown(steps: Steps) -> frozenset[_Side]:
@@ -220,7 +224,7 @@ def _telling(member: Member, choices: list[_Choice], search: Search) -> Iterator
 
 
 def _failing(packet: Packet, test: Test, places: Places) -> Iterator[Packet]:
-    """Yield the packet with another value of what the test asks for, where it can have any."""
+    """Yield the packet with other values of the field that the test is for, if it can have them."""
     match test:
         case FieldTest(field=Field.L4PROTO) if packet.has_ports:
             other = Protocol.UDP if packet.proto == Protocol.TCP else Protocol.TCP
@@ -245,7 +249,7 @@ def _made_here(steps: Steps) -> bool:
 def _kept(
     choices: list[_Choice], before: Iterable[_Choice], member: Member, search: Search
 ) -> Iterator[_Choice]:
-    """Yield as few flows as show all sides, each with those that the ones before do not show."""
+    """Yield few flows that show all sides, each with the sides that earlier flows do not show."""
     known = {side for choice in before for side in choice.sides}
     for index in cover([choice.sides for choice in choices], known):
         steps, sides, *_ = choices[index]
@@ -272,7 +276,7 @@ def _hits(sides: Iterable[_Side], rule: int) -> bool:
 
 
 def _coming_back(first: Step) -> Steps:
-    """The flow in which a client connects several times, so that it matters who is in a list (affinity)."""
+    """Return a flow in which a client connects several times, which lists of clients (affinity) affect."""
     assert isinstance(first, Send)
     port = first.packet.sport
     if not isinstance(port, int):

@@ -53,7 +53,7 @@ _ORDER: Final = (TableName.RAW, TableName.MANGLE, TableName.NAT, TableName.FILTE
 class GoalFlow:
     """A flow that meets a new goal, and all that it shows.
 
-    ``goal`` gives the flow its name, or ``use``, the kind of client of a service that it comes from.
+    The flow is named after ``goal``, or after ``use``, the kind of client of a service that it comes from.
     """
 
     goal: Goal
@@ -133,7 +133,7 @@ class Search:
             return
 
     def can_try(self, steps: Steps) -> bool:
-        """Return whether the simulator supports a flow, which depends on its IPv6 link-local addresses."""
+        """Return whether the simulator supports a flow; it does not support all IPv6 link-local addresses."""
         sent = [step.packet for step in steps if isinstance(step, Send)]
         if not any(self.places.on_link(address) for p in sent for address in (p.src, p.dst)):
             return True

@@ -1,4 +1,4 @@
-"""Some rules of a ruleset."""
+"""A selection of rules of a ruleset."""
 
 from __future__ import annotations
 

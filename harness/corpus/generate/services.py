@@ -55,7 +55,7 @@ def services_of(shown: Iterable[FlowGoals]) -> tuple[Service, ...]:
 
 
 def destination(packet: Packet) -> tuple[int, int, object]:
-    """Return what a client asks for: protocol, address and port."""
+    """Return the destination of a packet: protocol, address and port."""
     return packet.proto, packet.dst, packet.dport
 
 
@@ -66,7 +66,7 @@ def destination_name(packet: Packet) -> str:
 
 
 def service_flows(services: Iterable[Service], places: Places) -> Iterator[tuple[str, Flow]]:
-    """Yield, for each service, the word for each kind of client, and its connection with an answer."""
+    """Yield a word for the client, and a connection with an answer, for each service and kind of client."""
     number = 0
     for service in services:
         for who, why, source, destination in _clients(service, places):

@@ -1,4 +1,4 @@
-"""Packets that match the tests of a rule, but fail one test on the way to it.
+"""Packets that match the tests of a rule, but fail one test of the jumps that lead to it.
 
 A jump may test the connection state or an address, and the rules of the called chain test other fields. If a
 translation loses the test of the jump, only a packet that matches one of these rules shows it.
