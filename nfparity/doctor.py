@@ -1,4 +1,4 @@
-"""Check of the tools, libraries and backends of this machine, and the packages to install.
+"""Checks of this machine's tools, libraries and backends, and the packages to install.
 
 A backend's own probe decides whether it can run. Programs and libraries are also listed, because they can be
 installed. In a checkout, the needs of the project's own tests are listed, too. Nothing is changed.
@@ -24,7 +24,7 @@ from translate.errors import NfparityError
 
 _CHECKOUT: Final = (Path(__file__).resolve().parents[1] / "vm" / "setup.sh").exists()
 _OWN_ENVIRONMENT: Final = sys.prefix != sys.base_prefix
-"""True in a virtual environment: libraries come from pip there, and otherwise from the distribution."""
+"""True in a virtual environment, where libraries come from pip instead of the distribution."""
 
 __all__ = ["Check", "Kind", "diagnose", "packages_to_install", "versions"]
 
@@ -85,7 +85,7 @@ def diagnose() -> tuple[Check, ...]:
 
 
 def versions() -> tuple[tuple[str, str], ...]:
-    """Return the names and versions of what a report of a fault should name; a missing tool is left out."""
+    """Return the names and versions to name in a bug report; missing tools are left out."""
     loaders = {name: _PROGRAMS[name] for name in ("iptables-legacy-restore", "iptables-nft-restore", "nft")}
     programs = ((check.name, check.detail) for check in _programs("program", loaders) if check.ok)
     bindings = (

@@ -97,9 +97,11 @@ def _describe(difference: Difference) -> str:
 
 
 def junit_text(suites: Sequence[Suite], *, times: bool) -> str:
-    """Return suites as JUnit XML.""" root = Element("testsuites", name="nfparity") _count(root, [case for
-    suite in suites for case in suite.cases], times=times) del root.attrib["skipped"]  # the schema allows the
-    attribute only in suites for suite in suites:
+    """Return suites as JUnit XML."""
+    root = Element("testsuites", name="nfparity")
+    _count(root, [case for suite in suites for case in suite.cases], times=times)
+    del root.attrib["skipped"]  # the schema allows the attribute only in suites
+    for suite in suites:
         element = SubElement(root, "testsuite", name=_printable(suite.name))
         _count(element, suite.cases, times=times)
         for case in suite.cases:

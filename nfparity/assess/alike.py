@@ -2,9 +2,9 @@
 
 kube-proxy writes the rules of a service from a few of its properties. If two services have the same
 properties, the outcomes of a packet to one are those of the same packet to the other, with the addresses and
-ports exchanged: a :class:`Renaming`. The first and the last flow of a class are tested in full. Each of the
-others is simulated, and sent once through both modes. If its outcomes are not the renamed outcomes of the
-first flow, it is tested in full, too.
+ports exchanged: a :class:`Renaming`. The first and the last flow of a class are tested in full. Each other
+flow is simulated, and sent once through both modes. If its outcomes are not the renamed outcomes of the first
+flow, it is tested in full, too.
 
 In iptables mode this needs no assumption: the simulator computes every outcome of every flow, and a flow
 whose outcomes are not the renamed ones of the first is in no class. In nftables mode it assumes rules that

@@ -112,10 +112,9 @@ def assess(
 
     ``late`` is ``after`` with the other rules registered after kube-proxy's, or None if there are none.
     ``only`` restricts the flows to those with these ids. With ``by_class``, only two services of each kind
-    are tested in full (:mod:`nfparity.assess.alike`). A difference is
-    reported only if packets show it, and every difference that they show is reported, under the first
-    detector that claims it.
-    Raises MachineError when a backend fails or rejects its rules.
+    are tested in full (:mod:`nfparity.assess.alike`). A difference is reported only if packets show it. Every
+    difference that packets show is reported, by the first detector that claims it. Raises MachineError when a
+    backend fails or rejects its rules.
     """
     flows, measures, counts = detector_flows(facts)
     flows.update((flow.id, flow) for flow in corpus if flow.id not in flows)

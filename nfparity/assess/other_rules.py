@@ -49,7 +49,10 @@ _OF_A_SERVICE: Final = re.compile(r"KUBE-(SVC|SVL|EXT|XLB|FW|SEP)-.+")
 _MARK: Final = "KUBE-MARK-MASQ"
 _GUARD: Final = "KUBE-FIREWALL"
 _KUBELET: Final = ("KUBE-IPTABLES-HINT", "KUBE-KUBELET-CANARY")
-"""Chains that only a kubelet creates; a node with them also keeps :data:`_GUARD` (``pkg/kubelet``)."""
+"""Chains that only a kubelet creates.
+
+On a node with them, the chain :data:`_GUARD` stays (``pkg/kubelet``).
+"""
 
 
 @dataclass(frozen=True, slots=True)

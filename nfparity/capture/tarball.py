@@ -33,7 +33,7 @@ class Source(Protocol):
 def read_members(
     file: Source, wanted: Callable[[str], bool], *, most_members: int
 ) -> Iterator[tuple[str, bytes]]:
-    """Yield name and content of every regular file whose name is ``wanted``; others are skipped.
+    """Yield name and content of every regular file for whose name ``wanted`` is true; skip all others.
 
     ``file`` must limit the number of bytes. Raises CaptureError for more than ``most_members`` headers, for
     sparse members, and for files that are not an archive.

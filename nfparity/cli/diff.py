@@ -37,12 +37,12 @@ example:
   nfparity diff rules.iptables-save --node node.json --random 1000 --seed 7 --backends iptables-legacy
   nfparity diff rules.iptables-save --node node.json --corpus flows.jsonl --against kube-proxy.nft
 
-The simulator computes every possible outcome of a flow; each other backend must show all of them and no
-other. Flows with random outcomes are run until every outcome has been seen, except for a chance of --miss;
-the same input gives the same report. Exit status 0: parity; 1: a difference; 4: no difference, but not
-everything was tested, because a backend refuses a rule, or was named with --backends and cannot run here.
---without leaves out a backend on purpose. Backends that were not named are skipped, with the reason, if
-they cannot run.
+The simulator computes every possible outcome of a flow; each other backend must show all of these outcomes
+and no others. Flows with random outcomes are run until every outcome has been seen, except for a chance of
+--miss; the same input gives the same report. Exit status 0: parity; 1: a difference; 4: no difference, but
+not everything was tested, because a backend refuses a rule, or was named with --backends and cannot run here.
+--without leaves out a backend on purpose. Backends that were not named are skipped, with the reason, if they
+cannot run.
 """
 
 

@@ -1,3 +1,3 @@
-"""Inputs of commands: rules, batches of flows, rulesets to compare with. ``nfparity.cli`` imports it."""
+"""Inputs of commands: rules, batches of flows, and nftables rulesets to compare with."""
 
 __all__: list[str] = []

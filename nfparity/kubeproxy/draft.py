@@ -34,7 +34,7 @@ def line_of(rule: Rule, part: Purpose, table: TableName, chain: str, address: in
 
 @dataclass(slots=True, kw_only=True)
 class ServiceDraft:
-    """An incomplete service. ``spread`` are the SEP chains of all endpoints, ``near`` those on this node."""
+    """An incomplete service. ``spread`` are all SEP chains, ``near`` those of endpoints on this node."""
 
     hash: str | None = None
     name: str | None = None
@@ -110,7 +110,7 @@ class ServiceDraft:
         return self.name is None and self.hash is None
 
     def _refused_outside(self) -> bool:
-        """Return whether it has no nat rule for external addresses, so that source ranges are unknown."""
+        """Return whether no nat rule is for its external addresses, so that its source ranges are unknown."""
         entrances = (Purpose.EXTERNAL_IP, Purpose.LOAD_BALANCER_IP, Purpose.OUTSIDE_IP)
         return not any(line.part in entrances and line.table is TableName.NAT for line in self.lines)
 

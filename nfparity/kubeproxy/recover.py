@@ -26,7 +26,7 @@ from translate.ir import Ruleset
 __all__ = ["recover"]
 
 _API_SERVER: Final = "default/kubernetes:"
-"""The prefix of the API server's service names; its EndpointSlice names no node."""
+"""The prefix of the API server's service names; the EndpointSlice of this service names no node."""
 
 
 @collector_paused()

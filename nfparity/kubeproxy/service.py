@@ -63,10 +63,9 @@ class Line:
 class Endpoint:
     """An endpoint of one port. ``local``: it is on this node; None if unknown.
 
-    An endpoint is local if its EndpointSlice names the node. The API server's slice names none, so its
-    endpoint is never local, even on its own node.
-    ``draining``: it is terminating and used only for traffic with policy Local, because no ready endpoint is
-    on this node.
+    An endpoint is local if its EndpointSlice names the node. The EndpointSlice of the API server names no
+    node, so the API server's endpoint is never local, even on its own node. ``draining``: it is terminating
+    and used only for traffic with policy Local, because no ready endpoint is on this node.
     """
 
     address: int

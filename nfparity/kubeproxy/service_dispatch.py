@@ -26,7 +26,7 @@ SERVICE_CHAIN: Final = "KUBE-SERVICES"
 _NAT: Final = TableName.NAT
 _PORT: Final = frozenset({Field.L4PROTO, Field.DPORT})
 _OLD_EXTERNAL: Final = ({Field.BRIDGED, Field.FIB_SADDR_TYPE}, {Field.FIB_DADDR_TYPE})
-"""Further tests in the two rules of an external IP of old kube-proxies, which excluded bridged traffic."""
+"""Further tests in both rules of an external IP, by which old kube-proxies excluded bridged traffic."""
 _LOOPBACK: Final = {
     Family.IP: Interval.prefix(0x7F000000, 8, 32),
     Family.IP6: Interval.point(1),

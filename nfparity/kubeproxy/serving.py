@@ -166,7 +166,7 @@ def read_strangers(reading: Reading) -> None:
 
 
 def _stranger(reading: Reading, draft: ServiceDraft, chain: str, rule: Rule, tests: Tests) -> bool:
-    """Read the rule that masquerades packets to the cluster IP that are not from pods."""
+    """Read the rule that masquerades packets to the cluster IP unless they come from pods."""
     strangers = Strangers.of(tests, DESTINATION)
     if strangers is None:
         return False
@@ -183,13 +183,13 @@ def _stranger(reading: Reading, draft: ServiceDraft, chain: str, rule: Rule, tes
 
 @dataclass(frozen=True, slots=True)
 class Strangers:
-    """The packets that a rule masquerades: all, or those not from ``pods``."""
+    """The packets that a rule masquerades: all, or all except those from ``pods``."""
 
     pods: Interval | Name | None
 
     @classmethod
     def of(cls, tests: Tests, others: frozenset[Field]) -> Strangers | None:
-        """Return them for a rule with at most a negated source or in-device besides ``others``, else None."""
+        """Return the packets, None if a rule tests more than ``others`` and a negated source or in-device."""
         if not tests.keys() >= others:
             return None
         rest = tests.keys() - others

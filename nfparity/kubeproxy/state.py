@@ -34,14 +34,14 @@ class Remainder:
 class KubeProxyState:
     """All facts about a kube-proxy in a dump.
 
-    ``pods`` is how rules recognise traffic of the node's (or cluster's) pods: a network (``clusterCIDR``, or
-    the node's, by ``detectLocalMode``), an interface, or a prefix of interface names. It is None if they do
-    not, or if no service has a cluster IP with endpoints. ``masquerade_all`` is ``iptables.masqueradeAll``.
-    ``mark`` is the masquerade mark, None without KUBE-MARK-MASQ.
-    ``node_port_addresses`` is None for every local address, the default of the iptables mode.
+    ``pods`` is the value by which rules recognise traffic of the node's (or cluster's) pods: a network
+    (``clusterCIDR``, or the node's, by ``detectLocalMode``), an interface, or a prefix of interface names. It
+    is None if no rule recognises such traffic, or if no service has a cluster IP with endpoints.
+    ``masquerade_all`` is ``iptables.masqueradeAll``. ``mark`` is the masquerade mark, None without
+    KUBE-MARK-MASQ. ``node_port_addresses`` is None for every local address, the default of the iptables mode.
     ``localhost_node_ports``: node ports answer at 127.0.0.1. ``health_check_ports`` are ports whose service
-    is unknown. ``lines`` are rules that belong to no service.
-    ``remainder`` are rules that were not understood; ``notes`` are warnings about the other facts.
+    is unknown. ``lines`` are rules that belong to no service. ``remainder`` are rules that were not
+    understood; ``notes`` are warnings about the other facts.
     """
 
     family: Family

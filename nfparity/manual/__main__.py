@@ -1,4 +1,4 @@
-"""``python -m nfparity.manual FOLDER``: man pages and completions, below FOLDER as below ``/usr/share``."""
+"""``python -m nfparity.manual FOLDER``: man pages and completion in FOLDER, as in ``/usr/share``."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ complete -o default -F _nfparity nfparity
 
 
 def bash_completion(root: Command) -> str:
-    """Return the file. Where nothing is known about a word, bash completes the names of files."""
+    """Return the file. For words of which the values are not known, bash completes file names."""
     return "".join(_parts(root))
 
 

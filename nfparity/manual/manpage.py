@@ -64,7 +64,7 @@ def _lines(command: Command, root: Command, version: str) -> Iterator[str]:
 
 
 def _related(other: Command, command: Command) -> bool:
-    """Return whether a page refers to another that it does not list: those above it, and its neighbours."""
+    """Return whether a page refers to another page: one above it, or a page with the same page above it."""
     if other is command:
         return False
     above = command.path[: len(other.path)] == other.path
@@ -83,7 +83,7 @@ def _sentence(text: str) -> str:
 
 
 def _paragraph(block: str) -> Iterator[str]:
-    """Yield filled text, or a table or session as it is: some line of it is indented or aligned."""
+    """Yield a block as filled text; or unchanged if some line is indented or aligned (a table or session)."""
     lines = block.splitlines()
     if any(line.startswith("  ") for line in lines):
         yield from _verbatim(lines)
@@ -100,7 +100,7 @@ def _verbatim(lines: list[str]) -> Iterator[str]:
 
 
 def _text(line: str) -> str:
-    """Return a line of text: a dot or an apostrophe at its start would be a request."""
+    """Return a line with a dot or apostrophe at its start escaped, which would otherwise be a request."""
     escaped = _escape(line)
     return f"\\&{escaped}" if escaped.startswith((".", "'")) else escaped
 

@@ -50,7 +50,7 @@ def _option(option: Option) -> str:
         values = f"({' '.join(option.choices)})" if option.choices else "_files"
         message = _colons(re.sub(r"[\[\]{}]", "", option.value))
         value = f":{message}:{values}"
-    # Files are completed by default: a value may be a number or a name, too.
+    # Values are completed as files, although some are numbers or other names.
     tail = _word(f"[{text}]{value}")
     spellings = [f"{spelling}{_joint(spelling) if value else ''}" for spelling in option.spellings]
     names = spellings[0] if len(spellings) == 1 else f"{{{','.join(spellings)}}}"
@@ -58,7 +58,7 @@ def _option(option: Option) -> str:
 
 
 def _joint(spelling: str) -> str:
-    """Return the mark that the value may also be part of the same word: ``--to=nft``, ``-O2``."""
+    """Return the sign by which zsh accepts the value in the same word: ``--to=nft``, ``-O2``."""
     return "=" if spelling.startswith("--") else "+"
 
 

@@ -1,7 +1,8 @@
 """The ipsets of this network namespace, and the restore of those that were destroyed.
 
-The kernel lets users destroy a set that no rule refers to. While the translation, which has a copy, is
-loaded, no old rule refers to a set; iptables-restore rejects the old rules if a set is missing.
+The kernel lets users destroy a set that no rule refers to. The translation has copies of the sets, so while
+only the translation is loaded, no rule refers to a set. iptables-restore rejects the old rules if a set is
+missing.
 """
 
 from __future__ import annotations

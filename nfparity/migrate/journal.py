@@ -1,8 +1,8 @@
 """Journal of a migration: a line before each step and a line after it.
 
 After a crash the state of the kernel decides what to do, because the journal cannot show whether a step
-happened after its first line. The journal is for people; but if another program has written rules into a
-table, a complete journal also shows whether the table had been emptied before.
+happened after its first line. The journal is mainly for people. But if another program has written rules into
+a table, a complete journal also shows whether the migration had emptied the table before.
 """
 
 from __future__ import annotations

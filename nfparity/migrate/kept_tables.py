@@ -42,8 +42,9 @@ def moved_text(text: str, left: Collection[str]) -> str:
 def insist_on_separate(ruleset: Ruleset, text: str, left: Collection[str]) -> None:
     """Raise UnsupportedError with the replaced rules that depend on a kept table.
 
-    They use the same list of ``-m recent``, or an ipset that the kept table changes, of which the translation
-    has a copy. ``text`` is the output of iptables-save, because a kept table may be unreadable.
+    They use the same list of ``-m recent`` as a kept table, or an ipset that a kept table changes. (The
+    translation has a copy of each ipset, which would not follow.) ``text`` is the output of iptables-save,
+    because a kept table may be unreadable.
     """
     stay = [table for table in split(text).values() if table.name in left]
     lists = {name for table in stay for name in table.lists}

@@ -64,7 +64,7 @@ class MigrationPlace:
         return self.folder / f"{family.value}.iptables-save"
 
     def others_rules(self, family: Family, table: str) -> Path:
-        """Return the file for rules of others that were in an emptied table when it was restored."""
+        """Return the file for other programs' rules that an emptied table contained when it was restored."""
         return self.folder / f"{family.value}-{table}.found"
 
     @contextmanager

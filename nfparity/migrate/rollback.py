@@ -32,11 +32,11 @@ _PATIENCE: Final = 30.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RolledBack:
-    """The result of a rollback: by family and table, and the files with rules of others.
+    """The result of a rollback: by family and table, and the files with rules of other programs.
 
-    ``texts`` are rules of others for which no file could be written. ``forgotten``: the kernel had lost the
-    applied rules, for example by a reboot. ``complaints`` are failed reads and writes that did not prevent
-    the rollback.
+    ``texts`` are rules of other programs for which no file could be written. ``forgotten``: the kernel had
+    lost the applied rules, for example by a reboot. ``complaints`` are failed reads and writes that did not
+    prevent the rollback.
     """
 
     tables: tuple[tuple[str, str, Restored], ...]
@@ -46,7 +46,7 @@ class RolledBack:
     complaints: tuple[str, ...] = ()
 
     def reservations(self) -> tuple[str, ...]:
-        """Return lines about the saved rules of others, and about failures."""
+        """Return lines about the saved rules of other programs, and about failures."""
         lines = [f"rules that other programs had written there are kept in {path}" for path in self.files]
         for text in self.texts:
             lines.append("rules that other programs had written there could not be kept in a file:")

@@ -95,9 +95,9 @@ def restore(
 ) -> Restored:
     """Restore one old table with its counters. Raises MachineError.
 
-    Rules of others in it are replaced if the migration ``emptied`` the table and did not restore it since;
-    ``keep`` receives them first, and raises nothing. If it is unknown whether the table was emptied (None), a
-    table with all of its old rules, in order, counts as not emptied or as restored.
+    Rules of other programs in it are replaced if the migration ``emptied`` the table and has not restored it
+    since; ``keep`` receives them first, and raises nothing. If it is unknown whether the table was emptied
+    (None), a table with all of its old rules, in order, counts as not emptied or as restored.
     """
     now = live_tables(saved).get(table.name)
     if now is None or now.is_empty:

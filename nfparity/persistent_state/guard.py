@@ -17,12 +17,12 @@ _DONE: Final = b"d"
 
 
 class Watcher:
-    """A forked process in its own session, with the read end of a pipe to which only this process writes.
+    """A forked process in its own session, with the read end of a pipe to which only its parent writes.
 
     ``serve`` runs there with the read end and returns the exit status. When the constructor returns, signals
-    of the terminal no longer reach it. With ``alone`` it closes all other descriptors of this process: locks,
-    and the terminal, because an ssh session ends only when its pipes are closed. Raises MachineError if it
-    does not start.
+    of the terminal no longer reach it. With ``alone`` it closes all other descriptors that it has inherited,
+    such as locks and the terminal, because an ssh session ends only when its pipes are closed. Raises
+    MachineError if it does not start.
     """
 
     def __init__(self, serve: Callable[[int], int], *, alone: bool) -> None:

@@ -28,8 +28,8 @@ _ROOM: Final = 2
 def write_record(path: Path, record: Mapping[str, Any]) -> None:
     """Write a record to disk. Raises MachineError; the previous record is then intact.
 
-    Only the first record needs disk space, and a record that is too long for its slot or finds the file
-    damaged.
+    Disk space is needed only for the first record, for a record that is too long for its slot, and if the
+    file is damaged.
     """
     try:
         opened = open_in_place(path)

@@ -55,7 +55,7 @@ def match_module(name: str, family: Family) -> str:
 
 
 def target_module(name: str, family: Family) -> str | None:
-    """Return the module of a target, or None for a verdict, which x_tables has itself."""
+    """Return the module of a target, or None for a verdict, which is a part of x_tables."""
     if name in _BUILT_IN:
         return None
     return f"{_prefix(family)}_{name}" if name in _FAMILY_TARGETS else _TARGETS.get(name, f"xt_{name}")

@@ -41,7 +41,7 @@ class Purpose(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Need:
-    """A kernel module, and what needs it.
+    """A kernel module, and the feature and the rules that need it.
 
     ``feature`` is for example ``-m recent`` or ``-j LOG``. ``rules`` are the places of the rules with it, in
     their order; they are empty if single rules do not need the module.

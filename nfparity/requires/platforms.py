@@ -34,8 +34,9 @@ class Presence(StrEnum):
 class Modules:
     """The modules of a machine or platform.
 
-    ``present`` are all its modules, or None if it has all but ``absent`` and ``optional``; the last are
-    patterns such as ``xt_*``. ``package`` has the optional ones. ``sources`` are where this is from.
+    ``present`` are all its modules, or None if it has all but ``absent`` and ``optional``; these two are
+    patterns such as ``xt_*``. ``package`` contains the optional modules. ``sources`` are the sources of these
+    facts.
     """
 
     name: str

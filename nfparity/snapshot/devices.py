@@ -112,7 +112,7 @@ def _addresses(
             continue
         address = _address(entry, family, "local")
         if family is Family.IP6 and Interval.prefix(_LINK_LOCAL6, 64, 128).low == address.value & -(1 << 64):
-            continue  # a node under test has none; no compared packet uses them
+            continue  # link-local addresses: a node under test has none, and no compared packet uses them
         if not up:
             if family is Family.IP:
                 addresses.append(Address(family, address.value, family.bits))

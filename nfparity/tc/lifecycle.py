@@ -250,7 +250,7 @@ class Installed:
         return record, tuple(facts.names[index] for index in dict.fromkeys(added))
 
     def _make_rooms(self, filters: Filters, devices: tuple[int, ...], record: Record) -> Record:
-        """Add a ``clsact`` qdisc to devices, after recording which had none."""
+        """Add a ``clsact`` qdisc to devices without one, after recording these devices."""
         there = filters.with_clsact()
         missing = tuple(index for index in devices if index not in there)
         if missing:

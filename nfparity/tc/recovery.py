@@ -110,7 +110,7 @@ def roll_back(place: DataplanePlace, record: Record) -> Record:
                 os.close(program)
     source = record.replaced or record.source
     restored = record.at(Phase.LOADED, generation=was, previous=None, source=source, replaced=None)
-    with suppress(MachineError):  # whoever finds it at this phase does the same
+    with suppress(MachineError):  # the next command repeats the rollback
         restored.write(place.record)
     place.unpin(keep=was)
     return restored
@@ -150,7 +150,7 @@ def settle(place: DataplanePlace) -> Record | None:
 
 
 def _leave(place: DataplanePlace, rooms: tuple[int, ...]) -> None:
-    """Leave the ``clsact`` of these devices, which the other family still uses, for it to remove."""
+    """Leave the ``clsact`` of these devices to the other family, which still uses it and removes it later."""
     with suppress(MachineError):  # it is empty then, and stays
         record = Record.read(place.record) if rooms else None
         if record is not None and record.cookie == place.cookie:

@@ -18,7 +18,7 @@ from translate.ir import Family
 __all__ = ["Attachment", "Status", "TableUse", "status_of"]
 
 _TABLES: Final = frozenset({1, 9, 11})
-"""Kinds of maps that entries come into and go from: hash, LRU hash, trie (``enum bpf_map_type``)."""
+"""Types of maps whose number of entries changes: hash, LRU hash, trie (``enum bpf_map_type``)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

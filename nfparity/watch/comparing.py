@@ -14,7 +14,7 @@ __all__ = ["TableDrift", "compare_states"]
 
 @dataclass(frozen=True, slots=True)
 class TableDrift:
-    """The differences of one table or ipset; none if it is as it was."""
+    """The differences of one table or ipset; empty if it has not changed."""
 
     table: str
     drift: tuple[Drift, ...]

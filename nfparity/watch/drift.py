@@ -25,7 +25,10 @@ class Change(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drift:
-    """One difference from the applied state. ``where`` names the object; a value of None: it is absent."""
+    """One difference from the applied state.
+
+    ``where`` names the object; None as a value means that the object is absent.
+    """
 
     change: Change
     where: str

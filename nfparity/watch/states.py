@@ -1,7 +1,7 @@
-"""The state of every table and ipset of a snapshot, without counters, comments and what packets change.
+"""The state of every table and ipset of a snapshot, without counters, comments and elements that packets add.
 
-The texts of iptables-save and ipset save are compared line by line, so that a match or set type that is not
-modelled stops nothing.
+The texts of iptables-save and ipset save are compared line by line, so that matches and set types that are
+not modelled can be compared, too.
 """
 
 from __future__ import annotations

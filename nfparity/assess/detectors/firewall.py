@@ -21,7 +21,7 @@ _KUBE_PROXY_METRICS = 10249
 
 
 def _invalid(facts: Facts) -> Iterator[Flow]:
-    """Yield an answer to a connection whose first packet took another way (asymmetric routing)."""
+    """Yield an answer of a connection whose first packet did not pass this node (asymmetric routing)."""
     if not any(facts.state.lines_for(Purpose.DROP_INVALID)):
         return
     inside, outside = facts.client("inside"), facts.client("outside")

@@ -106,7 +106,8 @@ def dask_pool(
     settings = {
         "temporary-directory": scratch.name,
         "distributed.scheduler.allowed-failures": _DEATHS,
-        # No snapshot waits at a busy worker: dask would also blame it for the worker's death.
+        # No snapshot waits at a busy worker: if the worker died, dask would also count its death for the
+        # waiting snapshot.
         "distributed.scheduler.worker-saturation": 1.0,
     }
     with scratch, dask.config.set(settings), ExitStack() as stack:

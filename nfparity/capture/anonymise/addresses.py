@@ -13,8 +13,8 @@ changed, except for the last 24 bits of a solicited-node group, which come from 
 by which the kernel chooses source addresses (RFC 6724);
 * nodes that contain only a part of a range ``a-b``, below the first bit in which its ends differ. Subtrees
 that are completely inside or outside the range still change, and the range stays a range;
-* on the paths to the first and the last address of every network of an interface: these are not addresses of
-hosts, and stay the first and the last.
+* on the paths to the first and the last address of every network of an interface: these two are not addresses
+of hosts, and remain the first and the last address.
 
 A known weakness of the method: pairs of old and new addresses reveal the common prefixes of neighbouring
 addresses.
