@@ -52,7 +52,9 @@ class SetEmptier:
         for batch in self._batches:
             number = self._netlink.transact((_BEGIN, _head(0)), batch, (_END, _head(0)))
             if number:
-                raise MachineError(f"the kernel does not empty sets of the rules: {os.strerror(number)}")
+                raise MachineError(
+                    f"the kernel does not empty the sets that packets fill: {os.strerror(number)}"
+                )
 
     def close(self) -> None:
         """Close the socket."""

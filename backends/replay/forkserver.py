@@ -142,7 +142,7 @@ class _ForkServer:
         self._process.wait()
 
     def forget(self) -> None:
-        """Drop the server in a fork of its parent."""
+        """Close this end of the server in another process, which was forked from the server's parent."""
         self._socket.close()
         self._process.returncode = 0  # not a child of this process
 

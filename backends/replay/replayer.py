@@ -159,7 +159,7 @@ class Replayer:
         return [self._once(next(alone)) if end is None else end for end in certain]
 
     def _forget_run(self) -> None:
-        """Forget the connections of the last flow, each of which was begun by one of its packets."""
+        """Forget the connections of the last flow; each began with one of the flow's packets."""
         sent = {(p.src, p.dst, *_key(p), p.dport): p for p in self._sent if p.quoted is None}
         if not all(self.loader.forget_one(self.tap, packet) for packet in sent.values()):
             self.loader.forget_connections(self.tap)

@@ -23,7 +23,7 @@ REFUSED: Final = {
     "interface-mask": "an interface compared under a mask",
     "ipsec": "`-m policy`",
     "netmap": "`-j NETMAP`",
-    "program-size": "chains of more than 4,096 rules in one hook, counted wherever a jump leads to them",
+    "program-size": "more than 4,096 rules in one hook, each counted once for every jump that leads to it",
     "queue": "`-j NFQUEUE`",
     "quota": "`-m quota`",
     "recent-hitcount": "`-m recent --hitcount` above 1",

@@ -251,7 +251,7 @@ class _Calls:
         return tuple(parts)
 
     def chain_for(self, branch: Branch) -> Branch:
-        """Return the jump to a new chain for a branch of a draw with constants."""
+        """Return a branch of a draw; actions that end in a DNAT move to a new chain."""
         if self.deep or not branch.actions or not isinstance(branch.actions[-1], Dnat):
             return branch
         name = f"{self.chain.name} {len(self.inner)}"

@@ -38,7 +38,7 @@ class Assumptions:
 
     chance: Chance
     denied: Assumption | None = None
-    """The assumption by which the last failed rule did not match."""
+    """The assumption because of which the last failed rule did not match."""
     made: dict[tuple[object, ...], Assumption] = field(default_factory=dict)
     visits: Counter[int] = field(default_factory=Counter)
     """The number of packets that reached each rule with a match that is not modelled."""

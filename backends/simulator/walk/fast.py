@@ -82,7 +82,7 @@ class FastWalk:
     def _remembered(
         self, table: PreparedTable, chain: PreparedChain, memo: ChainMemo, view: View
     ) -> Decision | None:
-        """Return the decision of a chain, which is memoised for equal packets."""
+        """Return the decision of a chain, from its memo if an equal packet was there before."""
         skb, key = view.skb, memo.key(view)
         known = memo.known.get(key)
         if known is not None:
