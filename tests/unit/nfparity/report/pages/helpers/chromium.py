@@ -9,6 +9,7 @@ import base64
 import fcntl
 import json
 import os
+import select
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -19,6 +20,9 @@ from typing import Any
 __all__ = ["CHROMIUM", "Chromium", "Tab", "chromium"]
 
 CHROMIUM = shutil.which("chromium")
+
+_PATIENCE = 300
+"""The seconds after which a silent browser is taken to be stuck: no test may wait for ever."""
 
 
 class Chromium:
@@ -56,6 +60,7 @@ class Chromium:
 
     def _next(self) -> dict[str, Any]:
         while b"\0" not in self._data:
+            assert select.select([self._reading], [], [], _PATIENCE)[0], "the browser does not answer"
             data = self._reading.read1(1 << 16)
             assert data, "the browser has ended"
             self._data += data
