@@ -73,13 +73,11 @@ def _verdict(page: Page, summary: Summary, flows: int) -> str:
         return f"Nothing changes{where}: {flows} flows have the same outcome.{untested}"
     counts = {level.id: count for level, count in page.counts}
     broken = counts.get("breaks", 0)
-    subjects = f"{broken} finding{'s' if broken != 1 else ''}"
-    verb = "break" if broken != 1 else "breaks"
-    head = (
-        f"{subjects} {verb} traffic that works today"
-        if broken
-        else "No packet that is delivered today is lost"
-    )
+    head = f"{broken} findings break traffic that works today"
+    if broken < 2:
+        head = (
+            "1 finding breaks traffic that works today" if broken else "No compared packet loses its receiver"
+        )
     others = page.findings - broken
     tail = f"; {others} other finding{'s' if others != 1 else ''}" if others else ""
     return f"{head}{tail}, in {flows} flows.{untested}"

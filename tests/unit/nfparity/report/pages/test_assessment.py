@@ -83,6 +83,14 @@ def test_the_same_assessment_is_the_same_page(summary: Summary) -> None:
     assert assessment_page(summary, version="1") == assessment_page(summary, version="1")
 
 
+def test_changes_that_break_nothing(summary: Summary) -> None:
+    (assessment,) = summary.assessments
+    mild = replace(assessment, findings=assessment.findings[1:], disputed=())
+    (verdict,) = page(replace(summary, assessments=(mild,), untested=())).all("p", "verdict")
+    assert verdict.text == "No compared packet loses its receiver; 4 other findings, in 9 flows."
+    assert "good" not in verdict.attributes["class"].split()
+
+
 def test_nothing_changes(summary: Summary) -> None:
     (one,) = summary.assessments
     calm = replace(one, findings=(), unexplained=(), leaks=(), disputed=())
