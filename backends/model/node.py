@@ -1,16 +1,26 @@
-"""Facts about a node: interfaces, addresses, routes, sysctls."""
+"""Facts about a node: interfaces, addresses, routes, routing rules, sysctls."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from ipaddress import IPv4Interface, IPv6Interface, ip_interface, ip_network
+from ipaddress import IPv4Interface, IPv6Interface, ip_interface
 from types import MappingProxyType
 from typing import Final
 
-from translate.ir import Family, Interval, format_address
+from backends.model.routes import (
+    DEFAULT_RULES,
+    MAIN,
+    Route,
+    RoutingRule,
+    read_routes,
+    read_rules,
+    route_to_json,
+    rules_to_json,
+)
+from translate.ir import AddressType, Family, Interval, format_address
 from translate.jsoninput import JsonObject, Problems, json_kind, read_object
 
 __all__ = [
@@ -64,34 +74,36 @@ class Interface:
     addresses: tuple[Address, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Route:
-    """A unicast route of the main table. ``via`` None: the destination is on the link."""
-
-    family: Family
-    dst: Interval
-    dev: str
-    via: int | None = None
-
-    def __str__(self) -> str:
-        length = self.dst.prefix_length(self.family.bits)
-        dst = f"{format_address(self.family, self.dst.low)}/{length}"
-        via = f" via {format_address(self.family, self.via)}" if self.via is not None else ""
-        return f"{dst}{via} dev {self.dev}"
-
-
 @dataclass(frozen=True, slots=True)
 class Node:
     """A node. ``lo`` with 127.0.0.1/8 and ::1/128 and all connected routes are implied.
 
     ``interfaces`` does not list ``lo``; ``sysctls`` holds only values that differ from
-    :data:`DEFAULT_SYSCTLS`. ``assumed`` lists the facts that were inferred instead of given.
+    :data:`DEFAULT_SYSCTLS`. ``assumed`` lists the facts that were inferred instead of given. ``rules`` are
+    all routing rules, in order of priority.
     """
 
     interfaces: tuple[Interface, ...]
     routes: tuple[Route, ...] = ()
     sysctls: Mapping[str, str] = field(default_factory=dict)
     assumed: tuple[str, ...] = ()
+    rules: tuple[RoutingRule, ...] = DEFAULT_RULES
+
+    def rules_of(self, family: Family) -> tuple[RoutingRule, ...]:
+        """Return the routing rules of one family."""
+        return tuple(rule for rule in self.rules if rule.family is family)
+
+    def has_own_rules(self, family: Family) -> bool:
+        """Return whether routing rules were added or deleted (``fib_has_custom_rules``)."""
+        return self.rules_of(family) != tuple(rule for rule in DEFAULT_RULES if rule.family is family)
+
+    def main_routes(self, family: Family) -> tuple[Route, ...]:
+        """Return the routes of one family in the main table that lead out of an interface."""
+        return tuple(
+            route
+            for route in self.routes
+            if route.family is family and route.table == MAIN and route.type is AddressType.UNICAST
+        )
 
     def sysctl(self, name: str) -> str:
         """Return a sysctl's value on this node. Raises KeyError for an unknown one without a given value."""
@@ -133,26 +145,21 @@ def node_from_json(text: str | bytes, *, name: str) -> Node:
         problems.raise_if_any()
     assert listed is not None
     interfaces = [Interface(dev, tuple(_addresses(listed, dev))) for dev in listed.data]
-    routes = [route for given_route in data.objects("routes") for route in _route(given_route, listed.data)]
+    routes = read_routes(data, listed.data)
+    rules = read_rules(data, listed.data)
     sysctls = data.object("sysctls")
     values = {} if sysctls is None else {key: _sysctl(sysctls, key) for key in sysctls.data}
     data.finish()
     problems.raise_if_any()
-    return Node(tuple(interfaces), tuple(routes), values)
+    return Node(tuple(interfaces), routes, values, rules=rules)
 
 
 def node_to_json(node: Node) -> str:
     """Return the node in the form that :func:`node_from_json` reads."""
-    routes = []
-    for route in node.routes:
-        length = route.dst.prefix_length(route.family.bits)
-        entry = {"dst": f"{format_address(route.family, route.dst.low)}/{length}"}
-        if route.via is not None:
-            entry["via"] = format_address(route.family, route.via)
-        routes.append({**entry, "dev": route.dev})
-    data = {
+    data: dict[str, object] = {
         "interfaces": {i.name: [str(a) for a in i.addresses] for i in node.interfaces},
-        "routes": routes,
+        "routes": [route_to_json(route) for route in node.routes],
+        **rules_to_json(node.rules),
         "sysctls": dict(node.sysctls),
     }
     return json.dumps(data, indent=2) + "\n"
@@ -173,7 +180,8 @@ def _addresses(listed: JsonObject, dev: str) -> Iterator[Address]:
 
 
 def _address(interface: IPv4Interface | IPv6Interface) -> Address:
-    return Address(_family(interface.version), int(interface.ip), interface.network.prefixlen)
+    family = Family.IP if interface.version == 4 else Family.IP6
+    return Address(family, int(interface.ip), interface.network.prefixlen)
 
 
 def _sysctl(sysctls: JsonObject, key: str) -> str:
@@ -181,35 +189,3 @@ def _sysctl(sysctls: JsonObject, key: str) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int):
         sysctls.problem(key, f"expected a number or a string, found {json_kind(value)}")
     return str(value)
-
-
-def _family(version: int) -> Family:
-    return Family.IP if version == 4 else Family.IP6
-
-
-def _route(entry: JsonObject, devices: Collection[str]) -> Iterator[Route]:
-    """Yield the route of an object, or nothing if it is invalid."""
-    dst, dev = entry.text("dst", None), entry.text("dev", None)
-    via = None if entry.take("via") is None else entry.address("via")
-    entry.finish()
-    if dst is None or dev is None:
-        if entry.ok:
-            entry.problem(None, "expected an object with dst, dev and perhaps via")
-        return
-    if dev not in devices:
-        entry.problem("dev", f"{dev!r} is not among the interfaces")
-    if dst == "default":
-        family = Family.IP if via is None else via[0]
-        interval = Interval.prefix(0, 0, family.bits)
-    else:
-        try:
-            network = ip_network(dst)
-        except ValueError as e:
-            entry.problem("dst", str(e))
-            return
-        family = _family(network.version)
-        interval = Interval.prefix(int(network.network_address), network.prefixlen, family.bits)
-    if via is not None and via[0] is not family:
-        entry.problem("via", "via and dst are of different families")
-    elif entry.ok:
-        yield Route(family=family, dst=interval, dev=dev, via=None if via is None else via[1])

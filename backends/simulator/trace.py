@@ -11,6 +11,7 @@ from backends.model.conversation import Emission
 from backends.model.flow import Step
 from backends.model.outcome import Assumption, Outcome
 from backends.model.packet import Packet, Tuple
+from backends.model.routes import RoutingRule
 from backends.simulator.routing.path import NoRoute, Path
 from translate.errors import InputError
 from translate.ir import (
@@ -165,11 +166,15 @@ class Rewritten:
 
 @dataclass(frozen=True, slots=True)
 class Routed:
-    """A routing decision, or the reason why there is no route. ``why`` names the occasion."""
+    """A routing decision, or the reason why there is no route. ``why`` names the occasion.
+
+    ``rule`` is the routing rule that decided; None if it is one of a node with the default rules, or none.
+    """
 
     why: str
     dst: int
     path: Path | NoRoute
+    rule: RoutingRule | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

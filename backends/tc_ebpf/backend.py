@@ -11,6 +11,7 @@ from backends.replay.availability import kernel_lacks
 from backends.replay.session import KernelSession, open_session
 from backends.tc_ebpf.bcc import find_headers, find_package, headers_package
 from backends.tc_ebpf.loader import TcEbpfLoader
+from backends.tc_ebpf.routingrules import check_routing
 from translate.bpf import BACKEND, emit
 from translate.ir import Family, Program
 
@@ -38,9 +39,13 @@ class TcEbpfBackend:
         return kernel_lacks(TcEbpfLoader(emit(NO_RULES)))
 
     def open(self, job: Job) -> AbstractContextManager[KernelSession]:
-        """Translate the job's rules and load them into a fresh node."""
+        """Translate the job's rules and load them into a fresh node.
+
+        Raises UnsupportedError also for rules that need the routing rules of the node.
+        """
         from translate.condense import lower, whole_program
 
+        check_routing(job.node, job.rules.sample)
         output = emit(whole_program(lower(job.rules, level=job.level)))
         return open_session(
             job.node, TcEbpfLoader(output, direct=self.direct, cached=self.cached), limits=output.notes

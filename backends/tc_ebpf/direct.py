@@ -15,7 +15,7 @@ from translate.ir import Family
 if TYPE_CHECKING:
     from pyroute2 import IPRoute
 
-__all__ = ["direct_devices"]
+__all__ = ["direct_devices", "has_plain_rules"]
 
 _ETHERNET: Final = 1  # ARPHRD_ETHER
 _IFF_LOOPBACK: Final = 0x8
@@ -37,7 +37,7 @@ def direct_devices(ipr: IPRoute, links: list[Any], family: Family, bridges: froz
     Ethernet frames that are not ports of another device, except ``bridges``, whose packets ``br_netfilter``
     sees.
     """
-    if not all(map(_is_plain, ipr.get_rules(family=family.socket_family))) or _has_policies():
+    if not has_plain_rules(ipr, family) or _has_policies():
         return frozenset()
     if family is Family.IP6 and _ipv6("all", "proxy_ndp"):
         return frozenset()
@@ -50,6 +50,11 @@ def direct_devices(ipr: IPRoute, links: list[Any], family: Family, bridges: froz
         and link["index"] not in bridges
         and (family is Family.IP or _forwards(link.get_attr("IFLA_IFNAME")))
     )
+
+
+def has_plain_rules(ipr: IPRoute, family: Family) -> bool:
+    """Return whether the current namespace has no routing rules but the initial ones."""
+    return all(map(_is_plain, ipr.get_rules(family=family.socket_family)))
 
 
 def _forwards(device: str) -> bool:

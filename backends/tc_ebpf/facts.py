@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from backends.model.node import Node
 from backends.model.timeouts import timeouts_of
-from backends.tc_ebpf.direct import direct_devices
+from backends.tc_ebpf.direct import direct_devices, has_plain_rules
 from backends.tc_ebpf.sources import OwnAddress, select4, sources
 from backends.wire.checksums import CRC_TABLE
 from translate.bpf import DeviceFlag, Structure, runtime_types
@@ -35,6 +35,8 @@ _IFA_F_DEPRECATED: Final = 0x20
 _IFA_F_TENTATIVE: Final = 0x40
 _RTN_UNICAST: Final = 1
 _RTN_LOCAL: Final = 2
+_RTN_BROADCAST: Final = 3
+_RTN_REFUSING: Final = (6, 7, 8, 9)  # blackhole, unreachable, prohibit, throw
 _WITHOUT_ANYCAST: Final = 127
 _MAPPED: Final = 0xFFFF
 _NEAR: Final[tuple[Callable[[int], bool], ...]] = (
@@ -91,9 +93,10 @@ def read_facts(
         main = list(ipr.get_routes(family=number, table=_TABLE_MAIN))
         bridges = frozenset(link["index"] for link in links if _is_bridge(link, family))
         shortest = direct_devices(ipr, links, family, bridges) if direct else frozenset()
+        plain = has_plain_rules(ipr, family)
     names = {link["index"]: link.get_attr("IFLA_IFNAME") for link in links}
     macs = {link["index"]: _mac(link.get_attr("IFLA_ADDRESS")) for link in links}
-    reader = _Reader(family, names, addresses, bridges, shortest)
+    reader = _Reader(family, names, addresses, bridges, shortest, plain)
     entries = {
         "devices": list(reader.devices(macs, checks)),
         "locals": list(reader.locals(local)),
@@ -112,6 +115,7 @@ class _Reader:
     addresses: list[OwnAddress]
     bridges: frozenset[int]
     direct: frozenset[int]
+    plain_rules: bool
 
     def devices(self, macs: dict[int, bytes], checks: Mapping[str, SourceChecks]) -> Iterator[Entry]:
         for index, name in self.links.items():
@@ -154,6 +158,8 @@ class _Reader:
             known.add((address, length))
             mine = route["type"] == _RTN_LOCAL and length == self.family.bits
             home = own.get(address, 0) if mine else 0
+            if not self.plain_rules and self.family is Family.IP and route["type"] == _RTN_BROADCAST:
+                home = route.get_attr("RTA_OIF") or 0  # no valid source either (__fib_validate_source)
             value = self._structure("local").pack(
                 type=route["type"], oif=route.get_attr("RTA_OIF") or 0, own=home
             )
@@ -164,7 +170,9 @@ class _Reader:
         for route in routes:
             address, length = self._destination(route)
             oif = route.get_attr("RTA_OIF")
-            if route["type"] != _RTN_UNICAST or oif is None:
+            if route["type"] in _RTN_REFUSING:
+                oif = 0
+            elif route["type"] != _RTN_UNICAST or oif is None:
                 raise MachineError("the tc program supports only unicast routes through one device")
             gateway = route.get_attr("RTA_GATEWAY")
             via = _number(gateway) if gateway else 0

@@ -14,7 +14,8 @@ import struct
 from collections.abc import Sequence
 from typing import Final, Self
 
-from translate.ir import Family
+from backends.model.routes import Route, RoutingRule, RuleAction
+from translate.ir import AddressType, Family, Interval
 
 __all__ = ["Accounting", "Conntrack", "Netlink", "Routing", "attribute", "attributes", "nested"]
 
@@ -31,6 +32,8 @@ _EXCL: Final = 0x200
 _RTM_NEWLINK: Final = 16
 _RTM_NEWADDR: Final = 20
 _RTM_NEWROUTE: Final = 24
+_RTM_NEWRULE: Final = 32
+_RTM_DELRULE: Final = 33
 _RTM_NEWQDISC: Final = 36
 _IFF_UP: Final = 0x1
 _IFF_NOARP: Final = 0x80
@@ -42,12 +45,23 @@ _IFA_F_NODAD: Final = 2
 _RTA_DST: Final = 1
 _RTA_OIF: Final = 4
 _RTA_GATEWAY: Final = 5
-_RT_TABLE_MAIN: Final = 254
+_RTA_TABLE: Final = 15
 _RTPROT_STATIC: Final = 4
 _SCOPE_UNIVERSE: Final = 0
 _SCOPE_LINK: Final = 253
-_RTN_UNICAST: Final = 1
+_SCOPE_HOST: Final = 254
+_SCOPES: Final = {AddressType.UNICAST: _SCOPE_LINK, AddressType.LOCAL: _SCOPE_HOST}
+"""The scopes of routes without a gateway (``iproute_modify``)."""
 _RTNH_ONLINK: Final = 4
+_FRA_DST, _FRA_SRC, _FRA_IIFNAME, _FRA_PRIORITY, _FRA_FWMARK = 1, 2, 3, 6, 10
+_FRA_SUPPRESS_PREFIXLEN, _FRA_TABLE, _FRA_FWMASK, _FRA_OIFNAME = 14, 15, 16, 17
+_FIB_RULE_INVERT: Final = 2
+_FR_ACT: Final = {
+    RuleAction.LOOKUP: 1,
+    RuleAction.BLACKHOLE: 6,
+    RuleAction.UNREACHABLE: 7,
+    RuleAction.PROHIBIT: 8,
+}
 _TCA_KIND: Final = 1
 _TC_H_ROOT: Final = 0xFFFFFFFF
 
@@ -176,32 +190,48 @@ class Routing(Netlink):
         body += attribute(_IFA_LOCAL, packed) + attribute(_IFA_ADDRESS, packed)
         self.demand(_RTM_NEWADDR, _CREATE | _EXCL, body)
 
-    def add_route(self, index: int, family: Family, dst: int, length: int, via: int | None) -> None:
-        """Add a unicast route to the main table.
+    def add_route(self, index: int | None, route: Route) -> None:
+        """Add a route; ``index`` is that of its interface, if it has one.
 
         An IPv4 gateway is assumed to be on the link of its device, even without a connected route, as for
         overlay networks (``ip route add … onlink``).
         """
-        scope = _SCOPE_LINK if via is None and family is Family.IP else _SCOPE_UNIVERSE
+        family, via = route.family, route.via
+        length = route.dst.prefix_length(family.bits)
+        if length is None:
+            raise OSError(errno.EINVAL, "its destination is not a prefix")
+        scope = _SCOPES.get(route.type, _SCOPE_UNIVERSE)
+        if family is Family.IP6 or via is not None:
+            scope = _SCOPE_UNIVERSE
         body = struct.pack(
             "=BBBBBBBBI",
             family.socket_family,
             length,
             0,
             0,
-            _RT_TABLE_MAIN,
+            0,
             _RTPROT_STATIC,
             scope,
-            _RTN_UNICAST,
+            route.type,
             _RTNH_ONLINK if via is not None and family is Family.IP else 0,
         )
         size = family.bits // 8
         if length:
-            body += attribute(_RTA_DST, dst.to_bytes(size, "big"))
-        body += attribute(_RTA_OIF, struct.pack("=i", index))
+            body += attribute(_RTA_DST, route.dst.low.to_bytes(size, "big"))
+        if index is not None:
+            body += attribute(_RTA_OIF, struct.pack("=i", index))
+        body += attribute(_RTA_TABLE, struct.pack("=I", route.table))
         if via is not None:
             body += attribute(_RTA_GATEWAY, via.to_bytes(size, "big"))
         self.demand(_RTM_NEWROUTE, _CREATE | _EXCL, body)
+
+    def add_rule(self, rule: RoutingRule) -> None:
+        """Add a routing rule, after those of the same priority."""
+        self.demand(_RTM_NEWRULE, _CREATE, _rule_body(rule))
+
+    def delete_rule(self, rule: RoutingRule) -> None:
+        """Delete a routing rule."""
+        self.demand(_RTM_DELRULE, 0, _rule_body(rule))
 
 
 class Conntrack(Netlink):
@@ -246,6 +276,48 @@ class Accounting(Netlink):
         """Create an object that counts from zero and has no quota."""
         body = struct.pack("=BBH", socket.AF_UNSPEC, 0, 0) + attribute(_NFACCT_NAME, name.encode() + b"\0")
         self.demand(_ACCT_NEW, _CREATE | _EXCL, body)
+
+
+def _rule_body(rule: RoutingRule) -> bytes:
+    """Return a rule as ``struct fib_rule_hdr`` and attributes (``linux/fib_rules.h``)."""
+    source, src_length = _selector(rule, rule.src)
+    destination, dst_length = _selector(rule, rule.dst)
+    body = struct.pack(
+        "=BBBBBBBBI",
+        rule.family.socket_family,
+        dst_length,
+        src_length,
+        0,
+        0,
+        0,
+        0,
+        _FR_ACT[rule.action],
+        _FIB_RULE_INVERT if rule.negated else 0,
+    )
+    body += attribute(_FRA_PRIORITY, struct.pack("=I", rule.priority))
+    if dst_length:
+        body += attribute(_FRA_DST, destination)
+    if src_length:
+        body += attribute(_FRA_SRC, source)
+    if rule.iif:
+        body += attribute(_FRA_IIFNAME, rule.iif.encode() + b"\0")
+    if rule.oif:
+        body += attribute(_FRA_OIFNAME, rule.oif.encode() + b"\0")
+    if rule.mask:
+        body += attribute(_FRA_FWMARK, struct.pack("=I", rule.mark))
+        body += attribute(_FRA_FWMASK, struct.pack("=I", rule.mask))
+    if rule.action is RuleAction.LOOKUP:
+        body += attribute(_FRA_TABLE, struct.pack("=I", rule.table))
+    if rule.suppress is not None:
+        body += attribute(_FRA_SUPPRESS_PREFIXLEN, struct.pack("=I", rule.suppress))
+    return body
+
+
+def _selector(rule: RoutingRule, network: Interval | None) -> tuple[bytes, int]:
+    bits = rule.family.bits
+    if network is None:
+        return b"", 0
+    return network.low.to_bytes(bits // 8, "big"), bits + 1 - network.size.bit_length()
 
 
 def nested(kind: int, value: bytes) -> bytes:

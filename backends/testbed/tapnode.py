@@ -37,6 +37,7 @@ from typing import Final, NamedTuple
 
 from backends.model.link import device_mac, neighbour_mac
 from backends.model.node import Node, Route
+from backends.model.routes import DEFAULT_RULES
 from backends.testbed.netlink import Conntrack, Routing
 from backends.testbed.offloads import Offload, switch_off
 from backends.testbed.ownership import opening_as
@@ -264,6 +265,7 @@ class TapNode:
     def _links(self) -> None:
         with Routing() as routing:
             routing.set_up(1)
+            self.indexes["lo"] = 1
             for number, interface in enumerate(self.node.interfaces, 1):
                 name = interface.name
                 index = self._open_tap(name)
@@ -287,15 +289,26 @@ class TapNode:
             for route in sorted(self.node.routes, key=lambda r: r.via is not None):
                 if route.family is self.family:
                     self._add_route(routing, route)
+            if self.node.has_own_rules(self.family):
+                self._set_rules(routing)
 
     def _add_route(self, routing: Routing, route: Route) -> None:
-        length = route.dst.prefix_length(route.family.bits)
-        if length is None:
-            raise MachineError(f"route {route}: not a prefix")
+        index = self.indexes[route.dev] if route.dev else None
         try:
-            routing.add_route(self.indexes[route.dev], route.family, route.dst.low, length, route.via)
+            routing.add_route(index, route)
         except OSError as e:
             raise MachineError(f"cannot add the route {route}: {e.strerror}") from e
+
+    def _set_rules(self, routing: Routing) -> None:
+        """Replace the default routing rules with the node's."""
+        for rule in DEFAULT_RULES:
+            if rule.family is self.family:
+                routing.delete_rule(rule)
+        for rule in self.node.rules_of(self.family):
+            try:
+                routing.add_rule(rule)
+            except OSError as e:
+                raise MachineError(f"cannot add the routing rule {rule}: {e.strerror}") from e
 
     def _open_tap(self, name: str) -> int:
         try:

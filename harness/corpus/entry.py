@@ -19,7 +19,7 @@ class Entries:
         self._family = family
         self._own = {a.value for i in node.interfaces for a in i.addresses if a.family is family}
         networks = [(a.family, a.network, i.name) for i in node.interfaces for a in i.addresses]
-        networks += [(r.family, r.dst, r.dev) for r in node.routes]
+        networks += [(r.family, r.dst, r.dev) for r in node.main_routes(family)]
         by_size: dict[int, dict[int, str]] = {}
         for of, network, dev in networks:
             if of is family:

@@ -193,7 +193,8 @@ def event_text(event: PlainEvent, family: Family) -> str:
         case Rewritten():
             return f"NAT: {_short(event.before)} → {_short(event.after)}"
         case Routed():
-            return f"routing ({event.why}): {_route(event, family)}"
+            rule = f", by rule {event.rule}" if event.rule is not None else ""
+            return f"routing ({event.why}): {_route(event, family)}{rule}"
         case Answered():
             if event.packet is None:
                 return f"no answer ({event.kind}): {event.why}"

@@ -138,7 +138,7 @@ class Kinds:
         links = [
             (a.network, (i.name, True)) for i in node.interfaces for a in i.addresses if a.family is family
         ]
-        routes = [(r.dst, (r.dev, r.via is None)) for r in node.routes if r.family is family]
+        routes = [(r.dst, (r.dev, r.via is None)) for r in node.main_routes(family)]
         self._routes = sorted((*links, *routes), key=lambda row: row[0].size)
         ranges = [r for r in (facts.service_range, facts.state.pods) if isinstance(r, Interval)]
         self._networks = tuple(dict.fromkeys((*ranges, *_values(tests, _ADDRESSES))))

@@ -55,4 +55,4 @@ def _kind(facts: Facts, changed: ChangedPacket) -> str | None:
 def _default_devices(facts: Facts) -> frozenset[str]:
     """Return the devices of default routes."""
     bits = facts.family.bits
-    return frozenset(r.dev for r in facts.node.routes if r.family is facts.family and r.dst.size == 1 << bits)
+    return frozenset(r.dev for r in facts.node.main_routes(facts.family) if r.dst.size == 1 << bits)

@@ -22,6 +22,7 @@ _READ = (
     "net/ipv4/ip_nonlocal_bind",
     "net/ipv6/ip_nonlocal_bind",
     "net/ipv4/fwmark_reflect",
+    "net/ipv6/fwmark_reflect",
     "net/ipv4/tcp_fwmark_accept",
     "net/ipv4/fib_multipath_hash_policy",
     "net/ipv4/icmp_ratelimit",

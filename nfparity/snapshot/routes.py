@@ -1,25 +1,25 @@
-"""The node's routes, from the output of ``ip -j route show table all`` and ``ip -j rule``.
+"""The node's routes, from the output of ``ip -j route show table all``.
 
-A :class:`~backends.model.node.Node` has unicast routes of the main table with one next hop. ``notes`` list
+A :class:`~backends.model.node.Node` has routes with one next hop in any table but ``local``. ``notes`` list
 everything else, each with the assumption made instead. Routes that the kernel adds by itself for every
 address (the local table, multicast, subnet-router anycast, IPv6's unreachable default) are ignored.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import Final
 
 from backends.model.node import Address, Interface, Route
+from backends.model.routes import LOCAL, MAIN, ROUTE_TYPES
 from nfparity.snapshot.jsonfile import read_list
-from translate.ir import Family, Interval, format_address, parse_address
+from nfparity.snapshot.routingrules import TableNumbers
+from translate.ir import AddressType, Family, Interval, format_address, parse_address
 from translate.jsoninput import JsonObject
 
-__all__ = ["Routes", "read_routes", "rule_notes", "with_networks"]
+__all__ = ["Routes", "read_routes", "with_networks"]
 
 _KERNELS_OWN: Final = ("local", "broadcast", "multicast", "anycast")
-_DEFAULT_RULES: Final = (("all", "local"), ("all", "main"), ("all", "default"))
 _LINK_LOCAL6: Final = 0xFE80 << 112
 
 
@@ -33,35 +33,45 @@ class Routes:
 
 
 def read_routes(
-    data: bytes, *, name: str, family: Family, interfaces: tuple[Interface, ...], left_out: frozenset[str]
+    data: bytes,
+    *,
+    name: str,
+    family: Family,
+    interfaces: tuple[Interface, ...],
+    left_out: frozenset[str],
+    tables: TableNumbers,
 ) -> Routes:
     """Return the routes in ``route.json`` or ``route6.json``. Raises ParseError for invalid contents.
 
     ``interfaces`` are the node's; routes of devices that are ``left_out`` are ignored, because the devices
     already have a note.
     """
-    chosen: dict[Interval, tuple[int, Route]] = {}
+    chosen: dict[tuple[int, Interval], tuple[int, Route]] = {}
     notes: list[str] = []
-    tables: Counter[str] = Counter()
     connected: set[tuple[str, Interval]] = set()
     addresses = {a.value for i in interfaces for a in i.addresses}
     devices = {i.name: i for i in interfaces}
     for entry in read_list(data, name=name):
         fields = entry.data
         dst = _destination(entry, family)
-        kind, table = str(fields.get("type", "unicast")), str(fields.get("table", "main"))
+        kind, table = str(fields.get("type", "unicast")), tables.number(fields.get("table", "main"))
         shown = _shown(fields, family, dst)
-        if table == "local":
+        if table is None:
+            raise entry.error("table", "expected the name or number of a routing table")
+        if table == LOCAL:
             if kind == "local" and not _is_own(fields, dst, addresses, family):
                 notes.append(f"no route {shown}: only the addresses of interfaces are the node's own")
             continue
-        if table != "main":
-            tables[table] += 1
+        if (table == MAIN and kind in _KERNELS_OWN) or _is_kernels_default(fields, kind):
             continue
-        if kind in _KERNELS_OWN or _is_kernels_default(fields, kind):
+        route_type = ROUTE_TYPES.get(kind)
+        metric = _metric(fields)
+        if route_type is None or (route_type is AddressType.LOCAL and fields.get("dev") != "lo"):
+            notes.append(f"no route {shown}: a route of this type is not supported")
             continue
-        if kind != "unicast":
-            notes.append(f"no route {shown}: only unicast routes are supported")
+        if route_type is not AddressType.UNICAST:
+            dev = "lo" if route_type is AddressType.LOCAL else ""
+            _add(chosen, Route(family=family, dst=dst, dev=dev, table=table, type=route_type), metric, notes)
             continue
         hops = fields.get("nexthops")
         hop = entry
@@ -86,19 +96,9 @@ def read_routes(
             notes.append(f"route {shown} without its gateway of the other family")
         if "prefsrc" in fields and not _is_first(str(fields["prefsrc"]), family, devices[device]):
             notes.append(f"route {shown} without its source address {fields['prefsrc']}")
-        metric = fields.get("metric", 0)
-        route = Route(family=family, dst=dst, dev=device, via=via)
-        before = chosen.get(dst)
-        if before is not None:
-            kept = min((before, (metric if isinstance(metric, int) else 0, route)), key=lambda r: r[0])
-            lost = route if kept is before else before[1]
-            chosen[dst] = kept
-            notes.append(f"no route {lost}: {kept[1]} has priority")
-        else:
-            chosen[dst] = (metric if isinstance(metric, int) else 0, route)
-        if via is None:
+        _add(chosen, Route(family=family, dst=dst, dev=device, via=via, table=table), metric, notes)
+        if via is None and table == MAIN:
             connected.add((device, dst))
-    notes += [f"no routes of table {table} ({count})" for table, count in tables.items()]
     return Routes(
         routes=tuple(route for _, route in chosen.values()),
         connected=frozenset(connected),
@@ -131,26 +131,28 @@ def with_networks(
                 addresses.append(alone)
                 notes.append(f"address {alone} on {interface.name}, without its network (no route to it)")
         made.append(Interface(interface.name, tuple(addresses)))
-    routes = tuple(r for r in listed.routes if r.via is not None or (r.dev, r.dst) not in implied)
+    routes = tuple(
+        r for r in listed.routes if r.table != MAIN or r.via is not None or (r.dev, r.dst) not in implied
+    )
     return tuple(made), routes, tuple(notes)
 
 
-def rule_notes(data: bytes, *, name: str) -> tuple[str, ...]:
-    """Return a note for every policy rule that not every node has. Raises ParseError."""
-    notes = []
-    for entry in read_list(data, name=name):
-        fields = entry.data
-        table = str(fields.get("table"))
-        said = {k for k in fields if k not in ("priority", "src", "table", "family", "protocol")}
-        if not said and (str(fields.get("src")), table) in _DEFAULT_RULES:
-            continue
-        words = " ".join(_word(k, v) for k, v in fields.items() if k not in ("family", "protocol"))
-        notes.append(f"no routing rule {words}")
-    return tuple(notes)
+def _metric(fields: dict[str, object]) -> int:
+    metric = fields.get("metric", 0)
+    return metric if isinstance(metric, int) else 0
 
 
-def _word(key: str, value: object) -> str:
-    return key if value is None else f"{key} {value}"
+def _add(
+    chosen: dict[tuple[int, Interval], tuple[int, Route]], route: Route, metric: int, notes: list[str]
+) -> None:
+    """Add a route; of several to one network in a table, the one with the lowest metric stays."""
+    before = chosen.get((route.table, route.dst))
+    kept = (metric, route)
+    if before is not None:
+        kept = min((before, kept), key=lambda r: r[0])
+        lost = route if kept is before else before[1]
+        notes.append(f"no route {lost}: {kept[1]} has priority")
+    chosen[route.table, route.dst] = kept
 
 
 def _destination(entry: JsonObject, family: Family) -> Interval:

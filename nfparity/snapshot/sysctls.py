@@ -16,9 +16,13 @@ _PER_DEVICE: Final = {
     "rp_filter": "net.ipv4.conf.{}.rp_filter",
     "route_localnet": "net.ipv4.conf.{}.route_localnet",
     "accept_local": "net.ipv4.conf.{}.accept_local",
+    "src_valid_mark": "net.ipv4.conf.{}.src_valid_mark",
     "forwarding": "net.ipv4.conf.{}.forwarding",
 }
 """Per-device sysctls of IPv4; ``send_redirects`` is off on every node under test."""
+
+_REFLECTING: Final = {"net.ipv4.fwmark_reflect": "0", "net.ipv6.fwmark_reflect": "0"}
+"""Whether answers of the node have the mark of the packet that they answer."""
 
 _TIMEOUTS: Final = {f"net.netfilter.nf_conntrack_{k}": str(v) for k, v in TIMEOUT_DEFAULTS.items()}
 
@@ -31,7 +35,7 @@ def read_switches(data: bytes, devices: tuple[str, ...], *, name: str) -> Mappin
     """
     listed = read_mapping(data, name=name)
     values = {key: _value(listed, key) for key in listed.data}
-    known = {**_TIMEOUTS, **DEFAULT_SYSCTLS}
+    known = {**_TIMEOUTS, **DEFAULT_SYSCTLS, **_REFLECTING}
     kept = {key: values[key] for key, usual in known.items() if key in values and values[key] != usual}
     forwards = values.get("net.ipv4.ip_forward", DEFAULT_SYSCTLS["net.ipv4.ip_forward"])
     for switch, form in _PER_DEVICE.items():

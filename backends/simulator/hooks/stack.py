@@ -62,6 +62,22 @@ _GROUP = 0xFF
 """The first byte of a multicast address of IPv6."""
 _WITHOUT_OUT = (Hook.PREROUTING, Hook.INPUT)
 _MANGLE, _NAT = TableName.MANGLE, TableName.NAT
+_ANSWERS = {
+    Family.IP: {
+        NoRoute.NET_UNREACHABLE: RejectKind.ICMP_NET_UNREACHABLE,
+        NoRoute.HOST_UNREACHABLE: RejectKind.ICMP_HOST_UNREACHABLE,
+        NoRoute.PROHIBITED: RejectKind.ICMP_ADMIN_PROHIBITED,
+    },
+    Family.IP6: {
+        NoRoute.NET_UNREACHABLE: RejectKind.ICMP6_NO_ROUTE,
+        NoRoute.HOST_UNREACHABLE: RejectKind.ICMP6_NO_ROUTE,
+        NoRoute.PROHIBITED: RejectKind.ICMP6_ADM_PROHIBITED,
+    },
+}
+"""The errors about packets that routing refuses (``ip_error``, ``ip6_pkt_discard``, ``ip6_pkt_prohibit``)."""
+_NO_ROUTE = {route: route.value for route in NoRoute} | {
+    NoRoute.NET_UNREACHABLE: "no route to its destination"
+}
 
 
 @dataclass(slots=True)
@@ -97,7 +113,8 @@ class Stack:
     def send(self, packet: Packet) -> Fate:
         """Send a packet from the node through a raw socket (``raw_sendmsg``)."""
         skb = Skb(packet, mark=packet.mark, socket=SocketKind.OPENED)
-        path = self._routed("packet made on the node", packet.dst, self.router.route_output(packet.dst))
+        path = self.router.route_output(packet.dst, mark=skb.mark)
+        self._routed("packet made on the node", skb, 0, path)
         if isinstance(path, NoRoute):
             return Dropped(path.value)
         if path.type is AddressType.BROADCAST:
@@ -142,22 +159,17 @@ class Stack:
         """Route the packet (``ip_rcv_finish``); a packet that came through ``lo`` may keep its route."""
         if skb.path is None:
             packet = skb.packet
-            route = self.router.route_input(packet.src, packet.dst, skb.dev)
+            route = self.router.route_input(packet.src, packet.dst, skb.dev, skb.mark)
             if self.recorder.enabled:
-                self._routed("packet that came in", packet.dst, route)
-            match route:
-                case Path():
-                    skb.path = route
-                case NoRoute.NET_UNREACHABLE:
-                    # ip_error: a packet with such a route may be answered.
-                    skb.path = Path(type=AddressType.UNREACHABLE, dev=skb.dev)
-                    four = packet.family is Family.IP
-                    kind = RejectKind.ICMP_NET_UNREACHABLE if four else RejectKind.ICMP6_NO_ROUTE
-                    return self._error(
-                        skb, *unreachable(packet.family, kind), kind, "no route to its destination"
-                    )
-                case _:
+                self._routed("packet that came in", skb, packet.src, route)
+            if isinstance(route, NoRoute):
+                kind = _ANSWERS[packet.family].get(route)
+                if kind is None:
                     return Dropped(route.value)
+                # ip_error, ip6_pkt_drop: a packet with such a route may be answered.
+                skb.path = Path(type=AddressType.UNREACHABLE, dev=skb.dev)
+                return self._error(skb, *unreachable(packet.family, kind), kind, _NO_ROUTE[route])
+            skb.path = route
         if skb.path.local:
             return self._deliver(skb)
         return self._forward(skb)
@@ -323,16 +335,19 @@ class Stack:
         """``ip_route_me_harder``."""
         packet = skb.packet
         assert skb.path is not None
-        route = self._routed(why, packet.dst, self.router.reroute(packet.dst, packet.src, skb.path.dev))
+        route = self.router.reroute(packet.dst, packet.src, skb.path.dev, skb.mark)
+        self._routed(why, skb, self.router.source_for_rerouting(packet.src), route)
         if isinstance(route, NoRoute):
             return Dropped(route.value)
         skb.path = route
         return None
 
-    def _routed(self, why: str, dst: int, route: Path | NoRoute) -> Path | NoRoute:
+    def _routed(self, why: str, skb: Skb, src: int, route: Path | NoRoute) -> None:
+        """Record a routing decision for a packet, made with ``src`` as its source."""
         if self.recorder.enabled:
-            self.recorder.add(Routed(why, dst, route))
-        return route
+            dst = skb.packet.dst
+            rule = self.router.deciding_rule(dst, src, skb.mark, skb.dev or LOOPBACK)
+            self.recorder.add(Routed(why, dst, route, rule))
 
     # Answers
 
@@ -352,7 +367,8 @@ class Stack:
         assert skb.path is not None
         if (reason := no_error(skb)) is not None:
             return self._silent(kind, reason, why)
-        path = self.router.route_error(packet.src, skb.path, packet.dst, skb.dev)
+        mark = self._answer_mark(skb)
+        path = self.router.route_error(packet.src, skb.path, packet.dst, skb.dev, mark)
         if isinstance(path, NoRoute):
             return self._silent(kind, "there is no route back", why)
         error = icmp_error(packet, icmp_type, code, path.source)
@@ -364,10 +380,14 @@ class Stack:
         if (reason := no_reset(skb)) is not None:
             return self._silent(kind, reason, why)
         rst = reset(skb.packet)
-        path = self.router.route_reset(rst.dst, rst.src)
+        path = self.router.route_reset(rst.dst, rst.src, self._answer_mark(skb))
         if isinstance(path, NoRoute):
             return self._silent(kind, "there is no route back", why)
         return self._answer(skb, rst, path, kind, why)
+
+    def _answer_mark(self, skb: Skb) -> int:
+        """Return the mark of an answer to a packet (``IP4_REPLY_MARK``, ``IP6_REPLY_MARK``)."""
+        return skb.mark if self.router.reflects_mark else 0
 
     def _answer(
         self,
@@ -383,7 +403,8 @@ class Stack:
         Without a connection, conntrack tracks the answer like any other packet; NOTRACK ignores it if ``skb``
         is UNTRACKED.
         """
-        made = Skb(answer, path=path, attached=skb.state is ConnectionState.UNTRACKED, socket=socket)
+        untracked = skb.state is ConnectionState.UNTRACKED
+        made = Skb(answer, self._answer_mark(skb), path=path, attached=untracked, socket=socket)
         if skb.entry is not None:
             made.entry = skb.entry
             made.direction = REPLY if skb.direction == ORIGINAL else ORIGINAL

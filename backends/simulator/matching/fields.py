@@ -125,6 +125,11 @@ def _reverse_path(view: View) -> Value:
     return int(view.router.leads_back(packet.src, packet.dst, view.iif))
 
 
+def _reverse_path_by_mark(view: View) -> Value:
+    skb = view.skb
+    return int(view.router.leads_back(skb.packet.src, skb.packet.dst, view.iif, skb.mark))
+
+
 _READERS: Final[dict[Field, Reader]] = {
     Field.SADDR: attrgetter("skb.packet.src"),
     Field.DADDR: attrgetter("skb.packet.dst"),
@@ -170,9 +175,8 @@ _READERS: Final[dict[Field, Reader]] = {
     Field.CT_AVERAGE: _average(_BOTH),
     Field.CT_ORIGINAL_AVERAGE: _average((ORIGINAL,)),
     Field.CT_REPLY_AVERAGE: _average((REPLY,)),
-    # a Node has no policy routing by mark
     Field.REVERSE_PATH: _reverse_path,
-    Field.REVERSE_PATH_BY_MARK: _reverse_path,
+    Field.REVERSE_PATH_BY_MARK: _reverse_path_by_mark,
     Field.SOCKET: lambda view: int(view.skb.socket is not SocketKind.NONE),
     Field.SOCKET_UID: lambda view: view.skb.packet.uid if view.skb.socket is SocketKind.OPENED else None,
     Field.SOCKET_GID: lambda view: view.skb.packet.gid if view.skb.socket is SocketKind.OPENED else None,

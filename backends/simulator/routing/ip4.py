@@ -1,16 +1,20 @@
-"""IPv4 routing: the local and main tables, source validation, source selection.
+"""IPv4 routing: rules and tables, source validation, source selection.
 
-The tables are those of a namespace without policy routing. There ``fib_lookup`` searches local and main as
-one trie: the longest prefix wins, then local before main, then the route that was added first.
+A namespace that has only the default rules searches local and main as one trie (``fib_lookup``): the longest
+prefix wins, then local before main, then the route that was added first. Any other rule separates the two
+(``fib_unmerge``), and the rules are then searched in their order.
 """
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from backends.model.node import Address, Node
+from backends.model.routes import DEFAULT, LOCAL, MAIN, RoutingRule
 from backends.simulator.routing.path import LOOPBACK, NoRoute, Path
+from backends.simulator.routing.rules import Lookup, RoutingRules, refusal_of
 from translate.ir import AddressType, Family, Interval
 
 __all__ = ["Router"]
@@ -30,10 +34,30 @@ class _Entry:
     via: int | None
     source: int
     path: Path = field(init=False)
+    length: int = field(init=False)
 
     def __post_init__(self) -> None:
         path = Path(type=self.type, dev=self.dev, via=self.via, source=self.source)
         object.__setattr__(self, "path", path)
+        object.__setattr__(self, "length", 33 - self.dst.size.bit_length())
+
+
+class _Table:
+    """A routing table; the first route to a prefix is the one that is used."""
+
+    def __init__(self, entries: Iterable[_Entry]) -> None:
+        lengths: dict[int, dict[int, _Entry]] = {}
+        for e in entries:
+            lengths.setdefault(e.dst.size, {}).setdefault(e.dst.low, e)
+        self._by_length = sorted(lengths.items())
+
+    def find(self, address: int) -> _Entry | None:
+        """Return the route with the longest prefix (``fib_table_lookup``)."""
+        for size, entries in self._by_length:
+            entry = entries.get(address & -size)
+            if entry is not None:
+                return entry
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,45 +77,69 @@ class Router:
         self._flag = functools.cache(self._read_flag)
         self._rp_filter = functools.cache(self._read_rp_filter)
         # Called for every branch of a flow, of which there is one per endpoint.
-        self.route_input = functools.lru_cache(_MOST_ROUTED)(self._route_input)
+        self._routed_input = functools.lru_cache(_MOST_ROUTED)(self._route_input)
+        self.reflects_mark = node.sysctls.get("net.ipv4.fwmark_reflect", "0") != "0"
         interfaces = {i.name: i.addresses for i in node.interfaces}
         self._devices: dict[str, _Device] = {}
         for name, addresses in {LOOPBACK: (_LOCALHOST,), **interfaces}.items():
             four = tuple(a for a in addresses if a.family is Family.IP)
             self._devices[name] = _Device(name, four, _primary(four))
         self._local = frozenset(a.value for d in self._devices.values() for a in d.addresses)
-        entries = [e for d in self._devices.values() for e in _local_entries(d)]
-        entries += [e for d in self._devices.values() for e in _connected_entries(d)]
-        for r in node.routes:
-            if r.family is Family.IP:
-                source = self.select_address(r.dev, r.via or 0)
-                entries.append(_Entry(r.dst, AddressType.UNICAST, r.dev, r.via, source))
-        self._by_length: list[tuple[int, dict[int, _Entry]]] = []
-        lengths: dict[int, dict[int, _Entry]] = {}
-        for e in entries:
-            lengths.setdefault(e.dst.size, {}).setdefault(e.dst.low, e)
-        self._by_length = sorted(lengths.items())
+        local = [e for d in self._devices.values() for e in _local_entries(d)]
+        tables = {LOCAL: local, MAIN: [e for d in self._devices.values() for e in _connected_entries(d)]}
+        routes = [r for r in node.routes if r.family is Family.IP]
+        for r in routes:
+            source = self.select_address(r.dev, r.via or 0) if r.type is AddressType.UNICAST else 0
+            tables.setdefault(r.table, []).append(_Entry(r.dst, r.type, r.dev, r.via, source))
+        self._rules: RoutingRules | None = None
+        if node.has_own_rules(Family.IP):
+            self._rules = RoutingRules(node.rules_of(Family.IP))
+        else:
+            tables[MAIN] = tables[LOCAL] = local + tables[MAIN]
+        self._tables = {number: _Table(entries) for number, entries in tables.items()}
+        self._marks = 0 if self._rules is None else self._rules.marks
+        self._own_local = self._rules is not None or any(r.type is AddressType.LOCAL for r in routes)
 
     # Tables
 
     def _find(self, address: int) -> _Entry | None:
-        for size, entries in self._by_length:
-            entry = entries.get(address & -size)
-            if entry is not None:
-                return entry
-        return None
+        """Return the route of an address in the local table, with which main may be one trie."""
+        return self._tables[LOCAL].find(address)
+
+    def _lookup(self, asked: Lookup) -> _Entry | NoRoute:
+        """``fib_lookup``"""
+        return self._search(asked)[0]
+
+    def _search(self, asked: Lookup) -> tuple[_Entry | NoRoute, RoutingRule | None]:
+        if self._rules is not None:
+            return self._rules.search(asked, lambda table: self._find_in(table, asked.dst))
+        entry = self._tables[MAIN].find(asked.dst)
+        if DEFAULT in self._tables and (entry is None or _refuses(entry)):
+            entry = self._tables[DEFAULT].find(asked.dst)
+        if entry is None or entry.type is AddressType.THROW:
+            return NoRoute.NET_UNREACHABLE, None
+        return refusal_of(entry) or entry, None
+
+    def _find_in(self, number: int, address: int) -> _Entry | None:
+        table = self._tables.get(number)
+        return None if table is None else table.find(address)
+
+    def deciding_rule(self, dst: int, src: int, mark: int, iif: str = LOOPBACK) -> RoutingRule | None:
+        """Return the rule that routes such a packet; None if no rule does, or if all are default rules."""
+        return self._search(Lookup(dst, src, iif, mark=mark))[1]
 
     def address_type(self, address: int, dev: str | None = None) -> AddressType:
         """Return the type of an address on this node (``__inet_dev_addr_type``).
 
-        With ``dev``, a local or broadcast address counts only if it belongs to that interface.
+        With ``dev``, a local or broadcast address counts only if it belongs to that interface. Routing rules
+        have no influence.
         """
         if address == 0 or address == _BROADCAST:
             return AddressType.BROADCAST
         if _multicast(address):
             return AddressType.MULTICAST
         entry = self._find(address)
-        if entry is None or (dev is not None and entry.dev != dev):
+        if entry is None or _refuses(entry) or (dev is not None and entry.dev != dev):
             return AddressType.UNICAST
         return entry.type
 
@@ -125,64 +173,79 @@ class Router:
         """Return None: ``ip_rcv`` drops no packet before the first hook because of its addresses."""
         return None
 
-    def _route_input(self, src: int, dst: int, dev: str) -> Path | NoRoute:
-        """Route a packet that came in on ``dev`` (``ip_route_input_slow``)."""
+    def route_input(self, src: int, dst: int, dev: str, mark: int = 0) -> Path | NoRoute:
+        """Route a packet that came in on ``dev`` with a mark (``ip_route_input_slow``)."""
+        return self._routed_input(src, dst, dev, mark & self._marks)
+
+    def _route_input(self, src: int, dst: int, dev: str, mark: int) -> Path | NoRoute:
         if _multicast(dst):
-            return self._multicast_input(src, dst, dev)
+            return self._multicast_input(src, dst, dev, mark)
         if _multicast(src) or src == _BROADCAST:
             return NoRoute.MARTIAN
         if dst == _BROADCAST or (src == 0 and dst == 0):
-            return self._broadcast_input(src, dev)
+            return self._broadcast_input(src, dev, mark)
         if src == 0 or dst == 0:
             return NoRoute.MARTIAN
         if (_loopback(dst) or _loopback(src)) and not self._flag("route_localnet", dev):
             return NoRoute.MARTIAN
-        entry = self._find(dst)
-        if entry is None:
-            return NoRoute.NET_UNREACHABLE if self.forwards(dev) else NoRoute.NOT_FORWARDING
+        entry = self._lookup(Lookup(dst, src, dev, mark=mark))
+        if isinstance(entry, NoRoute):
+            return entry if self.forwards(dev) else NoRoute.NOT_FORWARDING
         if entry.type is AddressType.BROADCAST:
-            return self._broadcast_input(src, dev)
+            return self._broadcast_input(src, dev, mark)
         if entry.type is AddressType.LOCAL:
-            if not self._source_valid(src, None, dev):
+            if not self._source_valid(src, dst, None, dev, mark):
                 return NoRoute.MARTIAN
             return Path(type=AddressType.LOCAL, dev=LOOPBACK, source=dst)
         if not self.forwards(dev):
             return NoRoute.NOT_FORWARDING
-        if not self._source_valid(src, entry.dev, dev):
+        if not self._source_valid(src, dst, entry.dev, dev, mark):
             return NoRoute.MARTIAN
         return entry.path
 
-    def leads_back(self, src: int, dst: int, dev: str) -> bool:
-        """Return whether the route to ``src`` leads out of ``dev``, the input device (``rpfilter_mt``)."""
+    def leads_back(self, src: int, dst: int, dev: str, mark: int = 0) -> bool:
+        """Return whether the route to ``src`` leads out of ``dev``, the input device (``rpfilter_mt``).
+
+        ``mark`` is the packet's with ``--validmark``, otherwise 0.
+        """
         if dev == LOOPBACK:
             return True
         if src >> 24 == 0 and (dst == _BROADCAST or dst >> 8 == _LINK_GROUPS):
             return True
-        entry = self._find(src)
-        return entry is not None and entry.type is AddressType.UNICAST and entry.dev == dev
+        # rpfilter_get_saddr
+        own = 0 if _multicast(dst) or dst == _BROADCAST or dst >> 24 == 0 else dst
+        entry = self._lookup(Lookup(src, own, mark=mark))
+        return isinstance(entry, _Entry) and entry.type is AddressType.UNICAST and entry.dev == dev
 
-    def _broadcast_input(self, src: int, dev: str) -> Path | NoRoute:
-        if src and not self._source_valid(src, None, dev):
+    def _broadcast_input(self, src: int, dev: str, mark: int) -> Path | NoRoute:
+        if src and not self._source_valid(src, 0, None, dev, mark):
             return NoRoute.MARTIAN
         return Path(type=AddressType.BROADCAST, dev=LOOPBACK)
 
-    def _multicast_input(self, src: int, dst: int, dev: str) -> Path | NoRoute:
+    def _multicast_input(self, src: int, dst: int, dev: str, mark: int) -> Path | NoRoute:
         # ip_check_mc_rcu: all-hosts is the only group that is always joined.
         if dst != _ALL_HOSTS or _multicast(src) or src == _BROADCAST:
             return NoRoute.MARTIAN
         if _loopback(src) and not self._flag("route_localnet", dev):
             return NoRoute.MARTIAN
-        if src and not self._source_valid(src, None, dev):
+        if src and not self._source_valid(src, 0, None, dev, mark):
             return NoRoute.MARTIAN
         return Path(type=AddressType.MULTICAST, dev=LOOPBACK)
 
-    def _source_valid(self, src: int, out: str | None, dev: str) -> bool:
-        """``fib_validate_source``: the quick check, or the full one of ``__fib_validate_source``."""
+    def _source_valid(self, src: int, dst: int, out: str | None, dev: str, mark: int) -> bool:
+        """``fib_validate_source``: the quick check, or the full one of ``__fib_validate_source``.
+
+        The full one sees the packet's mark only with ``src_valid_mark``, and ``out`` as the input interface.
+        """
         strict = self._rp_filter(dev)
         if not strict and (dev != out or not self._flag("send_redirects", dev)):
-            return self._flag("accept_local", dev) or src not in self._local
-        entry = self._find(src)
-        if entry is None:
+            if self._flag("accept_local", dev):
+                return True
+            if not self._own_local:
+                return src not in self._local
+        seen = mark if self._flag("src_valid_mark", dev) else 0
+        entry = self._lookup(Lookup(src, dst, out or LOOPBACK, mark=seen))
+        if isinstance(entry, NoRoute):
             return not strict
         if entry.type is not AddressType.UNICAST and not (
             entry.type is AddressType.LOCAL and self._flag("accept_local", dev)
@@ -217,7 +280,9 @@ class Router:
 
     # Output
 
-    def route_output(self, dst: int, src: int = 0, *, any_source: bool = False) -> Path | NoRoute:
+    def route_output(
+        self, dst: int, src: int = 0, *, any_source: bool = False, mark: int = 0
+    ) -> Path | NoRoute:
         """Route a packet made on the node (``ip_route_output_key_hash_rcu``).
 
         ``src`` 0: no source is chosen yet, as for a raw socket with its own header.
@@ -236,8 +301,8 @@ class Router:
                 return NoRoute.FAILED
         if dst == 0:
             return Path(type=AddressType.LOCAL, dev=LOOPBACK, source=src or _LOCALHOST.value)
-        entry = self._find(dst)
-        if entry is None:
+        entry = self._lookup(Lookup(dst, src, mark=mark))
+        if isinstance(entry, NoRoute):
             return NoRoute.FAILED
         if entry.type is AddressType.LOCAL:
             return Path(type=AddressType.LOCAL, dev=LOOPBACK, source=src or entry.source or dst)
@@ -255,23 +320,28 @@ class Router:
             address_type = AddressType.MULTICAST
         return Path(type=address_type, dev=entry.dev, via=entry.via, source=source)
 
-    def reroute(self, dst: int, src: int, dev: str | None = None) -> Path | NoRoute:
+    def reroute(self, dst: int, src: int, dev: str | None = None, mark: int = 0) -> Path | NoRoute:
         """Route a packet, bound for ``dev``, again after NAT or a new mark (``ip_route_me_harder``)."""
-        address_type = self.address_type(src)
-        if address_type in (AddressType.LOCAL, AddressType.UNICAST):
-            return self.route_output(dst, src, any_source=True)
-        return self.route_output(dst)
+        return self.route_output(dst, self.source_for_rerouting(src), any_source=True, mark=mark)
 
-    def route_reset(self, dst: int, src: int) -> Path | NoRoute:
+    def source_for_rerouting(self, src: int) -> int:
+        """Return the source with which a packet is routed again: 0 if no node can have it."""
+        return src if self.address_type(src) in (AddressType.LOCAL, AddressType.UNICAST) else 0
+
+    def route_reset(self, dst: int, src: int, mark: int = 0) -> Path | NoRoute:
         """Route a RST from ``src`` (``nf_send_reset``)."""
-        return self.reroute(dst, src)
+        return self.reroute(dst, src, mark=mark)
 
-    def route_error(self, dst: int, about: Path, address: int, dev: str) -> Path | NoRoute:
+    def route_error(self, dst: int, about: Path, address: int, dev: str, mark: int = 0) -> Path | NoRoute:
         """Route an ICMP error to ``dst`` about a packet that goes ``about`` to ``address``.
 
         Its source is that address if it is the node's (``__icmp_send``).
         """
-        return self.route_output(dst, address if about.type is AddressType.LOCAL else 0)
+        return self.route_output(dst, self.source_of_error(dst, about, address, dev), mark=mark)
+
+    def source_of_error(self, dst: int, about: Path, address: int, dev: str) -> int:
+        """Return the source with which an ICMP error is routed; 0 if the route shall choose it."""
+        return address if about.type is AddressType.LOCAL else 0
 
     def stays_on_link(self, src: int, dev: str, out: str) -> AddressType | None:
         """Return None: ``ip_route_input_slow`` has dropped packets whose source must not be forwarded."""
@@ -284,6 +354,10 @@ class Router:
                 return d.name
         entry = self._find(address)  # 127.0.0.53 is in no device's list
         return entry.dev if entry is not None and entry.type is AddressType.LOCAL else None
+
+
+def _refuses(entry: _Entry) -> bool:
+    return entry.type is AddressType.THROW or refusal_of(entry) is not None
 
 
 def _multicast(address: int) -> bool:

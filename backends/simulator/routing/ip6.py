@@ -1,6 +1,6 @@
-"""IPv6 routing: the local and main tables, source selection, and packets that are not received.
+"""IPv6 routing: rules and tables, source selection, and packets that are not received.
 
-The tables are those of a namespace without policy routing, where the local table comes before the main one
+The rules are searched in order, by default for the local table and then for the main one
 (``fib6_rule_lookup``). The devices of the node have no neighbour discovery, so no solicited-node group is
 joined (``addrconf_join_solict``).
 """
@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from backends.model.node import Address, Node
+from backends.model.routes import LOCAL, MAIN, RoutingRule
 from backends.simulator.routing.path import LOOPBACK, NoRoute, Path
+from backends.simulator.routing.rules import Lookup, RoutingRules
 from backends.simulator.routing.scopes import LINK_LOCAL, MAPPED, reach_of, scope_of
 from backends.simulator.routing.source_address import select_source
 from translate.errors import Refusal, UnsupportedError
@@ -33,6 +35,32 @@ class _Entry:
     dev: str
     via: int | None = None
     base: int | None = None
+    length: int = 128
+
+
+class _Table:
+    """A routing table, with the routes to each prefix in the order in which they were added."""
+
+    def __init__(self, routes: list[tuple[Interval, _Entry]]) -> None:
+        lengths: dict[int, dict[int, list[_Entry]]] = {}
+        for dst, entry in routes:
+            lengths.setdefault(dst.size, {}).setdefault(dst.low, []).append(entry)
+        self._by_length = sorted(lengths.items())
+
+    def find(self, address: int, *, strict: str | None, wanted: str = "") -> _Entry | None:
+        """Return the first route with the longest prefix, only of the device ``strict`` if it is given.
+
+        A route out of the device ``wanted`` comes before the others of that prefix (``rt6_device_match``).
+        """
+        for size, entries in self._by_length:
+            there = entries.get(address & -size)
+            if there is None:
+                continue
+            if strict is not None:
+                there = [entry for entry in there if entry.dev == strict]
+            if there:
+                return next((entry for entry in there if entry.dev == wanted), there[0])
+        return None
 
 
 class Router6:
@@ -46,38 +74,72 @@ class Router6:
             six = [a for a in interface.addresses if a.family is Family.IP6]
             six.reverse()
             self._devices[interface.name] = tuple(sorted(six, key=lambda a: -scope_of(a.value)))
-        self._local: dict[int, list[_Entry]] = {}
-        tables: dict[int, dict[int, list[_Entry]]] = {}
+        tables: dict[int, list[tuple[Interval, _Entry]]] = {LOCAL: [], MAIN: []}
         for name, addresses in self._devices.items():
             for a in addresses:
-                self._local.setdefault(a.value, []).append(_Entry(AddressType.LOCAL, name))
+                tables[LOCAL].append((Interval.point(a.value), _Entry(AddressType.LOCAL, name)))
         for name, addresses in self._devices.items():
             for a in reversed(addresses):
                 if self._forwarding and a.prefix_length < 127 and a.network.low:
                     # addrconf_join_anycast: the subnet-router anycast address
-                    self._local.setdefault(a.network.low, []).append(_Entry(AddressType.ANYCAST, name))
+                    anycast = _Entry(AddressType.ANYCAST, name)
+                    tables[LOCAL].append((Interval.point(a.network.low), anycast))
                 if name != LOOPBACK:
-                    entry = _Entry(AddressType.UNICAST, name, base=_base(a.network))
-                    tables.setdefault(a.network.size, {}).setdefault(a.network.low, []).append(entry)
+                    base, length = _base(a.network), a.prefix_length
+                    entry = _Entry(AddressType.UNICAST, name, base=base, length=length)
+                    tables[MAIN].append((a.network, entry))
         for r in node.routes:
             if r.family is Family.IP6:
-                entry = _Entry(AddressType.UNICAST, r.dev, r.via, _base(r.dst) if r.via is None else None)
-                tables.setdefault(r.dst.size, {}).setdefault(r.dst.low, []).append(entry)
-        self._by_length = sorted(tables.items())
+                base = _base(r.dst) if r.via is None and r.type is AddressType.UNICAST else None
+                entry = _Entry(r.type, r.dev, r.via, base, 129 - r.dst.size.bit_length())
+                tables.setdefault(r.table, []).append((r.dst, entry))
+        self._tables = {number: _Table(routes) for number, routes in tables.items()}
+        self._rules = RoutingRules(node.rules_of(Family.IP6))
+        self._own_rules = node.has_own_rules(Family.IP6)
+        self.reflects_mark = node.sysctls.get("net.ipv6.fwmark_reflect", "0") != "0"
 
     # Tables
 
-    def _find(self, address: int, dev: str | None = None) -> _Entry | None:
-        """Look up an address; a link-local one or ::1 only in routes of ``dev`` (``rt6_need_strict``)."""
-        strict = dev if address in LINK_LOCAL or address == _LOCALHOST.value else None
-        for entry in self._local.get(address, ()):
-            if strict in (None, entry.dev):
-                return entry
-        for size, entries in self._by_length:
-            for entry in entries.get(address & -size, ()):
-                if strict in (None, entry.dev):
-                    return entry
-        return None
+    def _lookup(self, asked: Lookup, *, strict: str | None = None, wanted: str = "") -> _Entry | NoRoute:
+        """Look up a route; for a link-local address or ::1 only among those of ``strict``.
+
+        (``rt6_need_strict``)
+        """
+        return self._search(asked, strict=strict, wanted=wanted)[0]
+
+    def _search(
+        self, asked: Lookup, *, strict: str | None = None, wanted: str = ""
+    ) -> tuple[_Entry | NoRoute, RoutingRule | None]:
+        if asked.dst not in LINK_LOCAL and asked.dst != _LOCALHOST.value:
+            strict = None
+
+        def find(number: int) -> _Entry | None:
+            table = self._tables.get(number)
+            return None if table is None else table.find(asked.dst, strict=strict, wanted=wanted)
+
+        return self._rules.search(asked, find)
+
+    def _search_output(
+        self, dst: int, src: int, dev: str | None, mark: int
+    ) -> tuple[_Entry | NoRoute, RoutingRule | None]:
+        """Look up a route for a new packet (``ip6_dst_lookup_tail``).
+
+        If there is none for a packet without a source, one is chosen, and rules are asked with it again.
+        """
+        asked = Lookup(dst, src or None, oif=dev or "", mark=mark)
+        found = self._search(asked, strict=dev)
+        if src or not isinstance(found[0], NoRoute):
+            return found
+        chosen = self.select_address(dev or LOOPBACK, dst)
+        return self._search(asked._replace(src=chosen), strict=dev) if chosen else found
+
+    def deciding_rule(self, dst: int, src: int, mark: int, iif: str = LOOPBACK) -> RoutingRule | None:
+        """Return the rule that routes such a packet; None if no rule does, or if all are default rules."""
+        if not self._own_rules:
+            return None
+        if iif == LOOPBACK:
+            return self._search_output(dst, src, None, mark)[1]
+        return self._search(Lookup(dst, src or None, iif, mark=mark), strict=iif)[1]
 
     def address_type(self, address: int, dev: str | None = None) -> AddressType:
         """Return the type of an address on this node (``match_lookup_rt6``, ``__nft_fib6_eval_type``).
@@ -86,8 +148,8 @@ class Router6:
         """
         if _multicast(address):
             return AddressType.MULTICAST
-        entry = self._find(address)
-        if entry is None:
+        entry = self._lookup(Lookup(address, oif=dev or ""))
+        if isinstance(entry, NoRoute):
             return AddressType.UNREACHABLE
         if entry.type is AddressType.LOCAL and dev is not None:
             own = any(a.value == address for a in self._devices[dev])
@@ -114,23 +176,17 @@ class Router6:
 
     # Input
 
-    def leads_back(self, src: int, dst: int, dev: str) -> bool:
+    def leads_back(self, src: int, dst: int, dev: str, mark: int = 0) -> bool:
         """Return whether a route to ``src`` leads out of ``dev`` (``rpfilter_lookup_reverse6``).
 
-        Any of the routes to the longest prefix may lead out of the device (``rt6_device_match``).
+        Any of the routes to the longest prefix may lead out of the device (``rt6_device_match``). ``mark`` is
+        the packet's with ``--validmark``, otherwise 0.
         """
         if dev == LOOPBACK:
             return True
-        strict = src in LINK_LOCAL
-        if any(not strict or entry.dev == dev for entry in self._local.get(src, ())):
-            return False
-        for size, entries in self._by_length:
-            there = entries.get(src & -size, [])
-            if any(entry.dev == dev for entry in there):
-                return True
-            if there and not strict:
-                return False
-        return False
+        own = None if _multicast(dst) or dst == 0 else dst
+        entry = self._lookup(Lookup(src, own, oif=dev, mark=mark), strict=dev, wanted=dev)
+        return isinstance(entry, _Entry) and entry.type is AddressType.UNICAST and entry.dev == dev
 
     def not_received(self, src: int, dst: int, dev: str) -> str | None:
         """Return the reason for which a packet is dropped before any hook (``ip6_rcv_core``), or None."""
@@ -143,15 +199,15 @@ class Router6:
             return "an interface-local multicast came from outside"
         return None
 
-    def route_input(self, src: int, dst: int, dev: str) -> Path | NoRoute:
-        """Route a packet that came in on ``dev`` (``ip6_route_input``)."""
+    def route_input(self, src: int, dst: int, dev: str, mark: int = 0) -> Path | NoRoute:
+        """Route a packet that came in on ``dev`` with a mark (``ip6_route_input``)."""
         if _multicast(dst):
             joined = dst == _ALL_NODES or (dst == _ALL_ROUTERS and self._forwarding)
             # ip6_mc_input
             return Path(type=AddressType.MULTICAST, dev=LOOPBACK) if joined else NoRoute.MARTIAN
-        entry = self._find(dst, dev)
-        if entry is None:
-            return NoRoute.MARTIAN if dst == 0 else NoRoute.NET_UNREACHABLE  # ip6_pkt_drop
+        entry = self._lookup(Lookup(dst, src, dev, mark=mark), strict=dev)
+        if isinstance(entry, NoRoute):
+            return NoRoute.MARTIAN if dst == 0 and entry is NoRoute.NET_UNREACHABLE else entry  # ip6_pkt_drop
         if entry.type is not AddressType.UNICAST:
             return Path(type=entry.type, dev=LOOPBACK, source=dst)
         if not self._forwarding:
@@ -172,8 +228,10 @@ class Router6:
 
     # Output
 
-    def route_output(self, dst: int, src: int = 0, *, dev: str | None = None) -> Path | NoRoute:
-        """Route a packet made on the node (``ip6_route_output``); its source does not matter.
+    def route_output(
+        self, dst: int, src: int = 0, *, dev: str | None = None, mark: int = 0
+    ) -> Path | NoRoute:
+        """Route a packet made on the node (``ip6_route_output``); its source matters to rules alone.
 
         ``dev`` is for a link-local destination only. Raises UnsupportedError for a link-local destination
         without ``dev``, which is not simulated.
@@ -184,8 +242,8 @@ class Router6:
             _refuse("ipv6-link-local", "a packet made on the node for a link-local address")
         if dst == 0:
             return Path(type=AddressType.LOCAL, dev=LOOPBACK, source=src or _LOCALHOST.value)
-        entry = self._find(dst, dev)
-        if entry is None:
+        entry = self._search_output(dst, src, dev, mark)[0]
+        if isinstance(entry, NoRoute):
             return NoRoute.FAILED
         if entry.type is AddressType.UNICAST:
             source = src or self.select_address(entry.dev, dst)
@@ -195,14 +253,18 @@ class Router6:
         source = src or (dst if entry.type is AddressType.LOCAL else self.select_address(LOOPBACK, dst))
         return Path(type=entry.type, dev=LOOPBACK, source=source)
 
-    def reroute(self, dst: int, src: int, dev: str | None = None) -> Path | NoRoute:
+    def reroute(self, dst: int, src: int, dev: str | None = None, mark: int = 0) -> Path | NoRoute:
         """Route a packet, bound for ``dev``, again after NAT or a new mark (``ip6_route_me_harder``)."""
-        return self.route_output(dst, src, dev=dev if dst in LINK_LOCAL else None)
+        return self.route_output(dst, src, dev=dev if dst in LINK_LOCAL else None, mark=mark)
 
-    def route_reset(self, dst: int, src: int) -> Path | NoRoute:
+    def source_for_rerouting(self, src: int) -> int:
+        """Return the source with which a packet is routed again: always its own."""
+        return src
+
+    def route_reset(self, dst: int, src: int, mark: int = 0) -> Path | NoRoute:
         """Route a RST from ``src`` (``nf_send_reset6``): without a device, even for a link-local address."""
-        entry = self._find(dst)
-        if entry is None:
+        entry = self._lookup(Lookup(dst, src, mark=mark))
+        if isinstance(entry, NoRoute):
             return NoRoute.FAILED
         return Path(
             type=entry.type,
@@ -211,19 +273,27 @@ class Router6:
             source=src,
         )
 
-    def route_error(self, dst: int, about: Path, address: int, dev: str) -> Path | NoRoute:
+    def route_error(self, dst: int, about: Path, address: int, dev: str, mark: int = 0) -> Path | NoRoute:
         """Route an ICMPv6 error to ``dst`` about a packet for ``address`` that came in on ``dev``.
 
-        Its source is the packet's destination if that is an address of the node, else the device's address
-        for ``dst`` (``icmp6_send``). No error is sent to an anycast address.
+        No error is sent to an anycast address.
         """
         link = dev if dst in LINK_LOCAL else None
-        entry = None if _multicast(address) else self._find(address)
-        own = address if entry is not None and entry.type is not AddressType.UNICAST else 0
-        back = self._find(dst, link)
-        if back is not None and (back.type is AddressType.ANYCAST or back.base == dst):
+        source = self.source_of_error(dst, about, address, dev)
+        back = self._lookup(Lookup(dst, source or None, mark=mark), strict=link)
+        if isinstance(back, _Entry) and (back.type is AddressType.ANYCAST or back.base == dst):
             return NoRoute.FAILED  # ipv6_anycast_destination
-        return self.route_output(dst, own or (self.select_address(dev, dst) if dev else 0), dev=link)
+        return self.route_output(dst, source, dev=link, mark=mark)
+
+    def source_of_error(self, dst: int, about: Path, address: int, dev: str) -> int:
+        """Return the source of an ICMPv6 error (``icmp6_send``).
+
+        It is the packet's destination if that is an address of the node, else the device's address for
+        ``dst``.
+        """
+        if self._tables[LOCAL].find(address, strict=None) is not None:
+            return address
+        return self.select_address(dev, dst) if dev else 0
 
 
 def _base(network: Interval) -> int | None:

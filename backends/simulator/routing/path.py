@@ -18,7 +18,10 @@ class NoRoute(Enum):
 
     MARTIAN = "martian source or destination"  # dropped
     NOT_FORWARDING = "forwarding is off"  # dropped: ip_error is silent on such an interface
-    NET_UNREACHABLE = "no route"  # answered with an ICMP error (ip_error)
+    NET_UNREACHABLE = "no route"  # answered with an ICMP error (ip_error), and so are the next two
+    HOST_UNREACHABLE = "its route is of type unreachable"
+    PROHIBITED = "routing prohibits it"
+    BLACKHOLE = "it is routed into a black hole"  # dropped
     FAILED = "no route from here"  # the caller gets an error
 
 

@@ -73,7 +73,7 @@ class Places:
         taken = named | set(own)
         neighbours = []
         routed = [a.network for a in addresses]
-        routed += [r.dst for r in node.routes if r.family is family]
+        routed += [r.dst for r in node.main_routes(family)]
         for network in routed:
             if network.size < 1 << (family.bits - 1):
                 neighbours += list(_hosts(network, taken))
@@ -139,8 +139,7 @@ def _behind(entries: Entries, address: int) -> str | None:
 
 def _exit(node: Node, family: Family) -> str:
     """Return the interface of the widest route, usually the default route."""
-    routes = [r for r in node.routes if r.family is family]
-    widest = max(routes, key=lambda r: r.dst.size, default=None)
+    widest = max(node.main_routes(family), key=lambda r: r.dst.size, default=None)
     return "" if widest is None else widest.dev
 
 

@@ -126,6 +126,11 @@ def constants_of(ruleset: Ruleset, node: Node) -> Constants:
     for route in node.routes:
         if route.family is family:
             addresses.update(x for x in (route.dst.low, route.dst.low + 9, route.via) if x)
+    for policy in node.rules_of(family):
+        for selected in (policy.src, policy.dst):
+            if selected is not None:
+                addresses.update((selected.low, selected.high))
+        marks.update({policy.mark} if policy.mask else ())
     return Constants(
         tuple(targets),
         tuple(sorted(addresses)),

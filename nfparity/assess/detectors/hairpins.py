@@ -35,7 +35,7 @@ def _k20(facts: Facts) -> Iterator[Flow]:
 
 def _networks(facts: Facts) -> Iterator[Interval]:
     """Yield networks that distinguish clients: destinations of routes, and networks in rules."""
-    yield from dict.fromkeys(r.dst for r in facts.node.routes if r.family is facts.family)
+    yield from dict.fromkeys(r.dst for r in facts.node.main_routes(facts.family))
     values = (
         value
         for rule in facts.ruleset.rules()

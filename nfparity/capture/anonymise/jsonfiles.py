@@ -29,8 +29,9 @@ _ENTRY = frozenset(
 )
 _ROUTE = frozenset("type table protocol scope metric flags pref weight onlink".split())
 _RULE = frozenset(
-    """priority table fwmark fwmask not action goto suppress_prefixlen suppress_ifgrouplen l3mdev ipproto
-    sport dport srclen dstlen""".split()
+    """priority table fwmark fwmask not action goto nop suppress_prefixlen suppress_ifgroup l3mdev ipproto tos
+    sport sport_start sport_end sport_mask dport dport_start dport_end dport_mask uid_start uid_end tun_id
+    srclen dstlen iif_detached oif_detached dscp dscp_mask flowlabel flowlabel_mask""".split()
 )
 _KNOWN_TABLES = ("local", "main", "default")
 _LABELS = ("kubernetes.io/service-name", "kubernetes.io/hostname", "topology.kubernetes.io/zone",
@@ -111,6 +112,8 @@ def anonymise_rules_of_routing(data: Any, mapping: Mapping) -> Any:
         kept = {k: v for k, v in rule.items() if k in _RULE}
         if "table" in kept:
             kept["table"] = _table(kept["table"], mapping)
+        if "suppress_ifgroup" in kept:
+            kept["suppress_ifgroup"] = _group(kept["suppress_ifgroup"], mapping)
         for key in ("src", "dst"):
             if key in rule:
                 length = rule.get(f"{key}len")
@@ -121,6 +124,11 @@ def anonymise_rules_of_routing(data: Any, mapping: Mapping) -> Any:
                 kept[key] = mapping.interface(rule[key])
         made.append(kept)
     return made
+
+
+def _group(value: Any, mapping: Mapping) -> Any:
+    text = str(value)
+    return value if text.isdigit() or text == "default" else mapping.name(text)
 
 
 def _table(value: Any, mapping: Mapping) -> Any:

@@ -62,9 +62,7 @@ def infer_config(
 
 def primary_address(node: Node, family: Family) -> int | None:
     """Return the first address of the default route's device, otherwise of any device."""
-    defaults = [
-        r.dev for r in node.routes if r.family is family and r.dst.low == 0 and _is_all(r.dst, family)
-    ]
+    defaults = [r.dev for r in node.main_routes(family) if _is_all(r.dst, family)]
     devices = sorted(node.interfaces, key=lambda i: i.name not in defaults)
     for device in devices:
         for address in device.addresses:
@@ -95,9 +93,9 @@ def _on_link(node: Node, family: Family, address: int) -> bool:
                     return True
                 if address in own.network:
                     best = max(best, (own.prefix_length, _is_pods(node, device.name)))
-    for route in node.routes:
+    for route in node.main_routes(family):
         length = route.dst.prefix_length(family.bits)
-        if route.family is family and length is not None and address in route.dst:
+        if length is not None and address in route.dst:
             best = max(best, (length, route.via is None and _is_pods(node, route.dev)))
     return best[1]
 

@@ -19,8 +19,10 @@ INLINE struct local *local_entry(addr address)
 INLINE struct route *route_entry(addr address)
 {
 	struct prefix key = {.length = 32 * ADDRESS_WORDS, .address = to_wire(address)};
+	struct route *found;
 
-	return routes.lookup(&key);
+	found = routes.lookup(&key);
+	return found && found->oif ? found : 0; /* without a device: the route refuses its packets */
 }
 
 INLINE u32 device_flags(u32 index)

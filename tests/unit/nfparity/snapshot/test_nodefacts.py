@@ -9,6 +9,7 @@ import pytest
 from backends.model.node import Node
 from nfparity.snapshot import load_snapshot
 from translate.errors import ParseError
+from translate.ir import Family
 
 from .conftest import ETH0, LO, ROUTES, Make
 
@@ -115,10 +116,9 @@ def test_an_address_on_lo_is_the_nodes_own(make: Make) -> None:
 
 NOT_THERE = [
     (
-        {"type": "blackhole", "dst": "10.1.0.0/16"},
-        "no route blackhole 10.1.0.0/16: only unicast routes",
+        {"type": "nat", "dst": "10.1.0.0/16"},
+        "no route nat 10.1.0.0/16: a route of this type is not supported",
     ),
-    ({"dst": "10.1.0.0/16", "dev": "eth0", "table": "100"}, "no routes of table 100 (1)"),
     ({"dst": "10.1.0.0/16", "dev": "eth0", "flags": ["dead", "linkdown"]}, "its device is dead"),
     ({"type": "local", "dst": "10.1.0.0/16", "dev": "lo", "table": "local"}, "no route local 10.1.0.0/16"),
     (
@@ -172,17 +172,103 @@ def test_what_the_kernel_adds_by_itself_is_neither_route_nor_note(make: Make) ->
     assert node.assumed == ()
 
 
-def test_routing_rules_that_not_every_node_has_are_told(make: Make) -> None:
+def test_routes_of_all_tables_and_types(make: Make) -> None:
+    listed = [
+        {"type": "blackhole", "dst": "10.1.0.0/16"},
+        {"dst": "10.2.0.0/16", "dev": "eth0", "table": "100"},
+        {"dst": "192.0.2.0/24", "dev": "eth0", "scope": "link", "table": "100"},
+        {"type": "throw", "dst": "10.3.0.0/16", "table": "52"},
+        {"type": "local", "dst": "default", "dev": "lo", "table": "7", "scope": "host"},
+        {"dst": "default", "gateway": "192.0.2.7", "dev": "eth0", "table": "vpn"},
+    ]
+    rules = [{"priority": 0, "src": "all", "table": "local"}, {"priority": 5, "src": "all", "table": "vpn"}]
+    node = load_snapshot(make(**USUAL, **{"route.json": [*ROUTES, *listed], "rule.json": rules})).node
+    assert routes(node) == [
+        "0.0.0.0/0 via 192.0.2.1 dev eth0",
+        "blackhole 10.1.0.0/16",
+        "10.2.0.0/16 dev eth0 table 100",
+        "192.0.2.0/24 dev eth0 table 100",
+        "throw 10.3.0.0/16 table 52",
+        "local 0.0.0.0/0 dev lo table 7",
+        "0.0.0.0/0 via 192.0.2.7 dev eth0 table 2147483651",
+    ]
+    assert str(node.rules_of(Family.IP)[1]) == "5: from all lookup 2147483651"
+    assert node.assumed == ("routing table vpn as table 2147483651",)
+
+
+def test_routing_rules_are_those_of_the_node(make: Make) -> None:
     rules = [
         {"priority": 0, "src": "all", "table": "local"},
         {"priority": 100, "src": "all", "fwmark": "0x80", "table": "100"},
         {"priority": 200, "not": None, "src": "10.0.0.0", "srclen": 8, "table": "main"},
+        {"priority": 201, "src": "all", "table": "main", "suppress_prefixlen": 0},
+        {"priority": 202, "src": "all", "fwmark": "0x80000", "fwmask": "0xff0000", "action": "unreachable"},
+        {"priority": 203, "src": "all", "dst": "10.0.0.1", "iif": "eth0", "iif_detached": None, "table": "7"},
+        {"priority": 204, "src": "all", "nop": None},
+        {"priority": 32766, "src": "all", "table": "main"},
     ]
     node = load_snapshot(make(**USUAL, **{"rule.json": rules})).node
-    assert node.assumed == (
-        "no routing rule priority 100 src all fwmark 0x80 table 100",
-        "no routing rule priority 200 not src 10.0.0.0 srclen 8 table main",
-    )
+    assert [str(rule) for rule in node.rules_of(Family.IP)] == [
+        "0: from all lookup local",
+        "100: from all fwmark 0x80 lookup 100",
+        "200: not from 10.0.0.0/8 lookup main",
+        "201: from all lookup main suppress_prefixlength 0",
+        "202: from all fwmark 0x80000/0xff0000 unreachable",
+        "203: from all to 10.0.0.1/32 iif eth0 lookup 7",
+        "32766: from all lookup main",
+    ]
+    assert [str(rule) for rule in node.rules_of(Family.IP6)] == [
+        "0: from all lookup local",
+        "32766: from all lookup main",
+    ]
+    assert node.assumed == ()
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"uid_start": 0, "uid_end": 10, "table": "7"},
+        {"ipproto": "tcp", "dport": 80, "table": "7"},
+        {"tos": "0x10", "table": "7"},
+        {"goto": 32766},
+        {"l3mdev": None},
+    ],
+    ids=lambda more: next(iter(more)),
+)
+def test_routing_rules_that_a_node_cannot_have_are_told(make: Make, more: dict[str, object]) -> None:
+    usual = {"priority": 0, "src": "all", "table": "local"}
+    rules = [usual, {"priority": 10, "src": "all", **more}]
+    node = load_snapshot(make(**USUAL, **{"rule.json": rules})).node
+    assert [str(rule) for rule in node.rules_of(Family.IP)] == ["0: from all lookup local"]
+    (said,) = node.assumed
+    assert said.startswith("no routing rule priority 10 src all ")
+    assert said.endswith(": the routes of its packets are not known")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"table": []}, "table: expected the name or number"),
+        ({"table": "7", "fwmark": "x"}, "fwmark: expected a number of 32 bits"),
+        ({"table": "7", "src": "10.0.0.300"}, "src: not an IPv4 address"),
+        ({"table": "7", "src": "10.0.0.0", "srclen": 33}, "srclen: not a prefix length"),
+        ({"action": "dance"}, "action: expected one of"),
+    ],
+    ids=range(5),
+)
+def test_a_fault_in_a_routing_rule_has_its_place(make: Make, wrong: dict[str, object], said: str) -> None:
+    with pytest.raises(ParseError, match=re.escape(said)):
+        load_snapshot(make(**USUAL, **{"rule.json": [{"priority": 10, "src": "all", **wrong}]}))
+
+
+def test_sysctls_of_marks(make: Make) -> None:
+    values = {
+        "net.ipv4.conf.eth0.src_valid_mark": "1",
+        "net.ipv4.fwmark_reflect": "1",
+        "net.ipv6.fwmark_reflect": "0",
+    }
+    node = load_snapshot(make(**{**USUAL, "sysctl.json": values})).node
+    assert dict(node.sysctls) == {"net.ipv4.conf.eth0.src_valid_mark": "1", "net.ipv4.fwmark_reflect": "1"}
 
 
 def test_sysctls_that_differ_from_a_nodes_defaults(make: Make) -> None:
