@@ -194,7 +194,8 @@ class Routing(Netlink):
         """Add a route; ``index`` is that of its interface, if it has one.
 
         An IPv4 gateway is assumed to be on the link of its device, even without a connected route, as for
-        overlay networks (``ip route add … onlink``).
+        overlay networks (``ip route add … onlink``). A gateway with an address of the node itself needs such
+        a route instead (``fib_check_nh_v4_gw``).
         """
         family, via = route.family, route.via
         length = route.dst.prefix_length(family.bits)
@@ -203,18 +204,7 @@ class Routing(Netlink):
         scope = _SCOPES.get(route.type, _SCOPE_UNIVERSE)
         if family is Family.IP6 or via is not None:
             scope = _SCOPE_UNIVERSE
-        body = struct.pack(
-            "=BBBBBBBBI",
-            family.socket_family,
-            length,
-            0,
-            0,
-            0,
-            _RTPROT_STATIC,
-            scope,
-            route.type,
-            _RTNH_ONLINK if via is not None and family is Family.IP else 0,
-        )
+        body = b""
         size = family.bits // 8
         if length:
             body += attribute(_RTA_DST, route.dst.low.to_bytes(size, "big"))
@@ -223,7 +213,16 @@ class Routing(Netlink):
         body += attribute(_RTA_TABLE, struct.pack("=I", route.table))
         if via is not None:
             body += attribute(_RTA_GATEWAY, via.to_bytes(size, "big"))
-        self.demand(_RTM_NEWROUTE, _CREATE | _EXCL, body)
+        head = (family.socket_family, length, 0, 0, 0, _RTPROT_STATIC, scope, route.type)
+        flags = _RTNH_ONLINK if via is not None and family is Family.IP else 0
+        number = self._new_route(head, flags, body)
+        if number == errno.EINVAL and flags and not self._new_route(head, 0, body):
+            return
+        if number:
+            raise OSError(number, os.strerror(number))
+
+    def _new_route(self, head: tuple[int, ...], flags: int, body: bytes) -> int:
+        return self.request(_RTM_NEWROUTE, _CREATE | _EXCL, struct.pack("=BBBBBBBBI", *head, flags) + body)
 
     def add_rule(self, rule: RoutingRule) -> None:
         """Add a routing rule, after those of the same priority."""
