@@ -155,11 +155,11 @@ def read_rules(data: JsonObject, devices: Collection[str]) -> tuple[RoutingRule,
 
     They are added to the default rules unless ``default_rules`` is false.
     """
-    given = [rule for entry in data.objects("rules") for rule in _rule(entry, devices)]
+    listed = [rule for entry in data.objects("rules") for rule in _rule(entry, devices)]
     implied = data.take("default_rules")
     if implied is not MISSING and not isinstance(implied, bool):
         data.problem("default_rules", f"expected true or false, found {json_kind(implied)}")
-    return _in_order(given if implied is False else (*DEFAULT_RULES, *given))
+    return _in_order(listed if implied is False else (*DEFAULT_RULES, *listed))
 
 
 def rules_to_json(rules: tuple[RoutingRule, ...]) -> dict[str, object]:
@@ -258,7 +258,7 @@ def _rule(entry: JsonObject, devices: Collection[str]) -> Iterator[RoutingRule]:
         entry.problem(None, "a rule without a priority")
     networks = {key: _prefix(entry, key) for key in ("from", "to")}
     named = _family(entry)
-    families = {found[0] for found in networks.values() if found is not None}
+    families = {network[0] for network in networks.values() if network is not None}
     family = named or next(iter(families), Family.IP)
     if families - {family}:
         entry.problem(None, "from, to and family are of different families")

@@ -22,7 +22,7 @@ _PER_DEVICE: Final = {
 """Per-device sysctls of IPv4; ``send_redirects`` is off on every node under test."""
 
 _REFLECTING: Final = {"net.ipv4.fwmark_reflect": "0", "net.ipv6.fwmark_reflect": "0"}
-"""Whether answers of the node have the mark of the packet that they answer."""
+"""The sysctls by which an answer of the node has the mark of the packet that it answers."""
 
 _TIMEOUTS: Final = {f"net.netfilter.nf_conntrack_{k}": str(v) for k, v in TIMEOUT_DEFAULTS.items()}
 

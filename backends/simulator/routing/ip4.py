@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from backends.model.node import Address, Node
 from backends.model.routes import DEFAULT, LOCAL, MAIN, RoutingRule
 from backends.simulator.routing.path import LOOPBACK, NoRoute, Path
-from backends.simulator.routing.rules import Lookup, RoutingRules, refusal_of
+from backends.simulator.routing.rules import LookupKey, RoutingRules, refusal_of
 from translate.ir import AddressType, Family, Interval
 
 __all__ = ["Router"]
@@ -106,16 +106,16 @@ class Router:
         """Return the route of an address in the local table, with which main may be one trie."""
         return self._tables[LOCAL].find(address)
 
-    def _lookup(self, asked: Lookup) -> _Entry | NoRoute:
+    def _lookup(self, key: LookupKey) -> _Entry | NoRoute:
         """``fib_lookup``"""
-        return self._search(asked)[0]
+        return self._search(key)[0]
 
-    def _search(self, asked: Lookup) -> tuple[_Entry | NoRoute, RoutingRule | None]:
+    def _search(self, key: LookupKey) -> tuple[_Entry | NoRoute, RoutingRule | None]:
         if self._rules is not None:
-            return self._rules.search(asked, lambda table: self._find_in(table, asked.dst))
-        entry = self._tables[MAIN].find(asked.dst)
+            return self._rules.search(key, lambda table: self._find_in(table, key.dst))
+        entry = self._tables[MAIN].find(key.dst)
         if DEFAULT in self._tables and (entry is None or _refuses(entry)):
-            entry = self._tables[DEFAULT].find(asked.dst)
+            entry = self._tables[DEFAULT].find(key.dst)
         if entry is None or entry.type is AddressType.THROW:
             return NoRoute.NET_UNREACHABLE, None
         return refusal_of(entry) or entry, None
@@ -126,7 +126,7 @@ class Router:
 
     def deciding_rule(self, dst: int, src: int, mark: int, iif: str = LOOPBACK) -> RoutingRule | None:
         """Return the rule that routes such a packet; None if no rule does, or if all are default rules."""
-        return self._search(Lookup(dst, src, iif, mark=mark))[1]
+        return self._search(LookupKey(dst, src, iif, mark=mark))[1]
 
     def address_type(self, address: int, dev: str | None = None) -> AddressType:
         """Return the type of an address on this node (``__inet_dev_addr_type``).
@@ -188,7 +188,7 @@ class Router:
             return NoRoute.MARTIAN
         if (_loopback(dst) or _loopback(src)) and not self._flag("route_localnet", dev):
             return NoRoute.MARTIAN
-        entry = self._lookup(Lookup(dst, src, dev, mark=mark))
+        entry = self._lookup(LookupKey(dst, src, dev, mark=mark))
         if isinstance(entry, NoRoute):
             return entry if self.forwards(dev) else NoRoute.NOT_FORWARDING
         if entry.type is AddressType.BROADCAST:
@@ -214,7 +214,7 @@ class Router:
             return True
         # rpfilter_get_saddr
         own = 0 if _multicast(dst) or dst == _BROADCAST or dst >> 24 == 0 else dst
-        entry = self._lookup(Lookup(src, own, mark=mark))
+        entry = self._lookup(LookupKey(src, own, mark=mark))
         return isinstance(entry, _Entry) and entry.type is AddressType.UNICAST and entry.dev == dev
 
     def _broadcast_input(self, src: int, dev: str, mark: int) -> Path | NoRoute:
@@ -243,8 +243,8 @@ class Router:
                 return True
             if not self._own_local:
                 return src not in self._local
-        seen = mark if self._flag("src_valid_mark", dev) else 0
-        entry = self._lookup(Lookup(src, dst, out or LOOPBACK, mark=seen))
+        visible = mark if self._flag("src_valid_mark", dev) else 0
+        entry = self._lookup(LookupKey(src, dst, out or LOOPBACK, mark=visible))
         if isinstance(entry, NoRoute):
             return not strict
         if entry.type is not AddressType.UNICAST and not (
@@ -301,7 +301,7 @@ class Router:
                 return NoRoute.FAILED
         if dst == 0:
             return Path(type=AddressType.LOCAL, dev=LOOPBACK, source=src or _LOCALHOST.value)
-        entry = self._lookup(Lookup(dst, src, mark=mark))
+        entry = self._lookup(LookupKey(dst, src, mark=mark))
         if isinstance(entry, NoRoute):
             return NoRoute.FAILED
         if entry.type is AddressType.LOCAL:

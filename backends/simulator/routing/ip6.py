@@ -13,7 +13,7 @@ from typing import NoReturn
 from backends.model.node import Address, Node
 from backends.model.routes import LOCAL, MAIN, RoutingRule
 from backends.simulator.routing.path import LOOPBACK, NoRoute, Path
-from backends.simulator.routing.rules import Lookup, RoutingRules
+from backends.simulator.routing.rules import LookupKey, RoutingRules
 from backends.simulator.routing.scopes import LINK_LOCAL, MAPPED, reach_of, scope_of
 from backends.simulator.routing.source_address import select_source
 from translate.errors import Refusal, UnsupportedError
@@ -100,38 +100,38 @@ class Router6:
 
     # Tables
 
-    def _lookup(self, asked: Lookup, *, strict: str | None = None, wanted: str = "") -> _Entry | NoRoute:
+    def _lookup(self, key: LookupKey, *, strict: str | None = None, wanted: str = "") -> _Entry | NoRoute:
         """Look up a route; for a link-local address or ::1 only among those of ``strict``.
 
         (``rt6_need_strict``)
         """
-        return self._search(asked, strict=strict, wanted=wanted)[0]
+        return self._search(key, strict=strict, wanted=wanted)[0]
 
     def _search(
-        self, asked: Lookup, *, strict: str | None = None, wanted: str = ""
+        self, key: LookupKey, *, strict: str | None = None, wanted: str = ""
     ) -> tuple[_Entry | NoRoute, RoutingRule | None]:
-        if asked.dst not in LINK_LOCAL and asked.dst != _LOCALHOST.value:
+        if key.dst not in LINK_LOCAL and key.dst != _LOCALHOST.value:
             strict = None
 
         def find(number: int) -> _Entry | None:
             table = self._tables.get(number)
-            return None if table is None else table.find(asked.dst, strict=strict, wanted=wanted)
+            return None if table is None else table.find(key.dst, strict=strict, wanted=wanted)
 
-        return self._rules.search(asked, find)
+        return self._rules.search(key, find)
 
     def _search_output(
         self, dst: int, src: int, dev: str | None, mark: int
     ) -> tuple[_Entry | NoRoute, RoutingRule | None]:
         """Look up a route for a new packet (``ip6_dst_lookup_tail``).
 
-        If there is none for a packet without a source, one is chosen, and rules are asked with it again.
+        If a packet without a source has none, a source is chosen, and the rules are searched again.
         """
-        asked = Lookup(dst, src or None, oif=dev or "", mark=mark)
-        found = self._search(asked, strict=dev)
-        if src or not isinstance(found[0], NoRoute):
-            return found
+        key = LookupKey(dst, src or None, oif=dev or "", mark=mark)
+        first = self._search(key, strict=dev)
+        if src or not isinstance(first[0], NoRoute):
+            return first
         chosen = self.select_address(dev or LOOPBACK, dst)
-        return self._search(asked._replace(src=chosen), strict=dev) if chosen else found
+        return self._search(key._replace(src=chosen), strict=dev) if chosen else first
 
     def deciding_rule(self, dst: int, src: int, mark: int, iif: str = LOOPBACK) -> RoutingRule | None:
         """Return the rule that routes such a packet; None if no rule does, or if all are default rules."""
@@ -139,7 +139,7 @@ class Router6:
             return None
         if iif == LOOPBACK:
             return self._search_output(dst, src, None, mark)[1]
-        return self._search(Lookup(dst, src or None, iif, mark=mark), strict=iif)[1]
+        return self._search(LookupKey(dst, src or None, iif, mark=mark), strict=iif)[1]
 
     def address_type(self, address: int, dev: str | None = None) -> AddressType:
         """Return the type of an address on this node (``match_lookup_rt6``, ``__nft_fib6_eval_type``).
@@ -148,7 +148,7 @@ class Router6:
         """
         if _multicast(address):
             return AddressType.MULTICAST
-        entry = self._lookup(Lookup(address, oif=dev or ""))
+        entry = self._lookup(LookupKey(address, oif=dev or ""))
         if isinstance(entry, NoRoute):
             return AddressType.UNREACHABLE
         if entry.type is AddressType.LOCAL and dev is not None:
@@ -185,7 +185,7 @@ class Router6:
         if dev == LOOPBACK:
             return True
         own = None if _multicast(dst) or dst == 0 else dst
-        entry = self._lookup(Lookup(src, own, oif=dev, mark=mark), strict=dev, wanted=dev)
+        entry = self._lookup(LookupKey(src, own, oif=dev, mark=mark), strict=dev, wanted=dev)
         return isinstance(entry, _Entry) and entry.type is AddressType.UNICAST and entry.dev == dev
 
     def not_received(self, src: int, dst: int, dev: str) -> str | None:
@@ -205,7 +205,7 @@ class Router6:
             joined = dst == _ALL_NODES or (dst == _ALL_ROUTERS and self._forwarding)
             # ip6_mc_input
             return Path(type=AddressType.MULTICAST, dev=LOOPBACK) if joined else NoRoute.MARTIAN
-        entry = self._lookup(Lookup(dst, src, dev, mark=mark), strict=dev)
+        entry = self._lookup(LookupKey(dst, src, dev, mark=mark), strict=dev)
         if isinstance(entry, NoRoute):
             return NoRoute.MARTIAN if dst == 0 and entry is NoRoute.NET_UNREACHABLE else entry  # ip6_pkt_drop
         if entry.type is not AddressType.UNICAST:
@@ -263,7 +263,7 @@ class Router6:
 
     def route_reset(self, dst: int, src: int, mark: int = 0) -> Path | NoRoute:
         """Route a RST from ``src`` (``nf_send_reset6``): without a device, even for a link-local address."""
-        entry = self._lookup(Lookup(dst, src, mark=mark))
+        entry = self._lookup(LookupKey(dst, src, mark=mark))
         if isinstance(entry, NoRoute):
             return NoRoute.FAILED
         return Path(
@@ -280,7 +280,7 @@ class Router6:
         """
         link = dev if dst in LINK_LOCAL else None
         source = self.source_of_error(dst, about, address, dev)
-        back = self._lookup(Lookup(dst, source or None, mark=mark), strict=link)
+        back = self._lookup(LookupKey(dst, source or None, mark=mark), strict=link)
         if isinstance(back, _Entry) and (back.type is AddressType.ANYCAST or back.base == dst):
             return NoRoute.FAILED  # ipv6_anycast_destination
         return self.route_output(dst, source, dev=link, mark=mark)

@@ -9,10 +9,10 @@ from backends.model.routes import RoutingRule, RuleAction
 from backends.simulator.routing.path import LOOPBACK, NoRoute
 from translate.ir import AddressType, Interval
 
-__all__ = ["Lookup", "RoutingRules", "refusal_of"]
+__all__ = ["LookupKey", "RoutingRules", "refusal_of"]
 
 
-class Lookup(NamedTuple):
+class LookupKey(NamedTuple):
     """The properties of a packet that rules test (``struct flowi``).
 
     ``src`` None: no source is chosen yet. ``iif`` is ``lo`` for packets made on the node. ``oif`` is the
@@ -63,7 +63,7 @@ class RoutingRules:
             self.marks |= rule.mask
 
     def search(
-        self, asked: Lookup, find: Callable[[int], E | None]
+        self, key: LookupKey, find: Callable[[int], E | None]
     ) -> tuple[E | NoRoute, RoutingRule | None]:
         """Return the route or refusal, and the rule that decided; None if none did.
 
@@ -71,7 +71,7 @@ class RoutingRules:
         search of its table only.
         """
         for rule in self._rules:
-            if not _applies(rule, asked):
+            if not _applies(rule, key):
                 continue
             if rule.action is not RuleAction.LOOKUP:
                 return _BY_ACTION[rule.action], rule
@@ -86,14 +86,14 @@ class RoutingRules:
         return NoRoute.NET_UNREACHABLE, None
 
 
-def _applies(rule: RoutingRule, asked: Lookup) -> bool:
+def _applies(rule: RoutingRule, key: LookupKey) -> bool:
     """``fib_rule_match``"""
     matches = (
-        (not rule.iif or rule.iif == asked.iif)
-        and (not rule.oif or rule.oif == asked.oif)
-        and not (rule.mark ^ asked.mark) & rule.mask
-        and (rule.src is None or _holds(rule.src, asked.src))
-        and (rule.dst is None or asked.dst in rule.dst)
+        (not rule.iif or rule.iif == key.iif)
+        and (not rule.oif or rule.oif == key.oif)
+        and not (rule.mark ^ key.mark) & rule.mask
+        and (rule.src is None or _holds(rule.src, key.src))
+        and (rule.dst is None or key.dst in rule.dst)
     )
     return matches is not rule.negated
 
