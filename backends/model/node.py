@@ -87,7 +87,7 @@ class Node:
     routes: tuple[Route, ...] = ()
     sysctls: Mapping[str, str] = field(default_factory=dict)
     assumed: tuple[str, ...] = ()
-    rules: tuple[RoutingRule, ...] = DEFAULT_RULES
+    rules: tuple[RoutingRule, ...] = field(default=DEFAULT_RULES, repr=False)
 
     def rules_of(self, family: Family) -> tuple[RoutingRule, ...]:
         """Return the routing rules of one family."""

@@ -28,6 +28,7 @@ ip route add default via 172.18.0.1
 ip route add 10.244.1.0/24 via 172.18.0.4
 ip route add blackhole 10.99.0.0/16
 ip rule add fwmark 0x1 lookup 100 priority 100
+ip rule add ipproto sctp lookup 100 priority 101
 echo 1 > /proc/sys/net/ipv4/conf/all/route_localnet
 """
 
@@ -88,11 +89,12 @@ def test_rules_are_read_back_equal(program: Path, tmp_path: Path, variant: Varia
     ]
     assert [str(r) for r in node.routes if r.family is Family.IP] == [
         "0.0.0.0/0 via 172.18.0.1 dev eth0",
+        "blackhole 10.99.0.0/16",
         "10.244.1.0/24 via 172.18.0.4 dev eth0",
     ]
     assert node.sysctl("net.ipv4.conf.all.route_localnet") == "1"
-    assert "no route blackhole 10.99.0.0/16: only unicast routes are supported" in node.assumed
-    assert [n for n in node.assumed if n.startswith("no routing rule priority 100")]
+    assert "100: from all fwmark 0x1 lookup 100" in [str(rule) for rule in node.rules_of(Family.IP)]
+    assert [n for n in node.assumed if n.startswith("no routing rule priority 101")]
 
 
 def test_both_stacks_at_once(program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -124,4 +126,4 @@ def test_a_snapshot_is_replayed(program: Path, tmp_path: Path, capsys: pytest.Ca
     assert main(["diff", path, "--random", "50", "--backends", backends]) == 0
     told = capsys.readouterr().out
     assert "parity: 50 flows" in told
-    assert "assumed no route blackhole 10.99.0.0/16" in told
+    assert "assumed no routing rule priority 101" in told
