@@ -111,15 +111,20 @@ def assess(
     """Replay the detectors' flows and ``corpus`` in both modes, and return the differences.
 
     ``late`` is ``after`` with the other rules registered after kube-proxy's, or None if there are none.
-    ``only`` restricts the flows to those with these ids. With ``by_class``, only two services of each kind
-    are tested in full (:mod:`nfparity.assess.alike`). A difference is reported only if packets show it. Every
-    difference that packets show is reported, by the first detector that claims it. Raises MachineError when a
-    backend fails or rejects its rules.
+    ``only`` restricts the flows to those with these ids, or to those of differences with these ids. With
+    ``by_class``, only two services of each kind are tested in full (:mod:`nfparity.assess.alike`). A
+    difference is reported only if packets show it. Every difference that packets show is reported, by the
+    first detector that claims it. Raises MachineError when a backend fails or rejects its rules.
     """
     flows, measures, counts = detector_flows(facts)
     flows.update((flow.id, flow) for flow in corpus if flow.id not in flows)
     wanted = set(only)
-    chosen = [flow for flow in flows.values() if not wanted or flow.id in wanted]
+    differences = wanted & {known.id for known in catalogue()}
+    chosen = [
+        flow
+        for flow in flows.values()
+        if not wanted or flow.id in wanted or flow.id.partition("/")[0] in differences
+    ]
     measures = {flow.id: measures[flow.id] for flow in chosen if flow.id in measures}
     afterwards = _late_flows(facts) if late is not None else frozenset()
     try_them = partial(
@@ -143,7 +148,7 @@ def assess(
         findings[key] = _added(findings.get(key), entry_, claim, changed)
     for fact in static_findings(facts):
         entry_ = entry(fact.k)
-        if entry_.holds_at(facts.version) and not wanted:
+        if entry_.holds_at(facts.version) and (not wanted or entry_.id in wanted):
             findings[fact.k, fact.subject] = Finding(
                 entry=entry_, subject=fact.subject, lines=fact.lines, description=fact.description
             )

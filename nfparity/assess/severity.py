@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import Final
 
-from nfparity.assess.assessing import Finding
+from nfparity.assess.assessing import Assessment, Finding
 from nfparity.assess.difference import ChangedPacket
 from nfparity.assess.facts import Facts
 from nfparity.assess.fate import Fate
 
-__all__ = ["Severity", "gravest", "severity_of"]
+__all__ = ["Severity", "gravest", "severities", "severity_of"]
 
 
 class Severity(StrEnum):
@@ -43,6 +43,19 @@ def severity_of(finding: Finding, facts: Facts) -> Severity:
         return Severity.SNAPSHOT
     broken = any(_is_lost(changed, facts) for changed in finding.examples)
     return Severity.BREAKS if broken else Severity.CHANGES
+
+
+def severities(assessment: Assessment) -> Iterator[tuple[Severity, str]]:
+    """Yield the severity and the name of every finding: an id of the catalogue, or words for the others."""
+    for finding in assessment.findings:
+        assert finding.entry is not None
+        yield severity_of(finding, assessment.facts), finding.entry.id
+    for finding in assessment.unexplained:
+        yield severity_of(finding, assessment.facts), "unexplained"
+    for leak in assessment.leaks:
+        yield Severity.BEFORE, f"leaks of {leak.kind}"
+    for _ in assessment.disputed:
+        yield Severity.NOT_JUDGED, "simulator and kernel disagree"
 
 
 def _is_lost(changed: ChangedPacket, facts: Facts) -> bool:

@@ -15,7 +15,7 @@ from harness.diff.replay import Progress
 from harness.diff.sampling import MISS, Sampling
 from nfparity.assess.assessing import Assessment, assess, detector_flows
 from nfparity.assess.backends import NftablesModeBackend, iptables_backend
-from nfparity.assess.catalogue import Version
+from nfparity.assess.catalogue import Version, catalogue
 from nfparity.assess.facts import Facts, gather
 from nfparity.assess.summary import Summary, Untested
 from nfparity.kubeproxy import ApiObjects, KubeProxyState, Mode, read_objects, recover
@@ -236,10 +236,9 @@ def _listing(name: str, text: str) -> tuple[Listing, tuple[str, ...]]:
 
 def _only_detector_flows(only: tuple[str, ...], facts: Facts) -> bool:
     """Return whether ``only`` names no flow of the corpus, whose generation takes long."""
-    return bool(only) and set(only) <= set(detector_flows(facts)[0])
+    return bool(only) and set(only) <= {*detector_flows(facts)[0], *(known.id for known in catalogue())}
 
 
 def _check_only(options: AssessOptions, assessments: list[Assessment]) -> None:
-    sent = sum(assessment.flows for assessment in assessments)
-    if options.only and not sent:
+    if options.only and not any(assessment.flows or assessment.findings for assessment in assessments):
         raise InputError(f"no flow is called {', '.join(map(repr, options.only))}")

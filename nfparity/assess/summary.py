@@ -54,6 +54,8 @@ class Summary:
     assessments: tuple[Assessment, ...]
     words: tuple[str, ...] = ()
     untested: tuple[Untested, ...] = ()
+    accepted: int = 0
+    """The number of findings that were left out, because the user has accepted them."""
 
     @property
     def changes(self) -> bool:

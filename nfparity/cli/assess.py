@@ -12,11 +12,12 @@ from backends.model.variant import Variant
 from harness.diff.sampling import MISS
 from harness.status import DIFFERENCES, DONE, NOT_TESTED
 from nfparity.assess.catalogue import Version
-from nfparity.cli.options import add_format, add_miss, add_no_times, add_node, add_only
+from nfparity.cli.options import add_format, add_miss, add_no_times, add_node
 from translate.errors import InputError
 from translate.ir import Family, Interval
 
 if TYPE_CHECKING:
+    from nfparity.assess.accepted import Accepted
     from nfparity.assess.snapshots import AssessOptions
     from nfparity.assess.summary import Summary
 
@@ -99,7 +100,31 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="look for the known differences only: generate no corpus from the rules",
     )
     add_miss(parser)
-    add_only(parser)
+    parser.add_argument(
+        "--only",
+        metavar="ID",
+        action="append",
+        default=[],
+        help="only this flow, or only this difference, such as K05 (may be repeated)",
+    )
+    group = parser.add_argument_group("accepted findings and the exit status (one snapshot)")
+    group.add_argument(
+        "--baseline",
+        metavar="FILE",
+        help="an earlier report (--format json); its findings are not reported again",
+    )
+    group.add_argument(
+        "--accept",
+        metavar="ID[/SERVICE]",
+        action="append",
+        default=[],
+        help="do not report this difference, such as K05 or K05/shop/web:http; may be repeated",
+    )
+    group.add_argument(
+        "--fail-on",
+        choices=("breaks", "changes", "any"),
+        help="exit status 1 only for findings that break traffic, or that change it; default: any",
+    )
     add_format(parser, "text", "json", "sarif", "junit", "html")
     add_no_times(parser)
     group = parser.add_argument_group("several snapshots")
@@ -148,7 +173,7 @@ def run(arguments: argparse.Namespace) -> int:
     for option in ("workers", "scheduler"):
         if getattr(arguments, option) is not None:
             raise InputError(f"--{option} needs several snapshots or a folder of them")
-    summary = _summary(arguments, arguments.snapshots[0])
+    summary = _accepted(arguments).removed_from(_summary(arguments, arguments.snapshots[0]))
     match arguments.format:
         case "json":
             from nfparity.report.assessjson import assessment_json
@@ -172,9 +197,29 @@ def run(arguments: argparse.Namespace) -> int:
             from nfparity.report.assessment import print_assessment
 
             print_assessment(summary, sys.stdout)
-    if summary.changes:
+    if _fails(summary, arguments.fail_on):
         return DIFFERENCES
     return NOT_TESTED if summary.untested else DONE
+
+
+def _accepted(arguments: argparse.Namespace) -> Accepted:
+    from harness.files.userfiles import read_text
+    from nfparity.assess.accepted import Accepted
+
+    accepted = Accepted.of_names(arguments.accept)
+    if arguments.baseline is None:
+        return accepted
+    return accepted.joined(Accepted.of_report(read_text(arguments.baseline), name=arguments.baseline))
+
+
+def _fails(summary: Summary, threshold: str | None) -> bool:
+    """Return whether a finding is as grave as ``--fail-on``."""
+    from nfparity.assess.severity import Severity, severities
+
+    if threshold in (None, "any"):
+        return summary.changes
+    grave = {Severity.BREAKS} if threshold == "breaks" else {Severity.BREAKS, Severity.CHANGES}
+    return any(severity in grave for each in summary.assessments for severity, _ in severities(each))
 
 
 def _run_fleet(arguments: argparse.Namespace) -> int:
@@ -187,6 +232,9 @@ def _run_fleet(arguments: argparse.Namespace) -> int:
     from nfparity.assess.snapshots import check_shared
     from nfparity.report.fleet import answer_line, fleet_json, print_fleet
 
+    for option in ("baseline", "accept", "fail_on"):
+        if getattr(arguments, option):
+            raise InputError(f"--{option.replace('_', '-')} is for one snapshot")
     if arguments.node is not None:
         raise InputError("--node describes one node, and several snapshots were given")
     if arguments.format in ("sarif", "junit"):

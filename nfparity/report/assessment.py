@@ -5,12 +5,13 @@ from __future__ import annotations
 import shlex
 import textwrap
 from collections.abc import Iterable, Iterator
-from typing import TextIO
+from typing import Final, TextIO
 
 from harness.report.terminal import plain, unfiltered
 from nfparity.assess.assessing import Finding
 from nfparity.assess.difference import ChangedPacket
 from nfparity.assess.leaks import Leak
+from nfparity.assess.severity import Severity, severities
 from nfparity.assess.summary import Group, Summary
 from nfparity.report.outcometext import after_text, outcome_text
 from translate.ir import Family
@@ -20,6 +21,14 @@ __all__ = ["print_assessment", "traffic_text"]
 _SUBJECTS = 6
 _UNEXPLAINED = 20
 _WIDTH = 110
+_SEVERITIES: Final = {
+    Severity.BREAKS: "breaks",
+    Severity.CHANGES: "changes",
+    Severity.SNAPSHOT: "to check",
+    Severity.BEFORE: "as before",
+    Severity.NOT_JUDGED: "not judged",
+}
+"""Labels of the severities: traffic is lost, traffic changes, and so on."""
 
 
 def print_assessment(summary: Summary, stream: TextIO) -> None:
@@ -47,6 +56,7 @@ def _lines(summary: Summary) -> Iterator[str]:
         a for assessment in summary.assessments for a in assessment.facts.assumed
     ):
         yield f"  assumed: {assumption}"
+    yield from _severities(summary)
     yield ""
     for assessment in summary.assessments:
         family = assessment.facts.family
@@ -66,6 +76,20 @@ def _lines(summary: Summary) -> Iterator[str]:
     for untested in summary.untested:
         yield f"not tested: {untested}"
     yield from _verdict(summary)
+
+
+def _severities(summary: Summary) -> Iterator[str]:
+    """Yield a line for each severity, with its findings."""
+    names: dict[Severity, dict[str, None]] = {}
+    for assessment in summary.assessments:
+        for severity, name in severities(assessment):
+            names.setdefault(severity, {}).setdefault(name)
+    for severity in Severity:
+        if severity in names:
+            yield from _field(_SEVERITIES[severity], ", ".join(names[severity]))
+    if summary.accepted:
+        findings = "1 finding" if summary.accepted == 1 else f"{summary.accepted} findings"
+        yield from _field("accepted", f"{findings}, not shown")
 
 
 def _group(group: Group, family: Family, where: str) -> Iterator[str]:
@@ -163,6 +187,9 @@ def _verdict(summary: Summary) -> Iterator[str]:
     if checked:
         yield f"not found on this node: {', '.join(checked)}"
     if not summary.changes:
+        if summary.accepted:
+            yield f"nothing changes except the accepted findings; {flows} flows"
+            return
         where = " in what was tested" if summary.untested else ""
         yield f"nothing changes{where}: {flows} flows have the same outcome"
         return

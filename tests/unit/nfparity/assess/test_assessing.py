@@ -54,6 +54,15 @@ def test_only_what_differs_is_found_under_its_name(text: str, facts: Facts, simu
     assert not found.unexplained
 
 
+def test_one_difference_is_tested_alone(text: str, facts: Facts, simulated: Side) -> None:
+    before, after = simulated(text), simulated(text.replace(DROP_INVALID, ""))
+    assessment = assess(
+        facts, before=before, after=after, corpus=(stranger(),), only=("K05",), progress=lambda *_: None
+    )
+    assert [finding.entry and finding.entry.id for finding in assessment.findings] == ["K05"]
+    assert assessment.flows == sum(name.startswith("K05/") for name in detector_flows(facts)[0]) > 0
+
+
 def test_a_difference_of_no_kind_is_told_with_its_flow(text: str, facts: Facts, simulated: Side) -> None:
     blocked = text.replace(DROP_INVALID, f"{DROP_INVALID}-A KUBE-FORWARD -p tcp -m tcp --dport 23 -j DROP\n")
     found = run(facts, simulated(text), simulated(blocked), (stranger(),))

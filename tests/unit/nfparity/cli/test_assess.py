@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from backends.model.contract import Availability
-from nfparity.assess.assessing import Assessment
+from nfparity.assess.assessing import Assessment, Finding
+from nfparity.assess.catalogue import entry
 from nfparity.cli.main import main
 
 CORPUS = Path(__file__).resolve().parents[3] / "corpus/rulesets"
@@ -97,3 +98,44 @@ def test_a_family_for_which_nothing_comes_is_not_tested(
         command = ["assess", snapshot, "--against", given, "--known-only", "--format", form, *words]
         assert main(command) == status
         assert ("kube-proxy serves it here" in capsys.readouterr().out) is (status == 4)
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        ((), 1),
+        (("--fail-on", "any"), 1),
+        (("--fail-on", "changes"), 0),
+        (("--accept", "K31"), 0),
+        (("--accept", "K31/eth0"), 0),
+        (("--accept", "K31/eth1"), 1),
+        (("--baseline", "earlier"), 0),
+    ],
+)
+def test_the_status_depends_on_new_and_grave_findings(
+    words: tuple[str, ...],
+    status: int,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("nfparity.assess.snapshots._probe", lambda *_, **__: None)
+    fact = Finding(entry=entry("K31"), subject="eth0", description="a fact")
+    monkeypatch.setattr(
+        "nfparity.assess.snapshots.assess", lambda facts, **_: Assessment(facts=facts, findings=(fact,))
+    )
+    earlier = tmp_path / "earlier"
+    assert main(["assess", RULES, "--known-only", "--format", "json"]) == 1
+    earlier.write_text(capsys.readouterr().out)
+    options = [str(earlier) if word == "earlier" else word for word in words]
+    assert main(["assess", RULES, "--known-only", *options]) == status
+    out = capsys.readouterr().out
+    shown = "--fail-on" in words or not words or "K31/eth1" in words
+    assert ("\n  to check     K31\n" in out) is shown
+    assert ("\n  accepted     1 finding, not shown\n" in out) is not shown
+    assert ("\nnothing changes except the accepted findings; 0 flows\n" in out) is not shown
+
+
+def test_accepted_findings_are_of_one_snapshot(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["assess", RULES, RULES, "--accept", "K31"]) == 2
+    assert "--accept is for one snapshot" in capsys.readouterr().err
