@@ -33,7 +33,7 @@ from backends.simulator.walk.fast import FastWalk
 from backends.simulator.walk.indexed import IndexedWalk
 from backends.simulator.walk.plain import Jumps, PlainWalk
 from backends.simulator.walk.prepare import Prepared, prepare
-from backends.simulator.walk.watching import Watched, WatchingWalk
+from backends.simulator.walk.watching import AllSeen, Watched, WatchingWalk
 from translate.errors import InputError
 
 __all__ = ["Simulation", "simulate", "trace"]
@@ -150,14 +150,24 @@ class Simulation:
     def watch(self, flow: Flow, watched: Watched) -> Iterator[TracedBranch]:
         """Yield every branch with the visits of the watched rules alone, one by one, as they are followed.
 
-        A branch is followed only when the caller asks for it. Raises InputError as :meth:`trace` does.
+        A branch is followed only when the caller asks for it. A branch of a flow with a single packet ends,
+        without an outcome, where the packet cannot come to a watched rule any more, and branches that differ
+        after that are one. Raises InputError as :meth:`trace` does.
         """
         conversation, node = self._begun(flow), self._node(WatchingWalk)
-        assert isinstance(node.stack.walk, WatchingWalk)
-        node.stack.walk.watched = watched
+        walk = node.stack.walk
+        assert isinstance(walk, WatchingWalk)
+        walk.watched = watched
+        walk.single = len(flow.steps) == 1
+        walk.hooks = self._prepared.hooks_of(watched)
 
         def run(chooser: Chooser[Checkpoint]) -> tuple[tuple[TracedStep, ...], tuple[Assumption, ...]]:
-            return self._traced(conversation, node, chooser), tuple(chooser.assuming)
+            try:
+                steps = self._traced(conversation, node, chooser)
+            except AllSeen:
+                events = node.stack.recorder.take()
+                steps = (TracedStep(step=flow.first, emission=None, events=events, outcome=None),)
+            return steps, tuple(chooser.assuming)
 
         for probability, (steps, assuming) in _following(flow, run):
             yield TracedBranch(probability, steps, assuming)

@@ -255,7 +255,7 @@ class Stack:
             self.recorder.add(entered)
         tracked = hook not in _TRACKING
         view = View(skb, hook, iif, oif, self.router)
-        tables = self.prepared.at if self.recorder.enabled else self.prepared.busy
+        tables = self.prepared.at if self.walk.idle_tables else self.prepared.busy
         for table, priority in tables[hook]:
             if not tracked and priority > CONNTRACK_PRIORITY:
                 self._track(hook, skb)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from operator import length_hint
-from typing import assert_never
+from typing import ClassVar, assert_never
 
 from backends.simulator.chance.chooser import Chooser
 from backends.simulator.matching.conditions import Memory
@@ -57,6 +57,8 @@ def _always() -> bool:
 @dataclass(slots=True)
 class FastWalk:
     """``ipt_do_table`` over prepared tables, for one run with the random numbers of ``chooser``."""
+
+    idle_tables: ClassVar[bool] = False
 
     memory: Memory
     chooser: Chooser[Checkpoint]

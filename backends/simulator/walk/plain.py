@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final, assert_never
+from typing import ClassVar, Final, assert_never
 
 from backends.model.outcome import Assumption
 from backends.simulator.matching.conditions import Condition, Memory
@@ -60,6 +60,9 @@ class Jumps:
 @dataclass(slots=True)
 class PlainWalk:
     """``ipt_do_table`` over prepared tables, for one run."""
+
+    idle_tables: ClassVar[bool] = True
+    """Whether tables that accept every packet are walked, to record that."""
 
     memory: Memory
     recorder: Recorder

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from backends.simulator.matching.conditions import Condition, condition, hidden_condition
@@ -105,6 +105,11 @@ class PreparedTable:
             self.prepared[name] = chain
         return chain
 
+    def called(self, name: str) -> list[str]:
+        """Return the chains to which rules of a chain jump."""
+        written = self._written.get(name)
+        return [] if written is None else [rule.callee for rule in written.rules if rule.callee is not None]
+
     def idle(self, hook: Hook) -> bool:
         """Return whether the table at ``hook`` has no rules and accepts."""
         written = self._written.get(hook)
@@ -167,6 +172,29 @@ class Prepared:
     """The rule of each table of ``-m hashlimit`` that is loaded first."""
     sets: dict[str, Members]
     """The ipsets by name."""
+    _hooks: dict[TableName, dict[str, frozenset[Hook]]] = field(default_factory=dict)
+    """For each table that was asked about, the hooks from which each of its chains is reached."""
+
+    def hooks_of(self, chains: Iterable[tuple[TableName, str]]) -> frozenset[Hook]:
+        """Return the hooks from which packets may come to any of the chains."""
+        hooks: set[Hook] = set()
+        for table, chain in chains:
+            if table not in self._hooks:
+                self._hooks[table] = self._reached(table)
+            hooks |= self._hooks[table].get(chain, frozenset())
+        return frozenset(hooks)
+
+    def _reached(self, name: TableName) -> dict[str, frozenset[Hook]]:
+        reached: dict[str, set[Hook]] = {}
+        for hook in Hook:
+            for table, _ in self.at[hook]:
+                pending = [hook.value] if table.name is name else []
+                while pending:
+                    chain = pending.pop()
+                    if hook not in reached.setdefault(chain, set()):
+                        reached[chain].add(hook)
+                        pending += table.called(chain)
+        return {chain: frozenset(hooks) for chain, hooks in reached.items()}
 
 
 def prepare(ruleset: Ruleset, *, assuming: bool = False) -> Prepared:

@@ -128,8 +128,10 @@ def _of(member: Member, model: _Model, search: Search, sent: set[Steps]) -> list
         else:
             return None
     for steps, _, use, goal in model.every:
+        if goal is None:
+            continue
         made = exchange.steps(_coming_back(steps[0]) if use is not None and model.lists else steps)
-        if goal is not None and made is not None and made not in sent and search.can_try(made):
+        if made is not None and made not in sent and search.can_try(made):
             sent.add(made)
             table, chain, index = member.places[model.member.places.index(goal.place)]
             own = goal._replace(table=table, chain=chain, rule=index)

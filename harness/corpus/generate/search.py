@@ -121,6 +121,8 @@ class Search:
 
         Yields nothing for a flow that the simulator does not support.
         """
+        if not self.can_try(steps):
+            return
         total = FlowGoals()
         try:
             for branch in self._simulation.watch(Flow(id="a packet that was tried", steps=steps), rules):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
@@ -13,13 +13,21 @@ from backends.model.contract import Job
 from backends.model.flow import Flow
 from backends.model.node import node_from_json
 from backends.model.outcome import Outcome
-from backends.simulator import Event, RulesSkipped, RuleVisited, Simulation, TracedBranch, Watched
+from backends.simulator import (
+    Event,
+    PolicyApplied,
+    RulesSkipped,
+    RuleVisited,
+    Simulation,
+    TracedBranch,
+    Watched,
+)
 from backends.simulator.walk import index, indexed
 from harness.corpus.cases import read_case
 from harness.corpus.random.flows import random_flows
 from tests.lab.random.rules import random_rules
 from translate.errors import InputError
-from translate.ir import Family, Test
+from translate.ir import Family, Hook, Test
 from translate.read import read_ruleset
 
 pytestmark = pytest.mark.usefixtures("every_chain_indexed")
@@ -61,7 +69,7 @@ def _told(event: Event) -> Iterator[object]:
 
 def differences(job: Job, flows: Iterator[Flow] | tuple[Flow, ...]) -> Iterator[str]:
     simulation = Simulation(job)
-    for flow in flows:
+    for turn, flow in enumerate(flows):
         with suppress(InputError):  # more branches than are followed
             plain = simulation.trace(flow)
             fast = {b.outcomes: b.probability for b in simulation.simulate(flow).branches}
@@ -69,10 +77,34 @@ def differences(job: Job, flows: Iterator[Flow] | tuple[Flow, ...]) -> Iterator[
                 yield f"{flow.id}: the fast walk has other outcomes"
             if events_of(simulation.trace(flow, every_rule=False)) != events_of(plain):
                 yield f"{flow.id}: the indexed trace has other events"
-            watched = tuple(simulation.watch(flow, _third(job)))
-            visits = [e for e in events_of(plain) if not isinstance(e, tuple) or e[3] % 3 == 1]
-            if events_of(watched) != visits or outcomes_of(watched) != outcomes_of(plain):
-                yield f"{flow.id}: the walk that watches some rules has other visits of them"
+            for watched in _watched(job, turn):
+                if _visits(simulation.watch(flow, watched)) != _visits(plain, watched):
+                    yield f"{flow.id}: the walk that watches some rules has other visits of them"
+            if len(flow.steps) > 1:
+                watching = tuple(simulation.watch(flow, _third(job)))
+                visits = [e for e in events_of(plain) if not isinstance(e, tuple) or e[3] % 3 == 1]
+                visits = [e for e in visits if not isinstance(e, PolicyApplied)]
+                if events_of(watching) != visits or outcomes_of(watching) != outcomes_of(plain):
+                    yield f"{flow.id}: the walk that watches some rules has other events"
+
+
+def _visits(branches: Iterable[TracedBranch], watched: Watched | None = None) -> set[object]:
+    """The visits of rules by packets of the flow, or of those that are watched."""
+    visits = {event for event in events_of(tuple(branches)) if isinstance(event, tuple) and not event[-1]}
+    if watched is None:
+        return visits
+    return {v for v in visits if v[3] - 1 in watched.get((v[0], v[2]), ())}
+
+
+def _watched(job: Job, turn: int) -> Iterator[Watched]:
+    """Yield every third rule of each chain, and all rules of one of the built-in chains."""
+    third = _third(job)
+    yield third
+    bases = [key for key in third if key[1] in set(Hook)]
+    if bases:
+        table, name = bases[turn % len(bases)]
+        chain = job.ruleset.table(table).chain(name)
+        yield {(table, name): frozenset(range(len(chain.rules)))}
 
 
 def _third(job: Job) -> Watched:
