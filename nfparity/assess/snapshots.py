@@ -94,7 +94,9 @@ def assess_snapshot(
         _probe(before, after, known=known)
         corpus: tuple[Flow, ...] = ()
         if options.corpus and not _only_detector_flows(options.only, facts):
-            corpus = generate_corpus(Job(rules=ruleset, node=facts.node), seed=0).flows
+            # A given ruleset may treat services differently that differ only in constants.
+            job, exhaustive = Job(rules=ruleset, node=facts.node), options.listing is not None
+            corpus = generate_corpus(job, seed=0, exhaustive=exhaustive).flows
         assessments.append(
             assess(
                 facts,

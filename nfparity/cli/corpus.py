@@ -52,10 +52,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="generate flows for every rule and every service",
         description="For every rule and every hook that leads to it: a flow that matches the rule, and for"
         " each of its tests a flow that fails only this test. Every service from inside the cluster, from"
-        " outside, from the node and from its own endpoints. With --by-class, of services whose rules"
-        " differ only in constants a few are searched, and the others get the flows of these with their own"
-        " constants. Rules without a matching flow are listed on"
-        " standard error with the reason; exit status 1 if one of them is not proven unreachable.",
+        " outside, from the node and from its own endpoints. Of services whose rules differ only in constants"
+        " a few are searched, and the others get the flows of these with their own constants; with"
+        " --exhaustive, all are searched. Rules without a matching flow are listed on standard error with the"
+        " reason; exit status 1 if one of them is not proven unreachable.",
         epilog=_GENERATE_EXAMPLE,
         formatter_class=parser.formatter_class,
     )
@@ -63,9 +63,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_node(generate)
     generate.add_argument("--seed", type=int, default=0, help="random seed (default: 0)")
     generate.add_argument(
-        "--by-class",
+        "--exhaustive",
         action="store_true",
-        help="search for only a few of the services that differ only in constants; for large clusters",
+        help="search for every service, also if it differs from others only in constants; for small clusters",
     )
     add_output(generate)
     check = actions.add_parser("check", help="compare the simulator with the expectations of cases")
@@ -139,7 +139,7 @@ def _generate(arguments: argparse.Namespace) -> int:
     print_unknown(ruleset)
     print_assumptions(node)
     job = Job(rules=ruleset, node=node)
-    made = generate_corpus(job, seed=arguments.seed, by_class=arguments.by_class)
+    made = generate_corpus(job, seed=arguments.seed, exhaustive=arguments.exhaustive)
     write_text(arguments.output, write_flows(made.flows))
     print_generated(made, sys.stderr)
     return 1 if made.coverage.missed else 0

@@ -51,12 +51,12 @@ def cluster(request: pytest.FixtureRequest) -> Job:
 
 @pytest.fixture(scope="module")
 def made(job: Job) -> GeneratedCorpus:
-    return generate_corpus(job, seed=0)
+    return generate_corpus(job, seed=0, exhaustive=True)
 
 
 @pytest.fixture(scope="module")
 def made_for_cluster(cluster: Job) -> GeneratedCorpus:
-    return generate_corpus(cluster, seed=0)
+    return generate_corpus(cluster, seed=0, exhaustive=True)
 
 
 def able(name: str) -> None:

@@ -266,7 +266,7 @@ def kube_flows(rules: str, node: str) -> tuple[Batch, Plan]:
         rules_path=rules,
         rules=ruleset,
         node=job.node,
-        flows=generate_corpus(job, seed=0).flows,
+        flows=generate_corpus(job, seed=0, exhaustive=True).flows,
         corpus="generated",
     )
     return batch, Plan(batches=(batch,), miss=1.0)

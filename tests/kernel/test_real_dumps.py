@@ -43,7 +43,7 @@ def made(stem: str) -> tuple[Job, tuple[Flow, ...]]:
     path = DUMPS / f"{stem}.iptables-save"
     ruleset = read_ruleset(path.read_bytes(), name=path.name)
     job = Job(rules=ruleset, node=infer_node(ruleset))
-    corpus = generate_corpus(job, seed=0)
+    corpus = generate_corpus(job, seed=0, exhaustive=True)
     assert tuple(r.rule.origin.line for r in corpus.coverage.missed) == MISSED[stem]
     drawn = random_flows(ruleset, job.node, count=200, seed=1)
     return job, (*corpus.flows, *drawn)

@@ -42,7 +42,7 @@ def subjects(name: str, snapshot: Snapshot) -> Iterator[Subject]:
     for family in snapshot.families:
         ruleset = snapshot.ruleset(family)
         if holds_rules(ruleset):
-            made = generate_corpus(Job(rules=ruleset, node=snapshot.node), seed=0)
+            made = generate_corpus(Job(rules=ruleset, node=snapshot.node), seed=0, exhaustive=True)
             yield Subject(f"{name} IPv{family.version}", ruleset, snapshot.node, made.flows)
 
 

@@ -120,7 +120,7 @@ def _singles(path: str, node: str | None) -> Iterator[Single]:
         place = load_node(node, whole)
         job = Job(rules=ruleset, node=place)
         try:
-            yield Single(rule, job, generate_corpus(job, seed=0).flows)
+            yield Single(rule, job, generate_corpus(job, seed=0, exhaustive=True).flows)
         except (InputError, UnsupportedError) as e:
             print(f"{rule.origin.place}: no flows: {str(e).splitlines()[0]}", file=sys.stderr)
 

@@ -62,7 +62,7 @@ class PlainWalk:
     """``ipt_do_table`` over prepared tables, for one run."""
 
     idle_tables: ClassVar[bool] = True
-    """Whether tables that accept every packet are walked, to record that."""
+    """True if tables that accept every packet are walked, to record that."""
 
     memory: Memory
     recorder: Recorder

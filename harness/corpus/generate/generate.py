@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
 
 from backends.model.contract import Job
 from backends.model.flow import Flow, Send
 from harness.corpus.coverage import CoverageReport, coverage
 from harness.corpus.generate.alike import Member
+from harness.corpus.generate.candidates import Steps
 from harness.corpus.generate.classes import Classes
 from harness.corpus.generate.edges import edge_flows
 from harness.corpus.generate.endings import ending_flows
@@ -19,8 +20,15 @@ from harness.corpus.generate.minimal import cover
 from harness.corpus.generate.others import other_flows
 from harness.corpus.generate.places import Places
 from harness.corpus.generate.search import GoalFlow, Search
-from harness.corpus.generate.services import destination, destination_name, service_flows, services_of
-from harness.corpus.generate.strays import stray_flows
+from harness.corpus.generate.selection import Place
+from harness.corpus.generate.services import (
+    Destination,
+    destination,
+    destination_name,
+    service_flows,
+    services_of,
+)
+from harness.corpus.generate.strays import Stray, stray_flows
 from harness.corpus.reachability import RuleId
 from harness.corpus.ruletext import test_text
 from harness.corpus.segments import announced_sizes, announcing
@@ -47,61 +55,97 @@ class GeneratedCorpus:
     doubts: dict[RuleId, str]
 
 
-def generate_corpus(job: Job, *, seed: int, by_class: bool = False) -> GeneratedCorpus:
+def generate_corpus(job: Job, *, seed: int, exhaustive: bool = False) -> GeneratedCorpus:
     """Generate a corpus for the job's rules and node; the same seed gives the same corpus.
 
-    With ``by_class``, only some of the rules that differ only in constants are searched for every goal. The
-    others get the same flows, with their own constants (:mod:`~harness.corpus.generate.others`). Raises
-    UnsupportedError when the simulator, which checks every flow, does not support a rule.
+    Only some of the rules that differ only in constants are searched for every goal. The others get the same
+    flows, with their own constants (:mod:`~harness.corpus.generate.others`). With ``exhaustive``, all are
+    searched. Raises UnsupportedError when the simulator, which checks every flow, does not support a rule.
     """
     places = Places.of(job.ruleset, job.node)
-    classes = Classes.of(job.ruleset, places) if by_class else Classes(job.ruleset, ())
-    while True:
-        made, odd = _made(job, seed, places, classes)
-        if made is not None:
-            return made
-        classes = classes.with_searched(odd)
-
-
-def _made(
-    job: Job, seed: int, places: Places, classes: Classes
-) -> tuple[GeneratedCorpus | None, list[Member]]:
-    """Return the corpus; or None and the members whose flows miss goals that their model's flows reach."""
+    classes = Classes(job.ruleset, ()) if exhaustive else Classes.of(job.ruleset, places)
     search = Search(job, seed, places, classes.chosen)
-    search.run()
-    services = services_of(f.goals for f in search.flows)
-    used = list(service_flows(services, places))
-    uses = {flow.steps: who for who, flow in used}
-    flows, shown = _observed((flow for _, flow in used), search)
-    met = {goal for goals in shown for goal in _worth(goals, search)}
-    chosen = cover([_worth(f.goals, search) for f in search.flows], met)
-    taken: set[str] = set()
-    flows += _named([search.flows[i] for i in chosen], job.ruleset.family, taken)
-    shown += (search.flows[i].goals for i in chosen)
-    endings, ended = _observed(ending_flows(services, places), search)
-    flows += endings
-    shown += ended
-    taken |= {flow.id for flow in flows}
-    strays = list(stray_flows(search, taken))
-    flows += (stray.flow for stray in strays)
-    shown += (stray.goals for stray in strays)
+    made = _Made()
+    made.add(search)
     others: list[GoalFlow] = []
     odd: list[Member] = []
-    corpus = [(flow.steps, goals) for flow, goals in zip(flows, shown, strict=True)]
-    for member, of in other_flows(classes, search, corpus, uses):
+    for member, of in other_flows(classes, search, made.corpus(), made.uses):
         if of is None:
             odd.append(member)
         else:
             others += of
     if odd:
-        return None, odd
+        classes = classes.with_searched(odd)
+        search.widen(classes.chosen)
+        made.add(search, {place for member in odd for place in member.places})
+    return _finished(job, search, classes, made, others)
+
+
+@dataclass(slots=True)
+class _Made:
+    """The flows of searches, and what each of them shows.
+
+    ``uses`` says of flows to services which client sends them; ``taken`` are the ids in use.
+    """
+
+    flows: list[Flow] = field(default_factory=list)
+    shown: list[FlowGoals] = field(default_factory=list)
+    strays: list[Stray] = field(default_factory=list)
+    uses: dict[Steps, str] = field(default_factory=dict)
+    services: set[Destination] = field(default_factory=set)
+    taken: set[str] = field(default_factory=set)
+
+    def corpus(self) -> list[tuple[Steps, FlowGoals]]:
+        """Return the steps of each flow, with what it shows."""
+        return [(flow.steps, goals) for flow, goals in zip(self.flows, self.shown, strict=True)]
+
+    def add(self, search: Search, rules: Collection[Place] | None = None) -> None:
+        """Search for goals, of these rules alone if they are given, and add flows that meet them.
+
+        Further flows use the services that were found, end connections to them, or fit a rule and fail a
+        test on the way to it.
+        """
+        before = len(search.flows)
+        search.run(rules)
+        goal_flows = search.flows[before:]
+        services = [s for s in services_of(f.goals for f in goal_flows) if s.destination not in self.services]
+        self.services.update(service.destination for service in services)
+        used = list(service_flows(services, search.places))
+        self.uses |= {flow.steps: who for who, flow in used}
+        self._observe((flow for _, flow in used), search)
+        met = {goal for goals in self.shown for goal in _worth(goals, search)}
+        kept = cover([_worth(f.goals, search) for f in goal_flows], met)
+        chosen = [goal_flows[i] for i in kept]
+        self.flows += _named(chosen, search.places.family, self.taken)
+        self.shown += (flow.goals for flow in chosen)
+        self._observe(ending_flows(services, search.places), search)
+        self.taken |= {flow.id for flow in self.flows}
+        strays = list(stray_flows(search, self.taken, rules))
+        self.flows += (stray.flow for stray in strays)
+        self.shown += (stray.goals for stray in strays)
+        self.strays += strays
+
+    def _observe(self, flows: Iterable[Flow], search: Search) -> None:
+        """Add the flows that can be simulated."""
+        for flow in flows:
+            goals = search.observe(flow.steps)
+            if goals is not None:
+                self.flows.append(flow)
+                self.shown.append(goals)
+
+
+def _finished(
+    job: Job, search: Search, classes: Classes, made: _Made, others: list[GoalFlow]
+) -> GeneratedCorpus:
+    """Return the corpus of the flows that were made by searches, and those of other members of classes."""
+    flows, shown, taken = made.flows, made.shown, made.taken
     flows += _named(others, job.ruleset.family, taken)
     shown += (other.goals for other in others)
     models = [(flow.first, goals) for flow, goals in zip(flows, shown, strict=True)]
-    stray_models = [(s.flow.first, s.goals) for s in sorted(strays, key=lambda s: not s.telling)]
+    stray_models = [(s.flow.first, s.goals) for s in sorted(made.strays, key=lambda s: not s.telling)]
     more = itertools.chain(
-        edge_flows(job.ruleset, models, places, taken, strays=stray_models),
-        member_flows(job.ruleset, models, places, taken, strays=stray_models),
+        edge_flows(job.ruleset, models, search.places, taken, strays=stray_models),
+        member_flows(job.ruleset, models, search.places, taken, strays=stray_models),
     )
     flows += (flow for flow in more if search.can_try(flow.steps))
     sizes = announced_sizes(job.ruleset)
@@ -110,21 +154,14 @@ def _made(
     more_services = {destination(sent.packet) for other in others for sent in other.goals.services}
     near = search.near.union(*(other.goals.near for other in others))
     far = search.far.union(*(other.goals.far for other in others)) - near
-    made = GeneratedCorpus(
+    return GeneratedCorpus(
         flows=tuple(flows),
         coverage=report,
-        services=len(services) + len(more_services),
+        services=len(made.services | more_services),
         alone=sum(g.side != HIT for g in near),
         together=sum(g.side != HIT for g in far),
         doubts=_doubts(job, search, report, classes),
     )
-    return made, []
-
-
-def _observed(flows: Iterable[Flow], search: Search) -> tuple[list[Flow], list[FlowGoals]]:
-    """Return the flows that can be simulated, and the goals and services that each of them shows."""
-    simulated = [(flow, goals) for flow in flows if (goals := search.observe(flow.steps)) is not None]
-    return [flow for flow, _ in simulated], [goals for _, goals in simulated]
 
 
 def _flows_per_rule(shown: Iterable[FlowGoals]) -> dict[RuleId, tuple[int, int | None]]:

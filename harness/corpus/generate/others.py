@@ -62,15 +62,29 @@ class _Choice(NamedTuple):
     goal: Goal | None = None
 
 
+class _Copied(NamedTuple):
+    """A flow of the corpus that each other member gets, and the rule that it hits.
+
+    ``rule`` is the position of that rule among the member's rules.
+    """
+
+    steps: Steps
+    use: str | None
+    rule: int
+    goal: Goal
+
+
 @dataclass(frozen=True, slots=True)
 class _Model:
-    """The flows of a model: ``kept`` are few flows that show all sides of its rules, ``every`` are all."""
+    """The flows of a model: as few as show all sides of its rules, each with what it is kept for.
+
+    ``more`` are some flows for each of these sides, and ``copied`` those that the others get as well.
+    """
 
     member: Member
     kept: tuple[_Choice, ...]
-    every: tuple[_Choice, ...]
-    lists: bool
-    """True if its rules keep lists of clients (affinity)."""
+    more: Mapping[_Side, tuple[_Choice, ...]]
+    copied: tuple[_Copied, ...]
 
 
 def other_flows(
@@ -120,20 +134,21 @@ def _of(member: Member, model: _Model, search: Search, sent: set[Steps]) -> list
     for choice in model.kept:
         show(choice.steps, choice.sides, choice.use)
     # With the constants exchanged, a packet may belong to another member, whose rules come earlier.
-    for side in sorted({side for choice in model.kept for side in choice.sides} - shown):
-        for choice in itertools.islice((c for c in model.every if side in c.sides), _MOST_TRIES):
+    for side, choices in model.more.items():
+        if side in shown:
+            continue
+        for choice in choices:
             show(choice.steps, frozenset({side}), None)
             if side in shown:
                 break
         else:
+            sent.difference_update(flows)
             return None
-    for steps, _, use, goal in model.every:
-        if goal is None:
-            continue
-        made = exchange.steps(_coming_back(steps[0]) if use is not None and model.lists else steps)
+    for steps, use, rule, goal in model.copied:
+        made = exchange.steps(steps)
         if made is not None and made not in sent and search.can_try(made):
             sent.add(made)
-            table, chain, index = member.places[model.member.places.index(goal.place)]
+            table, chain, index = member.places[rule]
             own = goal._replace(table=table, chain=chain, rule=index)
             flows[made] = GoalFlow(own, search.rule(own.place), made, FlowGoals(), use)
     return list(flows.values())
@@ -177,8 +192,22 @@ def _models(
         spare = sorted(of, key=lambda choice: len(choice.steps))
         telling = tuple(_telling(member, of, search))
         kept = (*telling, *_kept(of, telling, member, search))
-        lists = any(constant.kind == Kind.LIST for constant in member.constants)
-        yield _Model(member, kept, tuple(spare), lists)
+        expected = sorted({side for choice in kept for side in choice.sides})
+        more = {side: tuple(_showing(side, spare)) for side in expected}
+        yield _Model(member, kept, more, tuple(_copied(member, spare)))
+
+
+def _showing(side: _Side, choices: Iterable[_Choice]) -> Iterator[_Choice]:
+    return itertools.islice((choice for choice in choices if side in choice.sides), _MOST_TRIES)
+
+
+def _copied(member: Member, choices: Iterable[_Choice]) -> Iterator[_Copied]:
+    """Yield the flows of the corpus among the choices, as other members get them."""
+    lists = any(constant.kind == Kind.LIST for constant in member.constants)
+    for steps, _, use, goal in choices:
+        if goal is not None:
+            made = _coming_back(steps[0]) if use is not None and lists else steps
+            yield _Copied(made, use, member.places.index(goal.place), goal)
 
 
 def _elsewhere(member: Member, choices: list[_Choice], search: Search) -> Iterator[_Choice]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -97,12 +97,22 @@ class Search:
         draw = random.Random(self.seed)
         self._candidates = Candidates(self.places, draw, ruleset.family, _constants(ruleset))
 
-    def run(self) -> None:
-        """Look for every goal, twice: the second round uses the sightings of the first."""
+    def widen(self, chosen: Selection | None) -> None:
+        """Make a larger choice of the rules to search for."""
+        self.chosen = chosen
+        self._wanted = Wanted(chosen)
+
+    def run(self, rules: Collection[Place] | None = None) -> None:
+        """Look for every goal, twice: the second round uses the sightings of the first.
+
+        ``rules``: only for goals of these.
+        """
         for _ in range(2):
             for table in sorted(self.job.ruleset.tables, key=lambda t: _ORDER.index(t.name)):
                 ways = ways_into(table, self.job.ruleset.family, self.chosen)
                 for (hook, chain, index), into in ways.items():
+                    if rules is not None and (table.name, chain, index) not in rules:
+                        continue
                     owner = table.chain(chain)
                     assert owner is not None
                     rule = owner.rules[index]

@@ -17,7 +17,18 @@ from harness.corpus.generate.places import Places
 from harness.corpus.packets import protocol_name
 from translate.ir import AddressType, Family, format_address
 
-__all__ = ["Service", "client_packets", "destination", "destination_name", "service_flows", "services_of"]
+__all__ = [
+    "Destination",
+    "Service",
+    "client_packets",
+    "destination",
+    "destination_name",
+    "service_flows",
+    "services_of",
+]
+
+Destination = tuple[int, int, object]
+"""Protocol, address and port that a client asks for."""
 
 _MOST_ENDPOINTS = 8
 _FIRST_PORT = 20000
@@ -31,6 +42,11 @@ class Service:
     endpoints: tuple[int, ...]
 
     @property
+    def destination(self) -> Destination:
+        """The destination that clients ask for."""
+        return destination(self.packet)
+
+    @property
     def port(self) -> str:
         """The destination in the form used in ids."""
         return destination_name(self.packet)
@@ -38,8 +54,8 @@ class Service:
 
 def services_of(shown: Iterable[FlowGoals]) -> tuple[Service, ...]:
     """Return the services that flows used, by destination."""
-    packets: dict[tuple[int, int, object], Packet] = {}
-    endpoints: dict[tuple[int, int, object], set[int]] = {}
+    packets: dict[Destination, Packet] = {}
+    endpoints: dict[Destination, set[int]] = {}
     for goals in shown:
         for sent in goals.services:
             packets.setdefault(destination(sent.packet), sent.packet)
@@ -54,7 +70,7 @@ def services_of(shown: Iterable[FlowGoals]) -> tuple[Service, ...]:
     )
 
 
-def destination(packet: Packet) -> tuple[int, int, object]:
+def destination(packet: Packet) -> Destination:
     """Return the destination of a packet: protocol, address and port."""
     return packet.proto, packet.dst, packet.dport
 

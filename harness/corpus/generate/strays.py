@@ -7,13 +7,14 @@ translation loses the test of the jump, only a packet that matches one of these 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from backends.model.flow import Flow, Send
 from harness.corpus.generate.candidates import Steps
 from harness.corpus.generate.goals import FlowGoals, holds
+from harness.corpus.generate.selection import Place
 from harness.corpus.generate.wants import opposite
 from harness.corpus.generate.ways import Way, ways_into
 from translate.ir import (
@@ -49,10 +50,10 @@ class Stray:
     telling: bool
 
 
-def stray_flows(search: Search, taken: set[str]) -> Iterator[Stray]:
+def stray_flows(search: Search, taken: set[str], rules: Collection[Place] | None = None) -> Iterator[Stray]:
     """Yield, for each rule and each test of an address, state or set on the way, a flow that fails only it.
 
-    ``taken`` are the ids in use.
+    ``taken`` are the ids in use. ``rules``: only for these.
     """
     tried: set[Steps] = set()
     for table in search.job.ruleset.tables:
@@ -61,6 +62,8 @@ def stray_flows(search: Search, taken: set[str]) -> Iterator[Stray]:
             assert chain is not None
             rule = chain.rules[index]
             if not rule.tests or not rule.actions or _leads_on(table, rule):
+                continue
+            if rules is not None and (table.name, name, index) not in rules:
                 continue
             for what, tests in _variants(rule, into):
                 flow_id = f"line{rule.origin.line}-{hook.value.lower()}-stray-{what}"

@@ -51,14 +51,14 @@ def test_help_shows_an_example(capsys: pytest.CaptureFixture[str]) -> None:
     assert "nfparity corpus generate rules.iptables-save" in capsys.readouterr().out
 
 
-def test_by_class_hits_the_same_rules(rules: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_exhaustive_corpus_hits_the_same_rules(rules: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ports = "".join(
         f"-A PREROUTING -p tcp -m tcp --dport {1000 + 10 * n} -j DNAT --to-destination 10.1.{n}.9:80\n"
         for n in range(12)
     )
     rules.write_text(f"*nat\n:PREROUTING ACCEPT [0:0]\n{ports}COMMIT\n")
     written = []
-    for options in ([], ["--by-class"]):
+    for options in ([], ["--exhaustive"]):
         assert main(["corpus", "generate", str(rules), *options]) == 0
         shown = capsys.readouterr()
         assert "hit 12 of 12 rules" in shown.err
@@ -71,7 +71,7 @@ def test_a_rule_that_is_like_one_without_a_flow_says_so(
 ) -> None:
     never = "".join(f"-A FORWARD -d 10.{n}.0.1/32 -o nil0 -j DROP\n" for n in range(5))
     rules.write_text(RULES.replace("-A FORWARD -p tcp -j ACCEPT\n", never))
-    assert main(["corpus", "generate", str(rules), "--by-class"]) == 1
+    assert main(["corpus", "generate", str(rules)]) == 1
     said = capsys.readouterr().err
     assert said.count("no route of the node leads to nil0") == 2
     assert said.count(f"it was not searched for: it differs from {rules}:4") == 3

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -90,7 +91,8 @@ def differences(job: Job, flows: Iterator[Flow] | tuple[Flow, ...]) -> Iterator[
 
 def _visits(branches: Iterable[TracedBranch], watched: Watched | None = None) -> set[object]:
     """The visits of rules by packets of the flow, or of those that are watched."""
-    visits = {event for event in events_of(tuple(branches)) if isinstance(event, tuple) and not event[-1]}
+    events = events_of(tuple(branches))
+    visits: set[Any] = {event for event in events if isinstance(event, tuple) and not event[-1]}
     if watched is None:
         return visits
     return {v for v in visits if v[3] - 1 in watched.get((v[0], v[2]), ())}

@@ -42,12 +42,12 @@ def sides(job: Job, made: GeneratedCorpus) -> set[tuple[str, str, int, int]]:
 def test_what_the_full_corpus_shows_of_each_rule_is_shown(job: Job) -> None:
     classes = Classes.of(job.ruleset, Places.of(job.ruleset, job.node)).classes
     assert sum(len(one.others) for one in classes) >= 1
-    few, every = generate_corpus(job, seed=0, by_class=True), generate_corpus(job, seed=0)
+    few, every = generate_corpus(job, seed=0), generate_corpus(job, seed=0, exhaustive=True)
     assert sides(job, every) <= sides(job, few)
     assert not few.coverage.missed
     assert few.services == every.services
     assert len({flow.id for flow in few.flows}) == len(few.flows)
-    assert generate_corpus(job, seed=0, by_class=True).flows == few.flows
+    assert generate_corpus(job, seed=0).flows == few.flows
 
 
 NODE = node_from_json(
@@ -69,7 +69,7 @@ def ports(number: int, *before: str) -> Job:
 
 
 def test_flows_for_others_grow_by_few() -> None:
-    made = [generate_corpus(ports(n), seed=0, by_class=True) for n in (20, 40)]
+    made = [generate_corpus(ports(n), seed=0) for n in (20, 40)]
     assert [m.services for m in made] == [20, 40]
     assert not [r for m in made for r in m.coverage.missed]
     assert len(made[1].flows) - len(made[0].flows) <= 20 * 20
@@ -81,13 +81,13 @@ def test_a_member_that_other_rules_treat_differently_is_searched() -> None:
         f"-A PREROUTING -s {net} -p tcp -m tcp --dport 1080 -j ACCEPT"
         for net in ("10.1.0.0/16", "198.51.100.0/24")
     ]
-    made = generate_corpus(ports(20, *taken), seed=0, by_class=True)
+    made = generate_corpus(ports(20, *taken), seed=0)
     assert not made.coverage.missed
     assert {flow.id for flow in made.flows} >= {"service-tcp-192.0.2.2-1080-inside"}
 
 
 def test_a_member_that_no_packet_reaches_is_proven_so() -> None:
     job = ports(20, "-A PREROUTING -p tcp -m tcp --dport 1080 -j ACCEPT")
-    made = generate_corpus(job, seed=0, by_class=True)
+    made = generate_corpus(job, seed=0)
     assert [one.number for one in made.coverage.unreachable] == [10]
     assert not made.coverage.missed

@@ -132,8 +132,8 @@ def results(simulation: Simulation, flow: Flow) -> Results | None:
 class Corpus:
     """The flows of a corpus with what becomes of them."""
 
-    def __init__(self, job: Job, *, by_class: bool) -> None:
-        self.flows = generate_corpus(job, seed=0, by_class=by_class).flows
+    def __init__(self, job: Job, *, exhaustive: bool) -> None:
+        self.flows = generate_corpus(job, seed=0, exhaustive=exhaustive).flows
         simulation = Simulation(job)
         self._expected = {flow.id: results(simulation, flow) for flow in self.flows}
 
@@ -159,10 +159,10 @@ def check(job: Job, most: int) -> None:
     classes = Classes.of(ruleset, Places.of(ruleset, node)).classes
     every = list(faults(ruleset, [member for one in classes for member in one.others]))
     assert len(every) >= most
-    few = Corpus(job, by_class=True)
+    few = Corpus(job, exhaustive=False)
     hidden = [f for f in random.Random(1).sample(every, most) if not few.shows(f, ruleset, node)]
     assert len(hidden) < most // 2
-    whole = Corpus(job, by_class=False)
+    whole = Corpus(job, exhaustive=True)
     assert [fault for fault in hidden if whole.shows(fault, ruleset, node)] == []
 
 
@@ -191,7 +191,7 @@ def test_a_fault_behind_which_some_clients_alone_are_served_is_shown() -> None:
     )
     job = Job(rules=read_ruleset(text.encode(), name="rules"), node=node)
     members = [m for one in Classes.of(job.ruleset, Places.of(job.ruleset, node)).classes for m in one.others]
-    few = Corpus(job, by_class=True)
+    few = Corpus(job, exhaustive=False)
     every = list(faults(job.ruleset, members))
     assert len(every) >= 10
     assert [f for f in every if not few.shows(f, job.ruleset, node)] == []
