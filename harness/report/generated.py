@@ -6,6 +6,7 @@ from typing import TextIO
 
 from harness.corpus.generate import GeneratedCorpus
 from harness.corpus.ruletext import place
+from harness.counted import counted
 
 __all__ = ["print_generated"]
 
@@ -15,9 +16,10 @@ def print_generated(made: GeneratedCorpus, stream: TextIO) -> None:
     report = made.coverage
     hit = sum(1 for r in report.rules if r.matched)
     print(
-        f"{report.source}: {len(made.flows)} flows hit {hit} of {len(report.rules)} rules;"
-        f" {made.alone} tests fail alone, {made.together} only with others;"
-        f" {made.services} services",
+        f"{report.source}: {counted(len(made.flows), 'flow hits', 'flows hit')} {hit}"
+        f" of {counted(len(report.rules), 'rule')};"
+        f" {counted(made.alone, 'test fails', 'tests fail')} alone, {made.together} only with others;"
+        f" {counted(made.services, 'service')}",
         file=stream,
     )
     for covered in report.unreachable:

@@ -6,6 +6,7 @@ from typing import TextIO
 
 from harness.corpus.coverage import CoverageReport, CoveredRule
 from harness.corpus.ruletext import place
+from harness.counted import counted
 
 __all__ = ["coverage_to_json", "print_coverage"]
 
@@ -13,9 +14,10 @@ __all__ = ["coverage_to_json", "print_coverage"]
 def print_coverage(report: CoverageReport, stream: TextIO) -> None:
     """Print the rules that are not hit, and the unreachable rules with the proofs."""
     hit = sum(1 for r in report.rules if r.matched)
+    miss = "misses" if report.flows == 1 else "miss"
     print(
-        f"{report.source}: {len(report.rules)} rules;"
-        f" {report.flows} flows hit {hit}, miss {len(report.missed)};"
+        f"{report.source}: {counted(len(report.rules), 'rule')};"
+        f" {counted(report.flows, 'flow hits', 'flows hit')} {hit}, {miss} {len(report.missed)};"
         f" {len(report.unreachable)} cannot be reached (counted by {report.counted_by})",
         file=stream,
     )
@@ -23,7 +25,10 @@ def print_coverage(report: CoverageReport, stream: TextIO) -> None:
     _section("cannot be reached", report.unreachable, stream)
     wrong = [r for r in report.unreachable if r.matched]
     for rule in wrong:
-        print(f"proof and packets disagree: {place(rule.rule)} matched {rule.matched} times", file=stream)
+        print(
+            f"proof and packets disagree: {place(rule.rule)} matched {counted(rule.matched, 'time')}",
+            file=stream,
+        )
 
 
 def _section(title: str, rules: tuple[CoveredRule, ...], stream: TextIO) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Final, TextIO, assert_never
 
+from harness.counted import counted
 from harness.diff.result import BackendReport, Difference, ParityReport, Result
 from harness.report.notes import note_lines
 from harness.report.terminal import plain, unfiltered
@@ -91,11 +92,13 @@ def _row(backend: BackendReport) -> tuple[str, str, str, str]:
 
 def verdict_text(report: ParityReport) -> str:
     """Return the result of the whole run as a sentence."""
-    what = f"{report.flows} flows" + ("" if report.level is None else f" at -O{report.level}")
+    what = counted(report.flows, "flow") + ("" if report.level is None else f" at -O{report.level}")
     if report.share_tests:
-        what += f" ({report.share_tests} share tests, false-alarm rate {report.false_alarm_rate:g})"
+        what += (
+            f" ({counted(report.share_tests, 'share test')}, false-alarm rate {report.false_alarm_rate:g})"
+        )
     skipped = sum(b.skipped is not None for b in report.backends)
-    tail = f"; {skipped} backend{'s' if skipped > 1 else ''} skipped" if skipped else ""
+    tail = f"; {counted(skipped, 'backend')} skipped" if skipped else ""
     untested = ", ".join(b.name for b in report.backends if b.untested)
     match report.result:
         case Result.PARITY:
@@ -105,7 +108,8 @@ def verdict_text(report: ParityReport) -> str:
         case Result.DIFFERENCES:
             tail += f"; not tested: {untested}" if untested else ""
             flows = len({d.flow_id for d in report.differences})
-            return f"no parity: {len(report.differences)} differences in {flows} of {what}{tail}"
+            differences = counted(len(report.differences), "difference")
+            return f"no parity: {differences} in {flows} of {what}{tail}"
         case _:
             assert_never(report.result)
 
@@ -117,7 +121,7 @@ def _left_open(report: ParityReport) -> str:
     """Return a line about flows that depend on unmodelled parts, with their number and the rules."""
     if not report.left_open:
         return ""
-    flows = "1 flow depends" if report.left_open == 1 else f"{report.left_open} flows depend"
+    flows = counted(report.left_open, "flow depends", "flows depend")
     rules = report.open_rules[:_MOST_RULES]
     more = len(report.open_rules) - len(rules)
     shown = "".join(f"\n  {plain(rule)}" for rule in rules) + (f"\n  and {more} more" if more else "")
@@ -128,7 +132,7 @@ def _chance(report: ParityReport) -> str:
     """Return the line about random flows and the chance of a missed path."""
     if not report.repeated:
         return ""
-    flows = "1 flow has" if report.chancy == 1 else f"{report.chancy} flows have"
+    flows = counted(report.chancy, "flow has", "flows have")
     runs = report.repeated + report.chancy
     if report.miss >= 1:
         return f"{flows} random outcomes, and ran {runs} times"

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from backends.model.contract import Job
+from harness.counted import counted
 from harness.diff.backends import REFERENCE, backend
 from harness.diff.batch import Batch, select
 from harness.files.userfiles import write_text
@@ -160,7 +161,7 @@ def _check(arguments: argparse.Namespace) -> int:
         for name, failure in failures:
             print(f"{name}: {plain(failure.flow_id)}: {failure.message}")
         flows = sum(len(c.flows) for c in cases)
-        print(f"{len(cases)} cases, {flows} flows, {len(failures)} not as expected")
+        print(f"{counted(len(cases), 'case')}, {counted(flows, 'flow')}, {len(failures)} not as expected")
     return 1 if failures else 0
 
 
@@ -170,7 +171,7 @@ def _record(arguments: argparse.Namespace) -> int:
 
     for case in read_cases(Path(arguments.folder), with_expected=False):
         write_text(case.folder / EXPECT_FILE, expectations(case))
-        print(f"{case.folder / EXPECT_FILE}: {len(case.flows)} flows")
+        print(f"{case.folder / EXPECT_FILE}: {counted(len(case.flows), 'flow')}")
     return 0
 
 
@@ -239,7 +240,7 @@ def _import(arguments: argparse.Namespace) -> int:
         purpose=arguments.purpose or f"The packets of {source} keep their outcomes.",
         origin=f"{source}, with {Path(arguments.rules).name}",
     )
-    print(f"{case.folder}: {len(case.flows)} flows")
+    print(f"{case.folder}: {counted(len(case.flows), 'flow')}")
     return 0
 
 
@@ -255,5 +256,5 @@ def _export(arguments: argparse.Namespace) -> int:
         with backend(REFERENCE).open(job) as session:
             results = list(session.replay(flows))
     count = export_capture(Path(arguments.output), flows, results)
-    print(f"{arguments.output}: {count} packets of {len(flows)} flows")
+    print(f"{arguments.output}: {counted(count, 'packet')} of {counted(len(flows), 'flow')}")
     return 0

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from backends.model.node import node_from_json
+from harness.counted import counted
 from harness.files.userfiles import STDIN_NAME, read_text, write_text
 from nfparity.cli.options import add_format, add_level, print_assumptions, print_notes
 from translate.errors import InputError, MachineError, ParseError, UnsupportedError
@@ -275,9 +276,8 @@ def _verify(arguments: argparse.Namespace) -> int:
         for family, report in reports.items():
             differing = sum(backend.differing for backend in report.backends)
             data["families"][family.value]["packets"] = {"flows": report.flows, "different": differing}
-            lines.append(
-                f"{family.value}: {report.flows} flows through a copy of this node: {differing} different"
-            )
+            flows = counted(report.flows, "flow")
+            lines.append(f"{family.value}: {flows} through a copy of this node: {differing} different")
             good = good and report.parity
     if arguments.confirm and good:
         migration.confirm()

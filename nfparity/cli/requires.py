@@ -6,6 +6,7 @@ import argparse
 import json
 
 from backends.model.variant import Variant, variant_of
+from harness.counted import counted
 from harness.files.userfiles import read_text
 from nfparity.cli.options import add_format, add_rules, input_options, print_unknown
 from nfparity.inputs.rules import load_rules
@@ -64,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
         for line in requires_lines(needs, machine):
             print(line)
         if refusals:
-            rules = "1 rule" if len(refusals) == 1 else f"{len(refusals)} rules"
+            rules = counted(len(refusals), "rule")
             print(f"not translated, and so not counted: {rules} (nfparity translate lists them)")
     lacks = machine is not None and any(machine.presence(n.module) is not Presence.PRESENT for n in needs)
     return 1 if lacks else 0

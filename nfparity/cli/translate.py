@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, TypeVar
 
+from harness.counted import counted
 from harness.files.userfiles import write_text
 from harness.report.terminal import plain
 from nfparity.cli.options import (
@@ -143,7 +144,7 @@ def _nft(rules: Rules, old: Rules | None, level: int, keep_going: bool) -> tuple
     text = output.text
     if old is not None:
         change = output.change_from(_emitted(old, emit, keep_going)[0])
-        counts = f"{change.added} elements added, {change.deleted} deleted"
+        counts = f"{counted(change.added, 'element')} added, {change.deleted} deleted"
         print(f"nfparity: change: {change.kind.value}, {counts}", file=sys.stderr)
         text = change.text
     return _header(refusals, "#") + text, refusals
@@ -161,7 +162,7 @@ def _bpf(rules: Rules, old: Rules | None, level: int, keep_going: bool) -> tuple
     if old is None:
         return _header(refusals, "//") + output.render(), refusals
     change = bpf.change_between(_emitted(old, emit, keep_going)[0], output)
-    counts = f"{change.written} entries written, {change.deleted} deleted"
+    counts = f"{counted(change.written, 'entry', 'entries')} written, {change.deleted} deleted"
     kind = "replacement" if change.replacement else "entries" if change.steps else "nothing"
     print(f"nfparity: change: {kind}, {counts}", file=sys.stderr)
     return _header(refusals, "//" if change.replacement else "#") + change.render(), refusals
@@ -200,6 +201,7 @@ def _header(refusals: tuple[Refusal, ...], sign: str) -> str:
     """Return the list of the rules that are left out, as comments that begin with ``sign``."""
     if not refusals:
         return ""
-    lines = [f"INCOMPLETE: {len(refusals)} rules are not translated; gap_line_N counts the packets at line N"]
+    rules = counted(len(refusals), "rule is", "rules are")
+    lines = [f"INCOMPLETE: {rules} not translated; gap_line_N counts the packets at line N"]
     lines += [f"line {r.origin.line}: {r.reason}: {plain(r.origin.text)}" for r in refusals]
     return "".join(f"{sign} {line}\n" for line in lines)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from harness.counted import counted
 from harness.files.errors import MACHINE, CaptureError
 from harness.files.userfiles import write_text
 from harness.report.terminal import plain
@@ -99,7 +100,7 @@ def _report(
         case _:
             lines = [f"{t.table}: {plain(change.line())}" for t in tables for change in t.drift]
             count = sum(not table.drift for table in tables)
-            total = "1 difference" if len(lines) == 1 else f"{len(lines)} differences"
+            total = counted(len(lines), "difference")
             lines.append(f"{total}; {count} of {len(tables)} tables and ipsets are unchanged")
             return "".join(f"{line}\n" for line in lines), changed
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from backends.model.node import Node, node_to_json
 from backends.model.variant import Variant
 from backends.testbed.command import find_tool
+from harness.counted import counted
 from harness.diff.replay import Progress
 from harness.diff.result import ParityReport
 from nfparity.migrate.plan import FamilyPlan, MigrationPlan
@@ -154,7 +155,7 @@ def _plan_family(
     say(f"{_WORDS[family]}: making packets from the rules")
     began = time.monotonic()
     flows = corpus(rules.tried.whole(), node, seed)
-    say(f"{_WORDS[family]}: sending {len(flows)} flows through copies of this node")
+    say(f"{_WORDS[family]}: sending {counted(len(flows), 'flow')} through copies of this node")
     report = try_both(rules, node, flows, variant, level, progress)
     seconds = time.monotonic() - began
     if digest_of(split(save(variant, family))) != plan.digest:

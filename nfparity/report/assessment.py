@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from typing import Final, TextIO
 
+from harness.counted import counted
 from harness.report.terminal import plain, unfiltered
 from nfparity.assess.assessing import Finding
 from nfparity.assess.difference import ChangedPacket
@@ -127,7 +128,7 @@ def _detail(finding: Finding) -> str:
 def _example(changed: ChangedPacket, family: Family) -> Iterator[str]:
     place = "made on the node" if changed.entry is None else f"in {changed.entry}"
     if changed.measured:
-        yield from _field("example", f"{len(changed.flow.steps)} packets: {changed.flow.why}")
+        yield from _field("example", f"{counted(len(changed.flow.steps), 'packet')}: {changed.flow.why}")
     else:
         more = "" if changed.step == 0 else f", its packet {changed.step + 1}"
         yield from _field("example", f"{changed.packet} {place}{more}")
@@ -191,9 +192,10 @@ def _verdict(summary: Summary) -> Iterator[str]:
             yield f"nothing changes except the accepted findings; {flows} flows"
             return
         where = " in what was tested" if summary.untested else ""
-        yield f"nothing changes{where}: {flows} flows have the same outcome"
+        yield f"nothing changes{where}: {counted(flows, 'flow has', 'flows have')} the same outcome"
         return
     yield f"to reproduce an example: {summary.command(None)} ID"
     names = f" ({', '.join(known)})" if known else ""
-    leaking = f", {kinds} kind{'s' if kinds != 1 else ''} of leaks" if kinds else ""
-    yield f"{len(known)} known differences{names}, {unexplained} unexplained{leaking}; {flows} flows"
+    leaking = f", {counted(kinds, 'kind')} of leaks" if kinds else ""
+    differences = counted(len(known), "known difference")
+    yield f"{differences}{names}, {unexplained} unexplained{leaking}; {counted(flows, 'flow')}"

@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Final, TextIO
 
+from harness.counted import counted
 from nfparity.assess.fleet.grouping import Alike, Fleet, Spread
 from nfparity.assess.fleet.node import LEAK, NOT_JUDGED, NOT_TESTED, UNEXPLAINED, Answer, NodeDifference
 from nfparity.assess.fleet.paths import labels
@@ -65,14 +66,15 @@ def _lines(fleet: Fleet) -> Iterator[str]:
         yield "by difference"
     for spread in fleet.spread:
         title = difference_title(spread)
-        of = f"{spread.subjects} subject{'s' if spread.subjects != 1 else ''}"
+        of = counted(spread.subjects, "subject")
         yield from _field(spread.id, f"{_nodes(spread.nodes)}, {of}: {title}")
     failed = f", {fleet.failed} not assessed" if fleet.failed else ""
     known = [difference.id for difference in fleet.spread if difference.id not in _OWN]
     unexplained = sum(difference.nodes for difference in fleet.spread if difference.id == UNEXPLAINED)
+    differences = counted(len(known), "known difference")
     yield (
-        f"{_nodes(fleet.nodes)} in {len(fleet.alike)} groups{failed}: {len(known)} known differences, "
-        f"{unexplained} with unexplained ones; {fleet.flows} flows"
+        f"{_nodes(fleet.nodes)} in {counted(len(fleet.alike), 'group')}{failed}: {differences}, "
+        f"{unexplained} with unexplained ones; {counted(fleet.flows, 'flow')}"
     )
 
 
@@ -96,7 +98,7 @@ def _short(fleet: Fleet) -> dict[str, str]:
 
 
 def _nodes(count: int) -> str:
-    return f"{count} node{'s' if count != 1 else ''}"
+    return counted(count, "node")
 
 
 def _named(names: Sequence[str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
+from harness.counted import counted
 from harness.report.terminal import plain
 from nfparity.migrate.planning import PlannedFamily
 from nfparity.migrate.rollback import RolledBack
@@ -53,24 +54,33 @@ def plan_lines(family: PlannedFamily) -> Iterator[str]:
     data = plan_data(family)
     loaded = data["loaded"]
     yield f"{family.plan.family.value}: iptables-{family.plan.variant.value} to nftables"
-    counts = ", ".join(f"{loaded[name]} {name}" for name in ("chains", "rules", "sets and maps", "elements"))
+    counts = ", ".join(
+        counted(loaded[plural], singular, plural)
+        for singular, plural in (
+            ("chain", "chains"),
+            ("rule", "rules"),
+            ("set or map", "sets and maps"),
+            ("element", "elements"),
+        )
+    )
     yield f"  loaded    table {loaded['table']}: {counts}"
     for table in family.plan.removed:
         names = ", ".join(table.chains[:_SHOWN]) + (", …" if len(table.chains) > _SHOWN else "")
-        own = f" and {len(table.chains)} chains ({names})" if table.chains else ""
-        yield f"  removed   {table.name}: {table.rules} rules{own}"
+        own = f" and {counted(len(table.chains), 'chain')} ({names})" if table.chains else ""
+        yield f"  removed   {table.name}: {counted(table.rules, 'rule')}{own}"
     for table in _left(family):
-        yield f"  kept      {table.name}: {table.rules} rules, in iptables"
+        yield f"  kept      {table.name}: {counted(table.rules, 'rule')}, in iptables"
     lists = frozenset[str]().union(*(table.lists for table in family.plan.removed))
     if lists:
-        yield f"  warning   {len(lists)} lists of -m recent begin empty: clients may change endpoints once"
+        begins = counted(len(lists), "list of -m recent begins", "lists of -m recent begin")
+        yield f"  warning   {begins} empty: clients may change endpoints once"
     if _kube_proxys(family):
         yield "  warning   kube-proxy writes these rules: stop it first, or it writes them again"
     for difference in family.report.differences[:_SHOWN]:
         yield f"  differs   {difference.backend}: {plain(difference.flow_id)}: {difference.field}: expected "
         yield f"            {difference.expected}, observed {difference.observed}"
     counts_text = ", ".join(f"{b.name} {b.differing} different" for b in family.report.backends)
-    yield f"  packets   {family.report.flows} flows: {counts_text}"
+    yield f"  packets   {counted(family.report.flows, 'flow')}: {counts_text}"
     for name in family.untried:
         yield f"  untested  with table {name}, which is kept and cannot be simulated"
 

@@ -376,12 +376,12 @@ def test_a_difference_is_reported_and_its_command_replays_it(tmp_path: Path) -> 
     assert report["share_tests"]
     again = diff(*shlex.split(found["command"])[2:])
     assert again.returncode == 1
-    assert "no parity: 1 differences in 1 of 1 flows\n" in again.stdout
+    assert "no parity: 1 difference in 1 of 1 flow\n" in again.stdout
     suite = diff(*given, "--against", "realistic.nft", "--format", "junit")
     assert 'testsuite name="realistic.nft" tests="2" failures="1"' in suite.stdout
     both = diff(*given, "--against", "realistic.nft.json", "--backends", "nftables", "--only", "dns")
     assert both.returncode == 0, both.stdout
-    assert "parity: 1 flows at -O2, no difference" in both.stdout
+    assert "parity: 1 flow at -O2, no difference" in both.stdout
     assert "realistic.nft.json" in both.stdout
 
 

@@ -53,8 +53,10 @@ def infer_config(
     unknown = {e.address for s in state.services for e in s.endpoints if e.local is None}
     local = frozenset(unknown if node is None else {a for a in unknown if _on_link(node, state.family, a)})
     if unknown:
-        how = "all are assumed to be" if node is None else f"{len(local)} have a route without a gateway"
-        notes.append(f"no rule shows whether {len(unknown)} endpoints are on the node: {how}")
+        have = "has" if len(local) == 1 else "have"
+        how = "this is assumed" if node is None else f"{len(local)} {have} a route without a gateway"
+        which = "1 endpoint is" if len(unknown) == 1 else f"{len(unknown)} endpoints are"
+        notes.append(f"no rule shows whether {which} on the node: {how}")
     return InferredConfig(
         node_port_ips=ips, service_cidrs=service_cidrs, local=local, assumptions=tuple(notes)
     )

@@ -10,6 +10,7 @@ from typing import Final
 from backends.model.contract import Job
 from backends.model.flow import Send
 from backends.simulator import Simulation, TracedBranch
+from harness.counted import counted
 from nfparity.assess.assessing import Assessment
 from nfparity.assess.assessing import Finding as AssessFinding
 from nfparity.assess.difference import ChangedPacket
@@ -58,7 +59,7 @@ def _page(summary: Summary) -> Page:
         facts=(
             ("Before", f"iptables rules of {summary.snapshot}"),
             ("After", after),
-            ("Packets", f"{flows} flows through both on the kernel"),
+            ("Packets", f"{counted(flows, 'flow')} through both on the kernel"),
             ("Reproduce", f"{summary.command(None)} ID"),
         ),
         notes=tuple(note for note in notes if note[1]),
@@ -70,17 +71,17 @@ def _verdict(page: Page, summary: Summary, flows: int) -> str:
     untested = "".join(f" IPv{each.family.version} was not tested." for each in summary.untested)
     if not page.findings:
         where = " in what was tested" if summary.untested else ""
-        return f"Nothing changes{where}: {flows} flows have the same outcome.{untested}"
+        return (
+            f"Nothing changes{where}: {counted(flows, 'flow has', 'flows have')} the same outcome.{untested}"
+        )
     counts = {level.id: count for level, count in page.counts}
     broken = counts.get("breaks", 0)
-    head = f"{broken} findings break traffic that works today"
-    if broken < 2:
-        head = (
-            "1 finding breaks traffic that works today" if broken else "No compared packet loses its receiver"
-        )
+    head = "No compared packet loses its receiver"
+    if broken:
+        head = f"{counted(broken, 'finding breaks', 'findings break')} traffic that works today"
     others = page.findings - broken
-    tail = f"; {others} other finding{'s' if others != 1 else ''}" if others else ""
-    return f"{head}{tail}, in {flows} flows.{untested}"
+    tail = f"; {counted(others, 'other finding')}" if others else ""
+    return f"{head}{tail}, in {counted(flows, 'flow')}.{untested}"
 
 
 class _Sections:
@@ -178,7 +179,7 @@ class _Sections:
             return Finding(
                 level=LEVELS[Severity.CHANGES],
                 subject="",
-                packet=f"{len(first.flow.steps)} packets: {first.flow.why}",
+                packet=f"{counted(len(first.flow.steps), 'packet')}: {first.flow.why}",
                 detail=first.description,
                 command=self._summary.command(first),
                 more=len(others),

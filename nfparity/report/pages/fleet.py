@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass, field
 
+from harness.counted import counted
 from nfparity.assess.fleet.grouping import Fleet
 from nfparity.assess.fleet.node import NOT_TESTED, NodeDifference
 from nfparity.assess.fleet.paths import labels
@@ -85,7 +86,7 @@ def fleet_page(fleet: Fleet, *, version: str) -> str:
         kind="Difference",
         facts=(
             ("Nodes", f"{fleet.nodes}, of which {fleet.failed} could not be assessed"),
-            ("Packets", f"{fleet.flows} flows through both rulesets on the kernel"),
+            ("Packets", f"{counted(fleet.flows, 'flow')} through both rulesets on the kernel"),
         ),
         notes=tuple(note for note in (("Not assessed", failed), ("Not tested", untested)) if note[1]),
         nodes=names,

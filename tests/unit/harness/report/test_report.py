@@ -103,7 +103,7 @@ def test_text_of_a_difference() -> None:
         "decided by  rules:85: -A X -j DNAT",
         "              rules:9: -A Y -j ACCEPT",
         "replay      nfparity diff rules --only case/dns",
-        "no parity: 1 differences in 1 of 10 flows",
+        "no parity: 1 difference in 1 of 10 flows",
     ):
         assert part in shown
 
@@ -182,7 +182,7 @@ def test_what_was_not_tested_is_told_in_every_form() -> None:
     run = checked_sarif(json.loads(parity_sarif(one, version="1.2.3")))
     assert len(run["invocations"][0]["toolExecutionNotifications"]) == 2
     differing = not_tested(report(DIFFERENCE))
-    assert "no parity: 1 differences in 1 of 10 flows at -O1" in text(differing)
+    assert "no parity: 1 difference in 1 of 10 flows at -O1" in text(differing)
     assert "; not tested: iptables-nft, gone" in text(differing)
     assert json.loads(parity_json(differing))["result"] == "differences"
 

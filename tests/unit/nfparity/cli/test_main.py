@@ -228,7 +228,7 @@ def test_translate_against_writes_what_changes(tmp_path: Path) -> None:
         ["delete", "element"],
         ["add", "element"],
     ]
-    assert "change: elements, 1 elements added, 1 deleted" in done.stderr
+    assert "change: elements, 1 element added, 1 deleted" in done.stderr
 
 
 def test_translate_against_writes_the_entries_that_change(tmp_path: Path) -> None:
@@ -237,7 +237,7 @@ def test_translate_against_writes_the_entries_that_change(tmp_path: Path) -> Non
     done = nfparity("translate", "-", "--to", "bpf", "--against", str(old), stdin=_DNAT.format("10.244.0.9"))
     assert done.returncode == 0
     assert [line.split()[:2] for line in done.stdout.splitlines()] == [["update", "lookup_0"]]
-    assert "change: entries, 1 entries written, 0 deleted" in done.stderr
+    assert "change: entries, 1 entry written, 0 deleted" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -315,7 +315,7 @@ def test_a_capture_becomes_a_case(tmp_path: Path) -> None:
         "rules.iptables-save",
     ]
     assert (case / "rules.iptables-save").read_bytes() == (ROOT / RULES).read_bytes()
-    assert nfparity("corpus", "check", str(case.parent)).stdout.startswith("1 cases, 1 flows, 0 not")
+    assert nfparity("corpus", "check", str(case.parent)).stdout.startswith("1 case, 1 flow, 0 not")
     again = nfparity(*words)
     assert again.returncode == 2
     assert "cannot be written: file exists" in again.stderr
