@@ -219,7 +219,7 @@ _Read = Callable[[JsonObject, str], Any]
 
 
 class _Form(NamedTuple):
-    """The JSON form of one field of an outcome; without ``write`` it is the value itself."""
+    """The JSON form of one field of an outcome; if ``write`` is None, the value is written unchanged."""
 
     field: str
     key: str

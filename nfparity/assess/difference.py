@@ -61,7 +61,7 @@ class ChangedPacket:
 
     @property
     def began(self) -> tuple[Rule, ...]:
-        """The iptables rules that applied to the connection's first packet, if that is another one."""
+        """The iptables rules that applied to the connection's first packet, if that is an earlier one."""
         return () if self.tracing is None else self.tracing().began
 
     def without_tracing(self) -> ChangedPacket:

@@ -42,7 +42,7 @@ def load_large_rules(path: str, options: InputOptions = AS_FOUND) -> Rules:
 
 
 def load_pieces(path: str, options: InputOptions = AS_FOUND) -> tuple[Ruleset, ...]:
-    """Return every ruleset of an input: one, or those of a page."""
+    """Return every ruleset of an input: one, or several if the input is a page with rulesets."""
     if is_snapshot(path):
         ruleset = _of_snapshot(path, options).whole()
         return (ruleset if options.ipsets is None else give_ipsets(ruleset, path, options),)

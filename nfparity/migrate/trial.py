@@ -1,4 +1,4 @@
-"""Trial in private nodes before any change: the translation alone, and with the old rules."""
+"""Packets sent through the translation in private nodes before any change: alone, and with the old rules."""
 
 from __future__ import annotations
 

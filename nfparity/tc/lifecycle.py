@@ -1,10 +1,9 @@
 """Loading, changing and unloading the dataplane of the current network namespace.
 
-Order of a first load: the record of the changes to undo, maps and programs, pins, sysctls, then filters on
-one device after the other, which let every packet pass at first; finally one map entry activates all devices
-at once. Order of a
-replacement: a second program with the connection tables of the first, then the filters, each of which changes
-its program in one step of the kernel. A guard undoes an interrupted load.
+A first load writes the record of the changes to undo, loads maps and programs, pins them, sets sysctls, and
+adds filters to one device after the other. At first the filters let every packet pass; finally one map entry
+activates all devices at once. A replacement loads a second program with the connection tables of the first.
+Then each filter changes its program in one step of the kernel. A guard undoes an interrupted load.
 """
 
 from __future__ import annotations

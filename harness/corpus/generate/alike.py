@@ -139,7 +139,7 @@ class _Groups:
                 pending += callers.get(name, ())
 
     def called(self, table: TableName, rule: Rule) -> Chain | None:
-        """Return the chain that the rule jumps to, if it is one of the table."""
+        """Return the chain of the table that the rule jumps to, or None."""
         action = rule.actions[0] if rule.actions else None
         return self.order[table].chain(action.chain) if isinstance(action, Jump | Goto) else None
 
