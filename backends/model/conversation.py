@@ -59,6 +59,8 @@ class Conversation:
     _count: int = 0
     _original: bool = field(default=True)
     _made: dict[int, tuple[Emission, int, int]] = field(default_factory=dict)
+    _clock: float | None = None
+    """The time on the node's clock, if a packet has set it."""
 
     def afresh(self) -> Conversation:
         """Return a new conversation of the same flow, at its beginning.
@@ -70,6 +72,19 @@ class Conversation:
     def emit(self, step: Send | Reply | Again | IcmpError) -> Emission | None:
         """Return the packet that this step sends, or None if there is nothing to answer."""
         self._count += 1
+        if isinstance(step, Send) and step.packet.time is not None:
+            self._clock = step.packet.time
+        emission = self._emit(step)
+        if self._clock is None or emission is None:
+            return emission
+        return Emission(with_fields(emission.packet, time=int(self._clock)), emission.entry)
+
+    def waited(self, seconds: float) -> None:
+        """Let the node's clock go on."""
+        if self._clock is not None:
+            self._clock += seconds
+
+    def _emit(self, step: Send | Reply | Again | IcmpError) -> Emission | None:
         match step:
             case Send():
                 return self._send(step)

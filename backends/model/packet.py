@@ -145,8 +145,10 @@ class Packet:
     announces; None for no such option. ``tos`` is the whole byte, DSCP and ECN (the traffic class of IPv6).
     ``filled_to``: zeros follow the payload up to this length of the IP packet. ``smac`` and ``dmac`` are the
     hardware addresses of the frame, None for those of the neighbour and of the device
-    (:mod:`backends.model.link`). ``routing`` is the extension header of an IPv6 packet that has one. Ports
-    are a :class:`PortClass` only in the simulator, for a port that the kernel picks.
+    (:mod:`backends.model.link`). ``routing`` is the extension header of an IPv6 packet that has one. ``time``
+    is the time on the node's clock when the packet is sent, in seconds since 1970 (UTC). None is the present,
+    or the time of the packet before it and the pauses since. Only the simulator sets its clock. Ports are a
+    :class:`PortClass` only in the simulator, for a port that the kernel picks.
     """
 
     family: Family
@@ -174,6 +176,7 @@ class Packet:
     smac: int | None = None
     dmac: int | None = None
     routing: Routing | None = None
+    time: int | None = None
 
     @property
     def length(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -9,6 +10,7 @@ from functools import reduce
 from operator import add
 from typing import TypeVar
 
+from backends.model.clock import begun_at, reads_clock
 from backends.model.contract import Job
 from backends.model.conversation import Arrival, Conversation, Emission
 from backends.model.flow import Flow, Pause, Step
@@ -67,9 +69,11 @@ class Simulation:
 
     With ``assuming``, a rule with hidden parts makes two branches, whose outcomes name the assumption. Raises
     UnsupportedError if a rule cannot be simulated, and without ``assuming`` also if a part of one is hidden.
+    ``now`` is the clock of flows that have no time, in seconds since 1970.
     """
 
-    def __init__(self, job: Job, *, assuming: bool = False) -> None:
+    def __init__(self, job: Job, *, assuming: bool = False, now: Callable[[], float] = time.time) -> None:
+        self._now = now if reads_clock(job.ruleset) else None
         self._prepared: Prepared = prepare(job.ruleset, assuming=assuming)
         self._family = job.ruleset.family
         self._router: AnyRouter = router_of(job.node, self._family)
@@ -89,6 +93,7 @@ class Simulation:
         Raises InputError for a flow of another address family than the rules, and for too many branches.
         """
         conversation, node = self._begun(flow), self._untraced
+        flow = conversation.flow
         node.stack.walk.jumps = Jumps()
         # A single packet does not depend on an answer, so it is the same in every run.
         only = conversation.emit(flow.first) if len(flow.steps) == 1 else None
@@ -208,7 +213,7 @@ class Simulation:
     def _begun(self, flow: Flow) -> Conversation:
         if flow.family is not self._family:
             raise InputError(f"flow {flow.id!r} is not of the family of the rules, {self._family.value}")
-        return Conversation(flow)
+        return Conversation(flow if self._now is None else begun_at(flow, int(self._now())))
 
     def _steps(
         self, conversation: Conversation, node: _Node, start: Checkpoint | None = None
@@ -217,6 +222,7 @@ class Simulation:
         for step in conversation.flow.steps:
             if isinstance(step, Pause):
                 node.wait(step.seconds)
+                conversation.waited(step.seconds)
                 yield step, None, None
                 continue
             if unknown is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from backends.model.clock import LATEST_TIME
 from backends.model.leading import leading, security_index, with_security_index
 from backends.model.link import BROADCAST_MAC, frame_type, neighbour_mac
 from backends.model.node import Node
@@ -13,7 +14,11 @@ from backends.model.withfields import with_fields
 from harness.corpus.packets import LONGEST
 from translate.ir import INDEX_PROTOCOLS, Family, Field, PacketType, Protocol, TcpFlag
 
-__all__ = ["HEADER_FIELDS", "header_value", "shortest", "with_header"]
+__all__ = ["HEADER_FIELDS", "PLAIN_TIME", "header_value", "shortest", "with_header"]
+
+PLAIN_TIME: Final = 1767614400
+"""The time of generated flows to which no rule gives another one: Monday, 2026-01-05T12:00:00."""
+_DAY: Final = 86400
 
 _ROUTING: Final = (Field.ROUTING_TYPE, Field.ROUTING_LEFT, Field.ROUTING_LENGTH)
 HEADER_FIELDS: Final = (
@@ -93,6 +98,11 @@ def with_header(
             return made if least <= value <= LONGEST and _can_be(made, value) else None
         case Field.ROUTING_TYPE | Field.ROUTING_LEFT | Field.ROUTING_LENGTH:
             return _routed(packet, field, value, whole=forwarded or entry is None)
+        case Field.CLOCK:
+            return with_fields(packet, time=value) if 0 <= value <= LATEST_TIME else None
+        case Field.CLOCK_DAYTIME:
+            midnight = _midnight(PLAIN_TIME if packet.time is None else packet.time)
+            return with_fields(packet, time=midnight + value) if 0 <= value < _DAY else None
         case Field.ETHER_SADDR:
             return None if entry is None else with_fields(packet, smac=value)
         case _:
@@ -100,6 +110,10 @@ def with_header(
                 return packet
             destination = _FRAMES[packet.family].get(value)
             return None if destination is None or entry is None else with_fields(packet, dmac=destination)
+
+
+def _midnight(time: int) -> int:
+    return time - time % _DAY
 
 
 def _announces(packet: Packet) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from backends.model.clock import time_from_text, time_to_text
 from backends.model.packet import DEFAULT_TTL, Packet, Routing
 from backends.model.withfields import with_fields
 from translate.ir import PORT_PROTOCOLS, Family, Protocol, TcpFlag, format_address, format_mac, parse_mac
@@ -170,6 +171,15 @@ def _read_mac(obj: JsonObject, key: str) -> int | None:
         return None
 
 
+def _read_time(obj: JsonObject) -> int | None:
+    text = obj.text("time", None)
+    try:
+        return None if text is None else time_from_text(text)
+    except ValueError as e:
+        obj.problem("time", str(e))
+        return None
+
+
 def _read_routing(obj: JsonObject, family: Family) -> Routing | None:
     value = obj.take("routing")
     if value is MISSING:
@@ -205,6 +215,7 @@ def read_packet(obj: JsonObject, *, quotable: bool = True) -> Packet | None:
     filled_to = obj.integer("length", 0, low=20, high=LONGEST)
     smac, dmac = _read_mac(obj, "smac"), _read_mac(obj, "dmac")
     routing = _read_routing(obj, family)
+    time = _read_time(obj)
     payload = b""
     text = obj.text("payload", "")
     try:
@@ -257,6 +268,7 @@ def read_packet(obj: JsonObject, *, quotable: bool = True) -> Packet | None:
         smac=smac,
         dmac=dmac,
         routing=routing,
+        time=time,
     )
     return with_fields(packet, **fields)
 
@@ -299,5 +311,7 @@ def packet_fields(packet: Packet) -> dict[str, object]:
         out["length"] = packet.filled_to
     if packet.routing is not None:
         out["routing"] = packet.routing._asdict()
+    if packet.time is not None:
+        out["time"] = time_to_text(packet.time)
     out.update({k: format_mac(v) for k, v in (("smac", packet.smac), ("dmac", packet.dmac)) if v is not None})
     return out

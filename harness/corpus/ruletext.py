@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final, assert_never
 
+from backends.model.clock import LATEST_TIME, time_to_text
 from harness.corpus.packets import flags_to_text, protocol_name
 from translate.ir import (
     ACCOUNTS,
@@ -76,6 +77,8 @@ from translate.ir import (
 
 __all__ = ["action_text", "effect_text", "place", "test_text", "value_text"]
 
+_WEEKDAYS: Final = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
+
 
 def place(rule: Rule) -> str:
     """Return ``file:line: the rule as written``."""
@@ -105,6 +108,12 @@ def value_text(field: Field, value: int | str, family: Family) -> str:
             return f"{value:#x}"
         case Field.ETHER_SADDR:
             return format_mac(value)
+        case Field.CLOCK:
+            return time_to_text(value)
+        case Field.CLOCK_DAYTIME:
+            return f"{value // 3600:02}:{value // 60 % 60:02}:{value % 60:02}"
+        case Field.CLOCK_WEEKDAY:
+            return _WEEKDAYS[value] if value < len(_WEEKDAYS) else str(value)
         case Field.PACKET_TYPE:
             return PacketType(value).name.lower() if value in set(PacketType) else str(value)
         case Field.TCP_FLAGS:
@@ -128,6 +137,10 @@ def _interval_text(field: Field, value: Value, family: Family) -> str:
         length = value.prefix_length(family.bits)
         if length is not None:
             return f"{format_address(family, value.low)}/{length}"
+    if field is Field.CLOCK and not value.low:
+        return f"{value_text(field, value.high, family)} or earlier"
+    if field is Field.CLOCK and value.high == LATEST_TIME:
+        return f"{value_text(field, value.low, family)} or later"
     if field in ACCOUNTS and value.high == (1 << field_bits(field, family)) - 1:
         return f"{value.low} or more"
     return f"{value_text(field, value.low, family)}-{value_text(field, value.high, family)}"

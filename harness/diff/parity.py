@@ -1,6 +1,7 @@
 """The differential test: every backend against the reference, flow by flow and share by share.
 
-The reference first computes every possible outcome. Then every other backend runs the same flows. Flows with
+The reference first computes every possible outcome. Then every other backend runs the same flows, all at the
+present, because no test can set a kernel's clock: the times of packets are left out. Flows with
 random outcomes run until each outcome is seen (:mod:`harness.diff.sampling`), and on request often enough to
 test the shares.
 """
@@ -11,6 +12,7 @@ import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from backends.model.clock import at_present
 from backends.model.contract import Backend, Job
 from backends.model.flow import Flow
 from backends.model.outcome import FlowResult
@@ -212,10 +214,11 @@ def _refusal(error: UnsupportedError) -> str:
 
 def _ask_reference(batch: Batch, plan: Plan, reference: Backend, progress: Progress) -> _Bench:
     job = Job(rules=batch.rules, node=batch.node, level=plan.level)
-    (replayed,) = replay([reference], job, batch.flows, progress=progress)
+    flows = tuple(at_present(flow) for flow in batch.flows)
+    (replayed,) = replay([reference], job, flows, progress=progress)
     if replayed.refusal is not None:
         raise replayed.refusal
-    return _Bench(batch, job, batch.flows, replayed.results)
+    return _Bench(batch, job, flows, replayed.results)
 
 
 def _judge(

@@ -9,9 +9,9 @@
 
 Options: ``in IFACE`` (``-``: made on the node, like ``from node``), ``ttl N``, ``tos N``, ``length N``,
 ``routing TYPE/LEFT/LENGTH`` (a routing header of IPv6), ``smac MAC`` and ``dmac MAC`` of the frame,
-``mark N``, ``uid N``, ``gid N``, ``flags SA``, ``type T/C`` or its name, ``id N``, ``payload HEX``,
-``mss N`` of a SYN, ``bad-checksum``. Without ``in`` the packet enters at the interface of the route to its
-source. The default source port is 40000. ``->`` is read as ``>``.
+``time 2026-01-05T12:00:00`` (in UTC), ``mark N``, ``uid N``, ``gid N``, ``flags SA``, ``type T/C`` or its
+name, ``id N``, ``payload HEX``, ``mss N`` of a SYN, ``bad-checksum``. Without ``in`` the packet enters at the
+interface of the route to its source. The default source port is 40000. ``->`` is read as ``>``.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from backends.model.clock import time_from_text
 from backends.model.flow import Flow, Send
 from backends.model.node import Node
 from backends.model.packet import Packet, Routing
@@ -35,7 +36,7 @@ DEFAULT_SPORT: Final = 40000
 
 _NAME: Final = "--packet"
 _WITH_VALUE: Final = (
-    *("in", "from", "ttl", "tos", "length", "routing", "smac", "dmac"),
+    *("in", "from", "ttl", "tos", "length", "routing", "smac", "dmac", "time"),
     *("mark", "uid", "gid", "flags", "type", "mss", "id", "payload"),
 )
 
@@ -160,6 +161,11 @@ def _with_option(words: _Words, packet: Packet, option: str, value: str) -> Pack
             return with_fields(packet, smac=_mac(words, value))
         case "dmac":
             return with_fields(packet, dmac=_mac(words, value))
+        case "time":
+            try:
+                return with_fields(packet, time=time_from_text(value))
+            except ValueError as e:
+                raise words.error(str(e)) from None
         case "mark":
             return with_fields(packet, mark=_number(words, value, "mark", 0xFFFFFFFF))
         case "uid":

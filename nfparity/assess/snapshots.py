@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final
 
+from backends.model.clock import at_present
 from backends.model.contract import Backend, Job
 from backends.model.flow import Flow
 from backends.model.node import Node
@@ -96,7 +97,8 @@ def assess_snapshot(
         if options.corpus and not _only_detector_flows(options.only, facts):
             # A given ruleset may treat services differently that differ only in constants.
             job, exhaustive = Job(rules=ruleset, node=facts.node), options.listing is not None
-            corpus = generate_corpus(job, seed=0, exhaustive=exhaustive).flows
+            made = generate_corpus(job, seed=0, exhaustive=exhaustive)
+            corpus = tuple(at_present(flow) for flow in made.flows)
         assessments.append(
             assess(
                 facts,

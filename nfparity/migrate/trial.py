@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from backends.model.clock import at_present
 from backends.model.contract import Backend, Job
 from backends.model.flow import Flow
 from backends.model.node import Node
@@ -29,7 +30,8 @@ def corpus(ruleset: Ruleset, node: Node, seed: int) -> tuple[Flow, ...]:
     """Return flows for every rule and service. Raises UnsupportedError."""
     from harness.corpus.generate import generate_corpus
 
-    return generate_corpus(Job(rules=ruleset, node=node), seed=seed).flows
+    made = generate_corpus(Job(rules=ruleset, node=node), seed=seed)
+    return tuple(at_present(flow) for flow in made.flows)
 
 
 def try_both(

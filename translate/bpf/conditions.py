@@ -12,6 +12,7 @@ from translate.bpf.refusals import CannotExpress
 from translate.bpf.tables import RuntimePart
 from translate.ir import (
     ACCOUNTS,
+    CLOCKS,
     Account,
     AddressType,
     AnyOf,
@@ -101,7 +102,7 @@ FIELDS: Final = {
     Field.REVERSE_PATH: _Column("reverse_path(p)"),
     Field.REVERSE_PATH_BY_MARK: _Column("reverse_path(p)"),
     Field.BRIDGED: _Column("from_bridge(p)"),
-    **{field: _Column("") for field in (*_OF_SOCKETS, *_TAKERS, *_IPSEC, Field.TCP_MSS, *ACCOUNTS)},
+    **{field: _Column("") for field in (*_OF_SOCKETS, *_TAKERS, *_IPSEC, Field.TCP_MSS, *ACCOUNTS, *CLOCKS)},
 }
 """Every field. A test of a field that a packet lacks is false, negated or not."""
 
@@ -263,6 +264,8 @@ def refuse_field(field: Field, family: Family) -> None:
         raise CannotExpress("tcp-options", NO_TCP_OPTIONS)
     if field in ACCOUNTS:
         raise CannotExpress("connbytes", "the tc program does not count the packets of a connection")
+    if field in CLOCKS:
+        raise CannotExpress("clock", "a tc program has no helper that reads the time of day")
     if field in _IPSEC:
         raise CannotExpress("ipsec", "a tc program does not see the policies of IPsec")
     if field in (Field.REVERSE_PATH, Field.REVERSE_PATH_BY_MARK) and family is Family.IP6:

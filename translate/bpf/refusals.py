@@ -14,6 +14,7 @@ BACKEND: Final = "tc-ebpf"
 REFUSED: Final = {
     **REFUSED_BY_ALL,
     "classify": "`-j CLASSIFY`",
+    "clock": "`-m time`",
     "connbytes": "`-m connbytes`",
     "connlimit": "`-m connlimit`",
     "ct-template": "`-j CT` with anything but `--notrack`",

@@ -40,6 +40,7 @@ from translate.ir.actions import (
 from translate.ir.family import Family, format_address, parse_address
 from translate.ir.fields import (
     ACCOUNTS,
+    CLOCKS,
     INDEX_PROTOCOLS,
     PORT_PROTOCOLS,
     AddressType,
@@ -114,6 +115,7 @@ from translate.ir.walks import longest_walk
 
 __all__ = [
     "ACCOUNTS",
+    "CLOCKS",
     "CONNTRACK_PRIORITY",
     "INDEX_PROTOCOLS",
     "NOWHERE",

@@ -11,6 +11,7 @@ from translate.ir.family import Family
 
 __all__ = [
     "ACCOUNTS",
+    "CLOCKS",
     "INDEX_PROTOCOLS",
     "PORT_PROTOCOLS",
     "AddressType",
@@ -123,6 +124,13 @@ class Field(Enum):
     IPSEC_IN = _Row("ipsec.in", 1, _ALWAYS)  # 1: the packet has come through IPsec
     IPSEC_OUT = _Row("ipsec.out", 1, _ALWAYS)  # 1: its route leads through IPsec
 
+    # The node's clock in UTC when the packet passes: seconds since 1970, and what follows from them.
+    CLOCK = _Row("clock", 32, _ALWAYS, steady=True)
+    CLOCK_DAYTIME = _Row("clock.daytime", 17, _ALWAYS, steady=True)  # seconds since midnight
+    CLOCK_WEEKDAY = _Row("clock.weekday", 3, _ALWAYS, steady=True)  # 0 is Sunday
+    CLOCK_MONTHDAY = _Row("clock.monthday", 5, _ALWAYS, steady=True)  # from 1
+    CLOCK_MONTHDAY_BEFORE = _Row("clock.monthday.before", 5, _ALWAYS, steady=True)  # a day earlier
+
     text: str
     """The field's name as reports print it, for example ``ip.saddr``."""
     bits: int | None
@@ -162,6 +170,9 @@ ACCOUNTS: Final = frozenset(
     field for field in Field if field.text.endswith((".packets", ".bytes", ".average"))
 )
 """Fields that the kernel counts for a connection (``net.netfilter.nf_conntrack_acct``)."""
+
+CLOCKS: Final = frozenset(field for field in Field if field.text.partition(".")[0] == "clock")
+"""Fields of the node's clock."""
 
 
 def field_bits(field: Field, family: Family) -> int:

@@ -43,6 +43,7 @@ __all__ = [
     "notes_on_lists",
     "notes_on_reverse_paths",
     "notes_on_segment_sizes",
+    "notes_on_weekdays",
 ]
 
 _BRIDGES: Final = (
@@ -173,6 +174,20 @@ def notes_on_counters_of_connections(program: Program) -> Iterator[Note]:
     )
     origins = _testing(program, ACCOUNTS)
     return (Note(origin, BACKEND, "connbytes-accounting", text) for origin in dict.fromkeys(origins))
+
+
+def notes_on_weekdays(program: Program) -> Iterator[Note]:
+    """Yield a note for each rule that tests the day of the week.
+
+    ``xt_time`` computes it in UTC; nftables in the kernel's time zone (``nft_meta_weekday``, ``sys_tz``), and
+    the time of day in UTC (``nft_meta_hour``).
+    """
+    text = (
+        "nftables computes the day of the week in the kernel's time zone, xt_time in UTC; both are the same"
+        " unless something sets that zone, as systemd does where the hardware clock runs in local time"
+    )
+    origins = _testing(program, {Field.CLOCK_WEEKDAY})
+    return (Note(origin, BACKEND, "time-zone", text) for origin in dict.fromkeys(origins))
 
 
 def notes_on_connections(program: Program) -> Iterator[Note]:

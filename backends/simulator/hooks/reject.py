@@ -73,6 +73,7 @@ def icmp_error(packet: Packet, icmp_type: int, code: int, source: int) -> Packet
         icmp_code=code,
         quoted=packet,
         tos=packet.tos & _TOS | _INTERNETWORK_CONTROL if four else 0,
+        time=packet.time,
     )
 
 
@@ -141,4 +142,5 @@ def reset(packet: Packet) -> Packet:
         flags=flags,
         seq=seq,
         ack=ack,
+        time=packet.time,
     )

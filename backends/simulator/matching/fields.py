@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Final
 
+from backends.model.clock import clock_value
 from backends.model.leading import security_index
 from backends.model.link import neighbour_mac
 from backends.model.packet import Port
 from backends.simulator.conntrack.connection import ORIGINAL, REPLY, ConntrackEntry
 from backends.simulator.conntrack.skb import Skb, SocketKind
 from backends.simulator.routing.router import AnyRouter
-from translate.ir import INDEX_PROTOCOLS, Field, Hook, Protocol, TcpFlag
+from translate.ir import CLOCKS, INDEX_PROTOCOLS, Field, Hook, Protocol, TcpFlag
 
 __all__ = ["Reader", "Value", "View", "reader"]
 
@@ -83,6 +84,15 @@ def _ether_saddr(view: View) -> Value:
     if not skb.link:
         return None
     return neighbour_mac(skb.link) if skb.packet.smac is None else skb.packet.smac
+
+
+def _of_clock(field: Field) -> Reader:
+    def read(view: View) -> Value:
+        time = view.skb.packet.time
+        assert time is not None, "rules that read the clock set it"
+        return clock_value(field, time)
+
+    return read
 
 
 def _of_routing(number: int) -> Reader:
@@ -190,6 +200,7 @@ _READERS: Final[dict[Field, Reader]] = {
     Field.IPSEC_IN: lambda view: 0,
     Field.IPSEC_OUT: lambda view: 0,
     Field.BRIDGED: lambda view: 0,
+    **{field: _of_clock(field) for field in CLOCKS},
     Field.FIB_SADDR_TYPE: lambda view: view.router.address_type(view.skb.packet.src),
     Field.FIB_DADDR_TYPE: lambda view: view.router.address_type(view.skb.packet.dst),
     Field.FIB_SADDR_TYPE_IIF: lambda view: view.router.address_type(view.skb.packet.src, view.iif or None),

@@ -24,7 +24,7 @@ from translate.ir import Field, FieldTest, Interval, Rule, Ruleset
 __all__ = ["edge_flows"]
 
 _FIELDS: Final = {Field.SADDR: "src", Field.DADDR: "dst", Field.SPORT: "sport", Field.DPORT: "dport"}
-_HEADERS: Final = frozenset({Field.TTL, Field.LENGTH, Field.TOS})
+_HEADERS: Final = frozenset({Field.TTL, Field.LENGTH, Field.TOS, Field.CLOCK, Field.CLOCK_DAYTIME})
 """Fields for which only the values at the ends are tried, not nearby ones."""
 _BYTE: Final = 0xFF
 _NEAR: Final = 4

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
+from backends.model.clock import begun_at, reads_clock
 from backends.model.contract import Job
 from backends.model.flow import Flow, Send
 from harness.corpus.coverage import CoverageReport, coverage
@@ -29,6 +30,7 @@ from harness.corpus.generate.services import (
     services_of,
 )
 from harness.corpus.generate.strays import Stray, stray_flows
+from harness.corpus.headers import PLAIN_TIME
 from harness.corpus.reachability import RuleId
 from harness.corpus.ruletext import test_text
 from harness.corpus.segments import announced_sizes, announcing
@@ -150,6 +152,8 @@ def _finished(
     flows += (flow for flow in more if search.can_try(flow.steps))
     sizes = announced_sizes(job.ruleset)
     flows = [announcing(flow, sizes, turn) for turn, flow in enumerate(flows)]
+    if reads_clock(job.ruleset):
+        flows = [begun_at(flow, PLAIN_TIME) for flow in flows]
     report = coverage(job.ruleset, [_flows_per_rule(shown)], counted_by="simulator", flows=len(flows))
     more_services = {destination(sent.packet) for other in others for sent in other.goals.services}
     near = search.near.union(*(other.goals.near for other in others))

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from backends.model.clock import clock_value
 from backends.model.flow import Send
 from backends.model.outcome import Assumption
 from backends.model.packet import Packet
@@ -27,6 +28,7 @@ from harness.corpus.generate.places import Places
 from harness.corpus.generate.selection import Place, Selection
 from harness.corpus.headers import HEADER_FIELDS, header_value
 from translate.ir import (
+    CLOCKS,
     Action,
     AnyOf,
     ConnectionState,
@@ -368,6 +370,8 @@ def _value(field: Field, sighting: Sighting, places: Places) -> object:
             return int(places.kind(packet.src))
         case Field.FIB_DADDR_TYPE:
             return int(places.kind(packet.dst))
+        case _ if field in CLOCKS:
+            return NotImplemented if packet.time is None else clock_value(field, packet.time)
         case _ if field in HEADER_FIELDS:
             return header_value(field, packet, sighting.iif, places.node)
         case _:

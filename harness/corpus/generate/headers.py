@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from backends.model.packet import Packet
+from harness.corpus.generate.clock import with_time
 from harness.corpus.generate.wants import Wants
 from harness.corpus.headers import HEADER_FIELDS, shortest, with_header
 from translate.ir import Field, Hook, Interval
@@ -36,7 +37,7 @@ def with_headers(packet: Packet, wants: Wants, hook: Hook, entry: str | None) ->
         if fitting is None:
             return None
         packet = fitting
-    return packet
+    return with_time(packet, wants)
 
 
 def _values(field: Field, packet: Packet, wants: Wants) -> Iterator[int]:

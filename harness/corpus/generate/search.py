@@ -18,6 +18,7 @@ from harness.corpus.generate.places import Places
 from harness.corpus.generate.selection import Place, Selection
 from harness.corpus.generate.wants import Wants, opposite, wants_of
 from harness.corpus.generate.ways import Way, ways_into
+from harness.corpus.headers import PLAIN_TIME
 from harness.corpus.reachability import RuleId
 from translate.errors import UnsupportedError
 from translate.ir import (
@@ -92,7 +93,7 @@ class Search:
     def __post_init__(self) -> None:
         ruleset = self.job.ruleset
         self._wanted = Wanted(self.chosen)
-        self._simulation = Simulation(self.job)
+        self._simulation = Simulation(self.job, now=lambda: PLAIN_TIME)
         self._bursts = {table.name: _bursts(table) for table in ruleset.tables}
         draw = random.Random(self.seed)
         self._candidates = Candidates(self.places, draw, ruleset.family, _constants(ruleset))

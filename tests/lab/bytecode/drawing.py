@@ -65,6 +65,7 @@ _SOURCE: Final = {Family.IP: 0xC6336407, Family.IP6: 0x20010DB8 << 96 | 7}
 """An address that has no type by itself: 198.51.100.7 and 2001:db8::7."""
 
 _AGES: Final = ((NEVER_SEEN,), (0,), (10**6,), (0, NEVER_SEEN), (NEVER_SEEN, 0))
+_FRACTIONS: Final = (0, 1, 999_999_999)
 _KINDS: Final = (None, "bridge", "veth")
 
 
@@ -173,6 +174,7 @@ class _Drawer:
             count=self._count(),
             ages=(0,),
             kind="veth",
+            fraction=self.draw.choice(_FRACTIONS),
         )
         order = sorted(fields | {Field.L4PROTO}, key=lambda f: f.name)
         for tested in order:
@@ -261,6 +263,10 @@ class _Drawer:
             yield replace(witness, ether=False)
         if fields & _EXTRAS:
             yield replace(witness, extended=False)
+        if Field.CLOCK in fields:
+            for value in self.values(Field.CLOCK):
+                for fraction in _FRACTIONS:
+                    yield replace(witness.having(Field.CLOCK, value), fraction=fraction)
         if Field.BRIDGED in fields:
             for kind in _KINDS:
                 yield replace(witness, kind=kind)

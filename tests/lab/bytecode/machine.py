@@ -51,6 +51,7 @@ from translate.ir import ACCOUNTS, ConnectionState, Family, Field
 __all__ = ["Names", "RecentSet", "run"]
 
 _WORD: Final = 4
+_SECOND: Final = 10**9  # of nft_meta_get_eval_time, in nanoseconds
 _NAME: Final = 16  # IFNAMSIZ
 _ROUTING: Final = 43  # IPPROTO_ROUTING
 _RANDOM_BITS: Final = 31
@@ -307,6 +308,12 @@ class _Rule:
                 return _number(self._state.mark, _WORD)
             case "len":
                 return _number(sample.number(Field.LENGTH), _WORD)
+            case "time":
+                return _number(sample.number(Field.CLOCK) * _SECOND + sample.fraction, 8)
+            case "hour":
+                return _number(sample.number(Field.CLOCK_DAYTIME), _WORD)
+            case "day":
+                return _number(sample.number(Field.CLOCK_WEEKDAY), 1)
             case "pkttype":
                 return _number(sample.number(Field.PACKET_TYPE), 1)
             case "iiftype":

@@ -45,6 +45,7 @@ class Sample:
     says that the local table has the source as a broadcast address of the in-device, and ``kind`` is that of
     the in-device (``rtnl_link_ops``), None where it has none. ``ether`` says that it is an Ethernet device.
     ``extended``: the packet has the headers and options that most packets lack, a routing header and an MSS.
+    ``fraction`` are the nanoseconds of the clock since its second.
     """
 
     family: Family
@@ -57,6 +58,7 @@ class Sample:
     kind: str | None = None
     ether: bool = True
     extended: bool = True
+    fraction: int = 0
 
     def having(self, changed: Field, value: int | str) -> Sample:
         """Return the packet with another value of a field."""

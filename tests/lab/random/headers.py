@@ -7,7 +7,7 @@ from typing import Final
 
 from translate.ir import Family
 
-__all__ = ["header_match", "header_target", "option_match"]
+__all__ = ["header_match", "header_target", "option_match", "time_match"]
 
 _WITH_FRAME: Final = frozenset({"PREROUTING", "INPUT", "FORWARD"})
 _LENGTHS: Final = ("40", "36", "20:40", "60:", ":40", "56:1000", "0:65535", "200:100", "48")
@@ -57,6 +57,32 @@ def option_match(draw: random.Random, proto: str, *, sizes: bool) -> str:
     if sizes and draw.random() < 0.5:
         return f"-m tcpmss {no}--mss {draw.choice(_SIZES)}"
     return f"-m ecn {draw.choice(_ECNS)}"
+
+
+_TIMES: Final = (
+    *("--timestart 08:00 --timestop 17:00", "--timestart 22:00 --timestop 06:00", "--timestop 12:00"),
+    *("--timestart 23:00 --timestop 23:00", "--timestart 12:00", "--timestart 06:00:01 --timestop 06:00"),
+)
+_DATES: Final = (
+    "--datestart 2026-01-05",
+    "--datestop 2026-01-05T12:00:00",
+    "--datestart 2026 --datestop 2027",
+)
+_DAYS: Final = ("Mon", "Sat,Sun", "1,3,5", "Mon,Tue,Wed,Thu,Fri,Sat,Sun")
+
+
+def time_match(draw: random.Random) -> str:
+    """Return a match of the clock that nftables can express, for checks that need no packets."""
+    words = ["-m time"]
+    if draw.random() < 0.3:
+        words.append(draw.choice(_DATES))
+    if draw.random() < 0.7:
+        words.append(draw.choice(_TIMES))
+    if draw.random() < 0.6:
+        words.append(f"{'! ' if draw.random() < 0.3 else ''}--weekdays {draw.choice(_DAYS)}")
+    if draw.random() < 0.4 and "22:00" in " ".join(words):
+        words.append("--contiguous")
+    return " ".join(words)
 
 
 _SET_TOS: Final = ("0x10", "0xb8/0xff", "0x10/0x3f", "4/0x1c", "0/0", "0x11/0x10", "2/3", "1/2", "0/0x3f")

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from tests.lab.random.headers import header_match, header_target, option_match
+from tests.lab.random.headers import header_match, header_target, option_match, time_match
 from translate.ir import Family, Ruleset
 from translate.read import read_ruleset
 from translate.read.ipset import read_ipsets
@@ -132,8 +132,8 @@ IPSETS: Final = {Family.IP: _SETS, Family.IP6: _sets6()}
 def random_matches(seed: int, family: Family = Family.IP) -> str:
     """Return a ruleset for every table of a family, as ``iptables-restore`` takes it."""
     draw = random.Random(seed)
-    options, counts = (random.Random(f"{matches} {seed}") for matches in ("options", "counts"))
-    return "".join(_Table(draw, options, counts, name, family, _WORDS[family]).text() for name in _HOOKS)
+    apart = [random.Random(f"{matches} {seed}") for matches in ("options", "counts", "times")]
+    return "".join(_Table(draw, *apart, name, family, _WORDS[family]).text() for name in _HOOKS)
 
 
 def matching_rules(seed: int, family: Family = Family.IP) -> Ruleset:
@@ -145,6 +145,8 @@ def matching_rules(seed: int, family: Family = Family.IP) -> Ruleset:
 
 _COUNTING: Final = 0.1
 """The share of rules with a match that counts."""
+_TIMED: Final = 0.1
+"""The share of rules that test the clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +155,7 @@ class _Table:
     options: random.Random
     counts: random.Random
     """Draws the matches that count, so that the others stay those of a seed."""
+    times: random.Random
     name: str
     family: Family
     words: _Words
@@ -228,6 +231,8 @@ class _Table:
         if self.family is Family.IP and not matches and proto in ("", "99") and draw.random() < 0.2:
             head.append(f"{self._not()}-f")
         draw.shuffle(matches)
+        if self.times.random() < _TIMED:
+            matches.insert(self.times.randint(0, len(matches)), time_match(self.times))
         if proto in ("50", "51", "108") or self.options.random() < 0.05:
             matches.append(option_match(self.options, proto, sizes=True))
         if self.counts.random() < _COUNTING:

@@ -156,6 +156,43 @@ _ODD_MACS: Final = (
 )
 _PACKET_TYPES: Final = ("unicast", "broadcast", "multicast", "otherhost", "bcast", "mcast", "host", "UNICAST")
 _ODD_PACKET_TYPES: Final = ("outgoing", "uni", "", "0", "other", "unicast,broadcast")
+_TIMES: Final = ("00:00", "08:30:15", "23:59:59", "6:05", "12:00")
+_ODD_TIMES: Final = (
+    *("24:00", "12:60", "12:00:60", "12", "", ":", ":30", "12:", "12:00:", "1:2:3:4"),
+    *("+1:+2", " 1: 2", "-1:00", "12:00x", "012:008"),
+)
+_DATES: Final = (
+    "2026-01-05",
+    "2026-01-05T12:00:00",
+    "2038-01-19T03:14:07",
+    "2024-02-29T23:59",
+    "1970",
+    "2026-12",
+)
+_ODD_DATES: Final = (
+    *("2039", "1969", "2026-13", "2026-00", "2026-02-31", "2026-01-32", "1970-00", "2026-01-00", "2026-"),
+    *("2026-01-05T", "2026-01-05 12:00", "2026-01-05T24", "2026-01-05T12:00:60", "", "x", "2038-12-31"),
+    *("2026--1", "2026-1-5T1:2:3", "2026-01-05T12:00:00Z"),
+)
+_WEEKDAYS: Final = ("Mon", "Sat,Sun", "1,2,3", "Mon,Tue,Wed,Thu,Fri,Sat,Sun", "7", "Monday,We")
+_ODD_WEEKDAYS: Final = (
+    "0",
+    "8",
+    "mon",
+    "M",
+    "",
+    ",",
+    "Mon,",
+    "Mon,,Tue",
+    "0x3",
+    "08",
+    "Xyz",
+    "33",
+    "Mo,Mo",
+    "32",
+)
+_MONTHDAYS: Final = ("1", "1,15,31", "28,29,30", "31", "0x5")
+_ODD_MONTHDAYS: Final = ("0", "32", "", ",", "1,", "1,,2", "x", "123", "08", "5 ", "0,1")
 _NAMES: Final = ("one", "DEFAULT", "a.b-c_1")
 _ODD_NAMES: Final = ("", "a" * 31, "a" * 32, "a" * 199, "a" * 200, "a/b", '"two words"', "é")
 _TEXTS: Final = ("plain", '"two words"', "a-b_c", '"it\'s"', '""')
@@ -321,6 +358,10 @@ def _pools(family: Family) -> dict[str, _Pool]:
         "tos": (_TOSES, _ODD_TOSES),
         "mac": (_MACS, _ODD_MACS),
         "packet-type": (_PACKET_TYPES, _ODD_PACKET_TYPES),
+        "time-of-day": (_TIMES, _ODD_TIMES),
+        "date": (_DATES, _ODD_DATES),
+        "weekdays": (_WEEKDAYS, _ODD_WEEKDAYS),
+        "monthdays": (_MONTHDAYS, _ODD_MONTHDAYS),
     }
 
 
@@ -373,6 +414,12 @@ KINDS: Final = {
     "nfacct": {"--nfacct-name": "object"},
     "owner": dict.fromkeys(("--uid-owner", "--gid-owner"), "owner"),
     "pkttype": {"--pkt-type": "packet-type"},
+    "time": {
+        **dict.fromkeys(("--timestart", "--timestop"), "time-of-day"),
+        **dict.fromkeys(("--datestart", "--datestop"), "date"),
+        "--weekdays": "weekdays",
+        "--monthdays": "monthdays",
+    },
     "policy": {"--dir": "way", "--pol": "policy"},
     "quota": {"--quota": "number"},
     "recent": {"--seconds": "seconds", "--hitcount": "hits", "--name": "name", "--mask": "mask"},
@@ -477,6 +524,14 @@ _USUAL: Final = {
         "--rcheck --seconds",
         "--update --hitcount",
         "--rcheck --seconds --reap",
+    ),
+    "time": (
+        "--timestart --timestop",
+        "--timestart --timestop --weekdays",
+        "--timestart --timestop --weekdays --contiguous",
+        "--monthdays --timestop --timestart --contiguous",
+        "--datestart --datestop",
+        "--datestop --weekdays --monthdays --utc",
     ),
     "NFQUEUE": ("--queue-num", "--queue-num --queue-bypass", "--queue-balance --queue-cpu-fanout"),
     "statistic": ("--mode --probability", "--mode --every --packet", "--mode --every"),

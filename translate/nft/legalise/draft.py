@@ -73,6 +73,7 @@ from translate.nft.notes import (
     notes_on_lists,
     notes_on_reverse_paths,
     notes_on_segment_sizes,
+    notes_on_weekdays,
 )
 from translate.passes.recents import recent_lists
 from translate.passes.states import account_origins, buckets, connection_limits, hash_tables, quotas
@@ -262,6 +263,7 @@ class DraftProgram:
             *notes_on_reverse_paths(self.program),
             *notes_on_checksums(self.program),
             *notes_on_segment_sizes(self.program),
+            *notes_on_weekdays(self.program),
         )
 
 

@@ -157,6 +157,14 @@ def expression(field: Field, family: Family) -> str:
             return "meta ipsec"
         case Field.IPSEC_OUT:
             return "rt ipsec"
+        case Field.CLOCK:
+            return "meta time"
+        case Field.CLOCK_DAYTIME:
+            return "meta hour"
+        case Field.CLOCK_WEEKDAY:
+            return "meta day"
+        case Field.CLOCK_MONTHDAY | Field.CLOCK_MONTHDAY_BEFORE:
+            raise AssertionError("refused: nftables has no day of the month")
         case Field.SOCKET_UID:
             return "meta skuid"
         case Field.SOCKET_GID:

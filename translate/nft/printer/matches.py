@@ -82,6 +82,8 @@ def _match(left: str, test: FieldTest, family: Family) -> str:
         return f"{left} {_BRIDGE}"
     if field is Field.TOS:
         return _tos(left, test, family)
+    if field is Field.CLOCK:
+        return _clock(left, test)
     if test.mask is not None:
         left += f" & {_mask(field, test.mask, family)}"
     values = [text for value in test.values for text in keys(field, value, family)]
@@ -111,6 +113,21 @@ def _tos(left: str, test: FieldTest, family: Family) -> str:
     return f"{left} {'!=' if test.negated else '=='} {_one_or_set(texts)}"
 
 
+def _clock(left: str, test: FieldTest) -> str:
+    """Return a test of whole seconds, which nft compares as nanoseconds.
+
+    ``meta time 5-9`` of nft ends with the first nanosecond of the last second, so a bound is a comparison.
+    """
+    (value,) = test.values
+    assert isinstance(value, Interval)
+    assert not test.negated
+    bounds = [f"{left} >= {value.low}"] if value.low else []
+    if value.high < _LATEST:
+        bounds.append(f"{left} < {value.high + 1}")
+    return " ".join(bounds) or f"{left} >= 0"
+
+
+_LATEST: Final = (1 << 32) - 1
 _BYTE: Final = 0xFF
 _PARTS_OF_TOS: Final = (("dscp", 0xFC, 2), ("ecn", 0x03, 0))
 _TOS_SHIFT_6: Final = 4

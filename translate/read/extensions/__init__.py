@@ -46,6 +46,7 @@ from translate.read.extensions.socket import SOCKET
 from translate.read.extensions.statistic import STATISTIC
 from translate.read.extensions.tcpmss import TCPMSS_MATCH, TCPMSS_TARGET
 from translate.read.extensions.tcpoptstrip import TCPOPTSTRIP
+from translate.read.extensions.time import TIME
 from translate.read.extensions.tos import DSCP_MATCH, DSCP_TARGET, TOS_MATCH, TOS_TARGET
 from translate.read.extensions.tproxy import TPROXY
 from translate.read.extensions.transport import SCTP, TCP, UDP
@@ -96,6 +97,7 @@ MATCHES: Final = MappingProxyType(
             STATISTIC,
             TCP,
             TCPMSS_MATCH,
+            TIME,
             TOS_MATCH,
             TTL_MATCH,
             UDP,

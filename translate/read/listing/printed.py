@@ -117,6 +117,18 @@ def _ct(match: re.Match[str]) -> _Words:
     return [word if n % 2 else f"--{word}" for n, word in enumerate(match[1].split())]
 
 
+def _time(match: re.Match[str]) -> _Words:
+    start, stop, weekdays, monthdays, first, first_time, last, last_time, utc, contiguous = match.groups()
+    words = ["-m", "time"]
+    words += ["--timestart", start, "--timestop", stop] if start else []
+    words += ["--monthdays", re.sub("[a-z]", "", monthdays)] if monthdays else []
+    words += ["--weekdays", weekdays] if weekdays else []
+    words += ["--datestart", f"{first}T{first_time}"] if first else []
+    words += ["--datestop", f"{last}T{last_time}"] if last else []
+    words += [] if utc else ["--kerneltz"]
+    return [*words, "--contiguous"] if contiguous else words
+
+
 def _rpfilter(match: re.Match[str]) -> _Words:
     return ["-m", "rpfilter", *(f"--{name}" for name in match[1].split())]
 
@@ -262,6 +274,12 @@ _MATCHES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], _Words]],
                 *("-m", "connlimit", "--connlimit-upto" if f[3] == "<=" else "--connlimit-above", f[4]),
                 *("--connlimit-mask", f[2], f"--connlimit-{f[1][0]}addr"),
             ],
+        ),
+        (
+            r"TIME(?: from (\S+) to (\S+))?(?: on ([A-Z][a-z]{2}(?:,[A-Z][a-z]{2})*))?"
+            r"(?: on (\d+(?:st|nd|rd|th)(?:,\d+(?:st|nd|rd|th))*))?(?: starting from (\S+) (\S+))?"
+            r"(?: until date (\S+) (\S+))?( UTC)?( contiguous)?",
+            _time,
         ),
         (r"length (!)?(\d+(?::\d+)?)", _simple("length", "--length")),
         (r"(TTL|HL) match (?:TTL|HL) (==|!=|<|>) (\d+)", _ttl),

@@ -20,6 +20,7 @@ NOT_TRANSLATED = {
     "-m quota",
     "-m socket",
     "-m tcpmss",
+    "-m time",
     "-j CLASSIFY",
     "-j TCPMSS",
     "-j TCPOPTSTRIP",
