@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -32,7 +33,7 @@ SOURCE = os.environ.get("IPTABLES_SOURCE", "")
 
 NOT_MODELLED = re.compile(
     r"not modelled|is not read|unknown match|CT is read only with|\" shifts ports"
-    r"|address range .* ends before it begins|there is no port \d+|depends on the version of iptables"
+    r"|address range .* ends before it begins|there is no port \d+|depends on the version of iptables|\"nan\" is not a probability"
 )
 """Refusals of rules that iptables accepts, by the reader's words."""
 
@@ -53,12 +54,12 @@ NOT_THERE = re.compile(
 
 FORGOTTEN = re.compile(
     r"--icmp-type[ =]\S+/\d+:|--to-s\S* \S+/\d"
-    r"|! --[sd]\w*-?p\w* (0:65535|:)( |$)|--sec\w* (0xf{8}|429\d{7})( |$)"
+    r"|! --[sd]\w*-?p\w* (0:65535|:)( |$)|--sec\w* (0xf{8}|429\d{7})( |$)|--datesto\w* 1970( |$)"
 )
 """Options that iptables-save does not print as they were given.
 
-These are the last of several codes, a range of every port, the port that SNAT counts from (``/0``), and
-seconds above 2^31 (``-1``), which iptables-restore refuses.
+These are the last of several codes, a range of every port, the port that SNAT counts from (``/0``), seconds
+above 2^31 (``-1``), which iptables-restore refuses, and the end of a time that never begins.
 """
 
 SINCE_1_8_11 = re.compile(r" --jump=")
@@ -66,6 +67,9 @@ SINCE_1_8_11 = re.compile(r" --jump=")
 
 UNTIL_1_8_9 = re.compile(r"or out of range \((\d+)-")
 """The complaint of later releases about a range that ends before it begins, as rules saved by 1.8.9 may."""
+
+NO_DAY: Final = re.compile(r"--(week|month)days  -")
+"""What iptables-save prints of a time without a day, and iptables-restore does not read."""
 
 
 @dataclass
@@ -105,6 +109,8 @@ class Compared:
             theirs, problem = read(saved, self.family)
             if FORGOTTEN.search(rule):
                 self.became["saved as something else"] += 1
+            elif theirs is None and NO_DAY.search(saved):
+                self.became["saved as something that nobody reads"] += 1
             elif theirs is None:
                 self.disagreements.append(f"saved and not read: {rule}: {problem}")
             elif not same(ours, theirs, self.family):

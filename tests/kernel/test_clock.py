@@ -55,7 +55,7 @@ AWAY = f"--timestart {daytime(NOW + 3 * HOUR)} --timestop {daytime(NOW - 3 * HOU
 
 def over_midnight() -> dict[str, bool]:
     """Return matches of the day on which an interval over midnight began: today, or yesterday."""
-    results = {}
+    results: dict[str, bool] = {}
     today, yesterday = weekdays(NOW), weekdays(NOW - DAY)
     if NOW.hour >= 6:
         late = f"--timestart {daytime(NOW - 3 * HOUR)} --timestop {daytime(NOW - 6 * HOUR)} --contiguous"

@@ -21,9 +21,7 @@ _IMPORT: Final = re.compile(r"^ *from ([a-z0-9_.]+) import (.*)$", re.MULTILINE)
 ELSEWHERE: Final = {
     "backends.combined.backend": "kernel/test_given_nft.py",
     "backends.given_nftables.backend": "kernel/test_given_nft.py",
-    "backends.model.contract": "unit/test_layering.py",
     "backends.model.link": "kernel/test_tapnode.py",
-    "backends.model.outcome": "unit/harness/corpus/test_outcomes.py",
     "backends.model.variant": "unit/nfparity/inputs/test_rules.py",
     "backends.replay.availability": "kernel/test_rootless.py",
     "backends.replay.forkserver": "kernel/test_fork_server.py",

@@ -102,7 +102,10 @@ FIELDS: Final = {
     Field.REVERSE_PATH: _Column("reverse_path(p)"),
     Field.REVERSE_PATH_BY_MARK: _Column("reverse_path(p)"),
     Field.BRIDGED: _Column("from_bridge(p)"),
-    **{field: _Column("") for field in (*_OF_SOCKETS, *_TAKERS, *_IPSEC, Field.TCP_MSS, *ACCOUNTS, *CLOCKS)},
+    **{
+        field: _Column("")
+        for field in (*_OF_SOCKETS, *_TAKERS, *_IPSEC, Field.TCP_MSS, Field.CT_HELPER, *ACCOUNTS, *CLOCKS)
+    },
 }
 """Every field. A test of a field that a packet lacks is false, negated or not."""
 
@@ -264,6 +267,8 @@ def refuse_field(field: Field, family: Family) -> None:
         raise CannotExpress("tcp-options", NO_TCP_OPTIONS)
     if field in ACCOUNTS:
         raise CannotExpress("connbytes", "the tc program does not count the packets of a connection")
+    if field is Field.CT_HELPER:
+        raise CannotExpress("helper", "the tc program has no helpers, which expect connections")
     if field in CLOCKS:
         raise CannotExpress("clock", "a tc program has no helper that reads the time of day")
     if field in _IPSEC:

@@ -21,6 +21,7 @@ REFUSED: Final = {
     "empty-nat": "a NAT target that binds neither an address nor a port",
     "entry-size": "rules that become one map entry whose actions have more than twelve numbers",
     "hashlimit": "`-m hashlimit`",
+    "helper": "`-m helper`",
     "interface-mask": "an interface compared under a mask",
     "ipsec": "`-m policy`",
     "netmap": "`-j NETMAP`",

@@ -94,6 +94,7 @@ class Field(Enum):
     CT_REPLY_DADDR = _Row("ct.reply.daddr", None, _CONNECTION)
     CT_REPLY_SPORT = _Row("ct.reply.sport", 16, _CONNECTION)
     CT_REPLY_DPORT = _Row("ct.reply.dport", 16, _CONNECTION)
+    CT_HELPER = _Row("ct.helper", 0)  # of the connection that expected this one; absent from any other
     CT_PACKETS = _Row("ct.packets", 64, _CONNECTION)  # of both directions, with this one
     CT_ORIGINAL_PACKETS = _Row("ct.original.packets", 64, _CONNECTION)
     CT_REPLY_PACKETS = _Row("ct.reply.packets", 64, _CONNECTION)
@@ -136,7 +137,7 @@ class Field(Enum):
     bits: int | None
     """Width of a value; None for addresses, 0 for names. See :func:`field_bits`."""
     is_name: bool
-    """True if values are interface names instead of numbers."""
+    """True if values are names, of interfaces or helpers, instead of numbers."""
     is_address: bool
     """True if values are addresses of the ruleset's family."""
     is_connection: bool

@@ -131,7 +131,7 @@ _TOS: Final = frozenset({Field.TOS})
 _TTL: Final = frozenset({Field.TTL})
 _MSS: Final = frozenset({Field.TCP_MSS})
 
-_CONNECTION: Final = _STATE | {field for field in Field if field.is_connection}
+_CONNECTION: Final = _STATE | {Field.CT_HELPER} | {field for field in Field if field.is_connection}
 """A template replaces the connection for the rules after it in ``raw``."""
 
 CHANGEABLE: Final = _MARK | _TOS | _TTL | _MSS | _CONNECTION

@@ -231,6 +231,7 @@ def _single(test: Test, family: Family) -> Test | bool:
 def _field_test(test: FieldTest, family: Family) -> Test | bool:
     if test.field.is_name:
         everyone = any(isinstance(v, Name) and v.wildcard and not v.text for v in test.values)
+        everyone = everyone and test.field in ALWAYS_PRESENT
         return not test.negated if everyone else test
     whole = everything(test.field, family)
     if test.mask is None and len(test.values) == len(whole) == 1:

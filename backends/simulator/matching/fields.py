@@ -176,6 +176,8 @@ _READERS: Final[dict[Field, Reader]] = {
     Field.CT_REPLY_DADDR: _of_connection(lambda entry: entry.reply.dst),
     Field.CT_REPLY_SPORT: _of_connection(lambda entry: entry.reply.sport),
     Field.CT_REPLY_DPORT: _of_connection(lambda entry: entry.reply.dport),
+    # the simulator has no helpers, so no connection is expected
+    Field.CT_HELPER: lambda view: None,
     Field.CT_PACKETS: _counted(_PACKETS, _BOTH),
     Field.CT_ORIGINAL_PACKETS: _counted(_PACKETS, (ORIGINAL,)),
     Field.CT_REPLY_PACKETS: _counted(_PACKETS, (REPLY,)),

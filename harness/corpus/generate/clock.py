@@ -22,24 +22,25 @@ _OF_DAYS: Final = (Field.CLOCK_WEEKDAY, Field.CLOCK_MONTHDAY, Field.CLOCK_MONTHD
 
 def with_time(packet: Packet, wants: Wants) -> Packet | None:
     """Return the packet at a time that the wants allow; None if there is none among those that are tried."""
-    asked = sorted(wants.fields & CLOCKS, key=lambda field: field.text)
-    if not asked:
+    fields = sorted(wants.fields & CLOCKS, key=lambda field: field.text)
+    if not fields:
         return packet
     for time in _times(wants):
-        if 0 <= time <= LATEST_TIME and all(wants.allows(f, clock_value(f, time)) for f in asked):
+        if 0 <= time <= LATEST_TIME and all(wants.allows(f, clock_value(f, time)) for f in fields):
             return with_fields(packet, time=time)
     return None
 
 
 def _times(wants: Wants) -> Iterator[int]:
     yield PLAIN_TIME
-    ends = [end for interval in wants.values(Field.CLOCK) for end in (interval.low, interval.high)]
-    ends = [end for end in ends if 0 < end <= LATEST_TIME]
-    yield from ends
+    dates = wants.values(Field.CLOCK)
+    ends = [(i.low, 1) for i in dates if i.low] + [(i.high, -1) for i in dates if i.high < LATEST_TIME]
+    yield from (end for end, _ in ends)
     inner = [v for i in wants.values(Field.CLOCK_DAYTIME) for v in (i.low, i.high) if v < _DAY]
     daytimes = (*inner, PLAIN_TIME % _DAY)
-    for start in (PLAIN_TIME, *ends):
-        for day in range(start // _DAY, start // _DAY + _DAYS):
+    for start, step in ((PLAIN_TIME, 1), *ends):
+        first = start // _DAY
+        for day in range(first, max(first + step * _DAYS, -1), step):
             noon = day * _DAY + _DAY // 2
             if all(wants.allows(field, clock_value(field, noon)) for field in _OF_DAYS):
                 yield from (day * _DAY + daytime for daytime in daytimes)

@@ -149,6 +149,8 @@ class _Drawer:
                 return (Protocol.TCP, Protocol.UDP, icmp, Protocol.SCTP, Protocol.DCCP, 99)
             case Field.CT_STATE:
                 return tuple(ConnectionState)
+            case Field.CT_HELPER:
+                return ("", "ftp", "other")
             case Field.IIF | Field.OIF:
                 return ("", "lo", "eth0", "other")
             case _ if field.name.startswith("FIB_"):

@@ -386,6 +386,9 @@ _META: Final = {
     23: "cgroup",
     25: "ipsec",
     26: "iifkind",
+    30: "time",
+    31: "day",
+    32: "hour",
 }
 _META_SET: Final = frozenset({"priority", "mark", "nftrace"})
 _CT: Final = {
@@ -393,6 +396,7 @@ _CT: Final = {
     1: "direction",
     2: "status",
     3: "mark",
+    6: "helper",
     8: "saddr",
     9: "daddr",
     10: "protocol",

@@ -402,6 +402,11 @@ class _Rule:
             raise _Break
         if key == "mark":
             return _number(state.connmark, _WORD)
+        if key == "helper":
+            name = state.get(Field.CT_HELPER)
+            if not isinstance(name, str):
+                raise _Break
+            return name.encode().ljust(_NAME, b"\0")
         field = _CONNECTION[key, direction]
         value = state.sample.number(field)
         if field.is_address:

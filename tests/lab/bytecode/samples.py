@@ -166,6 +166,8 @@ class State:
             return self.connmark if field is Field.CT_MARK else sample.values[field]
         proto = sample.number(Field.L4PROTO)
         match field:
+            case Field.CT_HELPER:
+                return sample.values[field] if self.has_entry and sample.values[field] else None
             case Field.SOCKET_UID | Field.SOCKET_GID | Field.SOCKET_CLASS:
                 return sample.values[field] if sample.values[Field.SOCKET] else None
             case Field.TAKER_WILDCARD | Field.TAKER_TRANSPARENT:

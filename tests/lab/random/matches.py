@@ -132,8 +132,10 @@ IPSETS: Final = {Family.IP: _SETS, Family.IP6: _sets6()}
 def random_matches(seed: int, family: Family = Family.IP) -> str:
     """Return a ruleset for every table of a family, as ``iptables-restore`` takes it."""
     draw = random.Random(seed)
-    apart = [random.Random(f"{matches} {seed}") for matches in ("options", "counts", "times")]
-    return "".join(_Table(draw, *apart, name, family, _WORDS[family]).text() for name in _HOOKS)
+    options, counts, times = (random.Random(f"{kind} {seed}") for kind in ("options", "counts", "times"))
+    return "".join(
+        _Table(draw, options, counts, times, name, family, _WORDS[family]).text() for name in _HOOKS
+    )
 
 
 def matching_rules(seed: int, family: Family = Family.IP) -> Ruleset:
@@ -146,7 +148,7 @@ def matching_rules(seed: int, family: Family = Family.IP) -> Ruleset:
 _COUNTING: Final = 0.1
 """The share of rules with a match that counts."""
 _TIMED: Final = 0.1
-"""The share of rules that test the clock."""
+"""The share of rules that test the clock or a helper."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +158,7 @@ class _Table:
     counts: random.Random
     """Draws the matches that count, so that the others stay those of a seed."""
     times: random.Random
+    """Draws the matches of the clock and of helpers, for the same reason."""
     name: str
     family: Family
     words: _Words
@@ -232,7 +235,9 @@ class _Table:
             head.append(f"{self._not()}-f")
         draw.shuffle(matches)
         if self.times.random() < _TIMED:
-            matches.insert(self.times.randint(0, len(matches)), time_match(self.times))
+            helper = f"-m helper {self.times.choice(('', '! '))}--helper {self.times.choice(('ftp', 'sip'))}"
+            match = helper if self.times.random() < 0.25 else time_match(self.times)
+            matches.insert(self.times.randint(0, len(matches)), match)
         if proto in ("50", "51", "108") or self.options.random() < 0.05:
             matches.append(option_match(self.options, proto, sizes=True))
         if self.counts.random() < _COUNTING:

@@ -301,6 +301,7 @@ def _pools(family: Family) -> dict[str, _Pool]:
         "tcp-options": (("2", "sack,timestamp", "3,253"), ("1", "0", "2,mss", "256", "", "sack,", "SACK")),
         "zone": (("1", "65535", "mark", "0x10"), ("0", "65536", "-1", "Mark", "", "1 ", "one", "010")),
         "helper": (("ftp", "tftp"), ("nonsense", "")),
+        "expecting": (("ftp", "sip", "ftp-2121"), ('""', "a" * 29, "a" * 30, "Q.931", "two words", "é")),
         "events": (("new", "new,destroy", "mark,reply"), ("", "new,", "NEW", "all", "new new")),
         "expevents": (("new",), ("", "destroy", "new,new")),
         "audited": (("accept", "drop", "reject"), ("Accept", "DROP", "", "log", "acc")),
@@ -405,6 +406,7 @@ KINDS: Final = {
             (f"--hashlimit-htable-{what}" for what in ("size", "max", "gcinterval", "expire")), "table"
         ),
     },
+    "helper": {"--helper": "expecting"},
     "length": {"--length": "length"},
     "rt": {"--rt-type": "rt", "--rt-len": "rt", "--rt-segsleft": "segments"},
     "limit": {"--limit": "rate", "--limit-burst": "burst"},
@@ -483,6 +485,7 @@ KINDS: Final = {
 _MANDATORY: Final = {
     "comment": ("--comment",),
     "connmark": ("--mark",),
+    "helper": ("--helper",),
     "length": ("--length",),
     "mac": ("--mac-source",),
     "mark": ("--mark",),

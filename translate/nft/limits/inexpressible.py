@@ -37,6 +37,8 @@ from translate.nft.limits.refusal import CannotSay
 __all__ = ["check_field", "check_statement", "check_test", "check_value"]
 
 _PLAIN_INTERFACE: Final = re.compile(r"[A-Za-z0-9._@-]+")
+_HELPER_NAME: Final = 15
+"""The longest name of a helper (``NF_CT_HELPER_NAME_LEN``, with its NUL)."""
 _ADDRESS_TYPES: Final = frozenset(field for field in Field if field.name.startswith("FIB_"))
 
 
@@ -60,6 +62,12 @@ def check_field(field: Field, family: Family) -> None:
 def check_value(field: Field, value: Value, family: Family) -> None:
     """Raise CannotSay for a value that nft cannot compare with ``field``."""
     match value:
+        case Name(text=""):
+            if field is Field.CT_HELPER:
+                raise CannotSay("helper-any", "nft cannot compare the helper with an empty name")
+        case Name(text=text) if field is Field.CT_HELPER:
+            if not _PLAIN_INTERFACE.fullmatch(text) or len(text) > _HELPER_NAME:
+                raise CannotSay("helper-name", f"nft cannot spell the name of a helper {text!r}")
         case Name(text=text):
             if not _PLAIN_INTERFACE.fullmatch(text):
                 raise CannotSay("interface-name", f"nft cannot spell the interface name {text!r}")

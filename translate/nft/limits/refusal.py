@@ -21,6 +21,8 @@ REFUSED: Final = {
     "hashlimit-expire": "`-m hashlimit --hashlimit-htable-expire` with a part of a second",
     "hashlimit-ports": "`-m hashlimit` by ports in a rule that does not test for a protocol with ports",
     "hashlimit-shared": "`-m hashlimit` in two rules with one name and different limits",
+    "helper-any": "`-m helper --helper ''` for any helper",
+    "helper-name": "`-m helper` with a name that nft cannot spell",
     "interface-name": "an interface whose name nft cannot spell",
     "ipset-protocol": "`-m set` of a set with elements of a protocol without ports",
     "ipv6-fragment": "`-f` over IPv6",

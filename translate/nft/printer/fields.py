@@ -123,6 +123,8 @@ def expression(field: Field, family: Family) -> str:
             return "ct reply proto-src"
         case Field.CT_REPLY_DPORT:
             return "ct reply proto-dst"
+        case Field.CT_HELPER:
+            return "ct helper"
         case Field.CT_PACKETS | Field.CT_BYTES | Field.CT_AVERAGE:
             return f"ct {_COUNTS[field.text.removeprefix('ct.')]}"
         case Field.CT_ORIGINAL_PACKETS | Field.CT_ORIGINAL_BYTES | Field.CT_ORIGINAL_AVERAGE:

@@ -21,6 +21,7 @@ from translate.read.extensions.conntrack import CONNTRACK, STATE
 from translate.read.extensions.ct import CT, NOTRACK
 from translate.read.extensions.ecn import ECN_MATCH
 from translate.read.extensions.hashlimit import HASHLIMIT
+from translate.read.extensions.helper import HELPER
 from translate.read.extensions.icmp import ICMP, ICMP6
 from translate.read.extensions.iprange import IPRANGE
 from translate.read.extensions.ipsec import AH, ESP, IPCOMP
@@ -71,6 +72,7 @@ MATCHES: Final = MappingProxyType(
             ECN_MATCH,
             ESP,
             HASHLIMIT,
+            HELPER,
             HL_MATCH,
             ICMP,
             ICMP6,

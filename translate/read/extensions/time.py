@@ -28,8 +28,6 @@ _ZONE: Final = "the time zone of the kernel is not known"
 
 
 def _time(options: Options, _: Context) -> tuple[Test, ...]:
-    if options.has("--utc") and (options.has("--kerneltz") or options.has("--localtz")):
-        raise OptionError("--utc and --kerneltz exclude each other")
     begin, end = _date(options, "--datestart", 0), _date(options, "--datestop", _LAST_DATE)
     start, stop = _daytime(options, "--timestart", 0), _daytime(options, "--timestop", _DAY - 1)
     contiguous = options.has("--contiguous")
@@ -45,7 +43,7 @@ def _time(options: Options, _: Context) -> tuple[Test, ...]:
         tests.append(FieldTest(field=Field.CLOCK_DAYTIME, values=values))
     until = stop if contiguous else None
     weekdays, monthdays = _weekdays(options), _monthdays(options)
-    if weekdays != _ALL_WEEKDAYS:
+    if weekdays & _ALL_WEEKDAYS != _ALL_WEEKDAYS:
         days = frozenset(day % 7 for day in range(1, 8) if weekdays >> day & 1)
         before = frozenset((day + 1) % 7 for day in days)
         tests += _on(Field.CLOCK_WEEKDAY, days, Field.CLOCK_WEEKDAY, before, until)

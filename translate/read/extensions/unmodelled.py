@@ -25,7 +25,6 @@ dst: !--dst-len=1 --dst-opts=1
 eui64:
 frag: !--fragid=1 !--fraglen=1 --fragres=0 --fragfirst=0 --fragmore=0 --fraglast=0
 hbh: !--hbh-len=1 --hbh-opts=1
-helper: !--helper=1
 ipv6header: !--header=1 --soft=0
 ipvs: !--ipvs=0 !--vproto=1 !--vaddr=1 !--vport=1 --vdir=1 !--vmethod=1 !--vportctl=1
 mh: !--mh-type=1

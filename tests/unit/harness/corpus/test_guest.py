@@ -15,6 +15,7 @@ NOT_TRANSLATED = {
     "-m connbytes",
     "-m connlimit",
     "-m hashlimit",
+    "-m helper",
     "-m owner",
     "-m policy",
     "-m quota",

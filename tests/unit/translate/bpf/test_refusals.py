@@ -104,6 +104,7 @@ CASES: dict[str, tuple[Case, int]] = {
     "socket-owner": (rules("-m owner --uid-owner 5 -j DROP", hook="OUTPUT"), 3),
     "socket-lookup": (rules("-m socket -j DROP", hook="INPUT"), 3),
     "rpfilter6": (rules("-m rpfilter -j DROP", hook="PREROUTING", family=Family.IP6), 3),
+    "helper": (rules("-m helper --helper ftp -j DROP"), 3),
     "clock": (rules("-m time --weekdays Sat -j DROP"), 3),
     "connbytes": (
         rules("-m connbytes --connbytes 9 --connbytes-mode bytes --connbytes-dir both -j DROP"),

@@ -11,14 +11,19 @@ import pytest
 from backends.model.clock import has_time, time_from_text, time_to_text
 from backends.model.contract import Job
 from backends.model.flow import Again, Flow, Pause, Reply, Send
-from backends.model.node import Interface, Node
+from backends.model.node import Address, Interface, Node
 from backends.model.outcome import Verdict
 from backends.model.packet import Packet
 from backends.simulator.simulate import Simulation
 from translate.ir import Family, Protocol, parse_address
 from translate.read import read_ruleset
 
-NODE = Node((Interface("eth0"), Interface("pod0")))
+NODE = Node(
+    tuple(
+        Interface(name, (Address(Family.IP, parse_address(Family.IP, address), 24),))
+        for name, address in (("eth0", "10.0.0.254"), ("pod0", "10.1.0.254"))
+    )
+)
 NAMES = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
@@ -126,7 +131,7 @@ def test_pauses_bring_the_clock_on() -> None:
     simulated = simulation("-A PREROUTING -m time --timestart 12:00:10 --timestop 12:00:20 -j DROP")
     first = Send(packet=packet(time_from_text("2026-01-05T12:00:09")), entry="eth0")
     other = Send(packet=packet(None), entry="eth0")
-    steps = (first, Pause(seconds=0.5), Again(), Pause(seconds=0.5), other, Pause(seconds=10.5), Again())
+    steps = (first, Pause(seconds=0.5), Again(), Pause(seconds=0.5), other, Pause(seconds=11), Again())
     dropped = [verdict is Verdict.DROP for verdict in verdicts(simulated, *steps)]
     assert dropped == [False, False, True, False]
 
