@@ -4,7 +4,8 @@
 that uses what kube-proxy's rules have (affinity, source ranges, node ports, policies Local, services without
 endpoints), with the flows that are generated from its rules; ``kube-real`` and ``kube-real6`` are the dump
 of a real kube-proxy, likewise, and ``kube-ipvs`` and ``kube-ipvs6`` that of one in its ipvs mode.
-``headers`` and ``headers6`` are rules that ask for fields of the header and the frame, with their case.
+``headers`` and ``headers6`` are rules that ask for fields of the header and the frame, with their case;
+``netmap``, ``connbytes`` and their IPv6 forms are those of ``-j NETMAP`` and ``-m connbytes``.
 """
 
 from __future__ import annotations
@@ -150,5 +151,9 @@ ARENAS: Final[dict[str, Callable[[], tuple[Batch, ...]]]] = {
     "kube-ipvs6": lambda: _dumped(Family.IP6, "kube-ipvs6/rules.ip6tables-save", "kube-ipvs6/node.json"),
     "headers": lambda: _case("cases/header-fields"),
     "headers6": lambda: _case("cases6/header-fields6"),
+    "netmap": lambda: _case("cases-without-tc/netmap"),
+    "netmap6": lambda: _case("cases-without-tc/netmap6"),
+    "connbytes": lambda: _case("cases-without-tc/connbytes"),
+    "connbytes6": lambda: _case("cases-without-tc/connbytes6"),
 }
 """Every arena by name."""

@@ -134,6 +134,8 @@ def _address(match: re.Match[str]) -> str | None:
     family = _family(match[1])
     value = parse_address(family, match[1])
     length = match[2]
+    if length == "0":
+        return None
     step = 1 << (family.bits - int(length)) if length else 1
     moved = format_address(family, value ^ step)
     return moved if length is None else f"{moved}/{length}"
@@ -164,9 +166,20 @@ def _other_bit(match: re.Match[str]) -> str:
     return f"0x{int(match[1], 16) >> 1:x}"
 
 
+_GREATEST: Final = frozenset(str((1 << bits) - 1) for bits in (8, 16, 64))
+
+
 def _lower_end(match: re.Match[str]) -> str | None:
     """Take one off a range, unless its end is the greatest value that there is."""
-    return None if match[3] in ("255", "65535") else f"{match[1]}{match[2]}{int(match[3]) - 1}"
+    return None if match[3] in _GREATEST else f"{match[1]}{match[2]}{int(match[3]) - 1}"
+
+
+def _other_direction(match: re.Match[str]) -> str:
+    return "ct reply " if match[0] == "ct original " else "ct original "
+
+
+def _other_count(match: re.Match[str]) -> str:
+    return f"{match[1]}{'bytes' if match[2] == 'packets' else 'packets'} "
 
 
 def _flip(match: re.Match[str]) -> str:
@@ -178,12 +191,14 @@ _TESTS: Final = (
     r"ct state [\w,]+ |fib [sd]addr type (?:!= )?\w+ |meta mark & \S+ [=!]= \S+ |"
     r"ct status & \w+ == \w+ |numgen random mod \d+ < \d+ |"
     r"(?:meta length|ip ttl|ip6 hoplimit|ip6? dscp|ip6? ecn|meta pkttype|ether saddr) (?:!= )?[\w:-]+ |"
-    r"@nh,\d+,\d+ (?:& \w+ )?[=!]= \w+ "
+    r"@nh,\d+,\d+ (?:& \w+ )?[=!]= \w+ |"
+    r"ct (?:original |reply )?(?:packets|bytes|avgpkt) (?:!= )?[\d-]+ "
 )
 _FIELD: Final = r"(?:ip6? [sd]addr|meta l4proto|th [sd]port)"
 _OF_SET: Final = rf"({_FIELD}(?: \. {_FIELD})* )(!= )?(@set_\S+ )"
 _HEADER: Final = r"((?:meta length|ip ttl|ip6 hoplimit|ip6? dscp|ip6? ecn|meta pkttype|ether saddr) )"
-_NUMBER: Final = r"((?:meta length|ip ttl|ip6 hoplimit) (?:!= )?)"
+_COUNT: Final = r"ct (?:original |reply )?(?:packets|bytes|avgpkt)"
+_NUMBER: Final = rf"((?:meta length|ip ttl|ip6 hoplimit|{_COUNT}) (?:!= )?)"
 _CALL: Final = r"((?:jump|goto) )([\w-]+)"
 
 _OPERATORS: Final[Operators] = (
@@ -199,6 +214,11 @@ _OPERATORS: Final[Operators] = (
     ("number", each(rf"{_NUMBER}(\d+)\b", lambda m: f"{m[1]}{int(m[2]) + 1}" if m[2] != "0" else None)),
     ("number", each(rf"{_NUMBER}(\d+-)(\d+)", _lower_end)),
     ("number", each(r"(ip6? (?:dscp|ecn) (?:!= )?)0x(\w+)", lambda m: f"{m[1]}{int(m[2], 16) ^ 1:#x}")),
+    ("inverted-test", each(rf"({_COUNT} )!= ", lambda m: m[1])),
+    ("inverted-test", each(rf"({_COUNT} )(?=\d)", lambda m: f"{m[1]}!= ")),
+    ("direction", each(r"ct (?:original|reply) (?=packets|bytes|avgpkt)", _other_direction)),
+    ("direction", each(r"ct (?:original|reply) (?=packets|bytes|avgpkt)", lambda m: "ct ")),
+    ("count", each(r"(ct (?:original |reply )?)(packets|bytes|avgpkt) ", _other_count)),
     ("packet-type", each(r"(meta pkttype (?:!= )?)host", lambda m: f"{m[1]}broadcast")),
     ("packet-type", each(r"(meta pkttype (?:!= )?)broadcast", lambda m: f"{m[1]}multicast")),
     ("mac", each(r"(ether saddr (?:!= )?[\w:]+:)(\w\w)\b", lambda m: f"{m[1]}{int(m[2], 16) ^ 1:02x}")),
@@ -226,7 +246,8 @@ _OPERATORS: Final[Operators] = (
     ("policy", each(r"policy accept", lambda m: "policy drop")),
     ("segment-size", each(r"(maxseg size set )(\d+)", lambda m: f"{m[1]}{int(m[2]) + 1}")),
     ("segment-size", each(r"maxseg size set rt mtu", lambda m: "maxseg size set 1461")),
-    ("lost-nat", each(r"masquerade(?: fully-random)?|[ds]nat to \S+", lambda m: "accept")),
+    ("lost-nat", each(r"masquerade(?: fully-random)?|[ds]nat (?:prefix )?to \S+", lambda m: "accept")),
+    ("prefix", each(r"([ds]nat )prefix (to [^\s/]+)/\d+", lambda m: m[1] + m[2])),
     ("randomness", each(r"masquerade fully-random", lambda m: "masquerade")),
     ("randomness", each(r"masquerade(?! fully)", lambda m: "masquerade fully-random")),
     ("skew", each(r"< (\d+)", lambda m: f"< {int(m[1]) * 3 // 4}")),

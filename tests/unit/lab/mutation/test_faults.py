@@ -54,6 +54,38 @@ def test_nft_faults_of_each_construct(family: Family, level: int) -> None:
         assert fault.plant(text) != text
 
 
+@pytest.mark.parametrize(
+    ("line", "operator", "after"),
+    [
+        ("snat prefix to 10.9.0.0/16", "prefix", "snat to 10.9.0.0"),
+        ("snat prefix to 10.9.0.0/16", "lost-nat", "accept"),
+        ("snat prefix to 10.9.0.0/16", "address", "snat prefix to 10.8.0.0/16"),
+        ("ct reply bytes != 5-9 drop", "direction", "ct original bytes != 5-9 drop"),
+        ("ct reply bytes != 5-9 drop", "direction", "ct bytes != 5-9 drop"),
+        ("ct reply bytes != 5-9 drop", "count", "ct reply packets != 5-9 drop"),
+        ("ct reply bytes != 5-9 drop", "inverted-test", "ct reply bytes 5-9 drop"),
+        ("ct reply bytes != 5-9 drop", "number", "ct reply bytes != 6-9 drop"),
+        ("ct reply bytes != 5-9 drop", "number", "ct reply bytes != 5-8 drop"),
+        ("ct reply bytes != 5-9 drop", "lost-test", "drop"),
+        ("ct avgpkt 7 drop", "inverted-test", "ct avgpkt != 7 drop"),
+        ("ct avgpkt 7 drop", "count", "ct packets 7 drop"),
+    ],
+)
+def test_nft_faults_of_networks_and_counts(line: str, operator: str, after: str) -> None:
+    text = f"table ip t {{\n\tchain c {{\n\t\t{line}\n\t}}\n}}\n"
+    assert (operator, f"\t\t{after}") in {(fault.operator, fault.after) for fault in nft_faults(text)}
+
+
+def test_the_whole_network_has_no_other_address() -> None:
+    text = "table ip t {\n\tchain c {\n\t\tsnat prefix to 0.0.0.0/0\n\t}\n}\n"
+    assert {fault.operator for fault in nft_faults(text)} == {
+        "lost-line",
+        "lost-nat",
+        "prefix",
+        "prefix-length",
+    }
+
+
 def test_nft_faults_of_what_is_data() -> None:
     """A flat translation is right only if its maps are: their faults are derived as rules' are."""
     text = translate.nft.emit(program(Family.IP, 2)).text
@@ -124,7 +156,5 @@ def test_arenas() -> None:
     assert any("-endpoint" in f.id for f in marked)
     with pytest.raises(InputError, match="known are kind, cluster"):
         arena("nothing")
-    assert set(ARENAS) == {
-        "kind",
-        *(f"{a}{n}" for a in ("cluster", "kube-real", "kube-ipvs", "headers") for n in ("", "6")),
-    }
+    both = ("cluster", "kube-real", "kube-ipvs", "headers", "netmap", "connbytes")
+    assert set(ARENAS) == {"kind", *(f"{name}{n}" for name in both for n in ("", "6"))}
