@@ -33,7 +33,8 @@ SOURCE = os.environ.get("IPTABLES_SOURCE", "")
 
 NOT_MODELLED = re.compile(
     r"not modelled|is not read|unknown match|CT is read only with|\" shifts ports"
-    r"|address range .* ends before it begins|there is no port \d+|depends on the version of iptables|\"nan\" is not a probability"
+    r"|address range .* ends before it begins|there is no port \d+|depends on the version of iptables"
+    r"|\"nan\" is not a probability"
 )
 """Refusals of rules that iptables accepts, by the reader's words."""
 

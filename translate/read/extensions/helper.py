@@ -13,7 +13,7 @@ _LONGEST: Final = 29
 """The bytes of a name that ``struct xt_helper_info`` holds; libxtables leaves out what is behind them."""
 
 
-def _helper(options: Options, _: Context) -> tuple[Test, ...]:
+def _helper(options: Options, _context: Context) -> tuple[Test, ...]:
     _, option = options.need("--helper", "helper")
     name = (
         option.arguments[0].encode("utf-8", "surrogateescape")[:_LONGEST].decode("utf-8", "surrogateescape")

@@ -27,7 +27,7 @@ _ALL_MONTHDAYS: Final = 0xFFFFFFFE
 _ZONE: Final = "the time zone of the kernel is not known"
 
 
-def _time(options: Options, _: Context) -> tuple[Test, ...]:
+def _time(options: Options, _context: Context) -> tuple[Test, ...]:
     begin, end = _date(options, "--datestart", 0), _date(options, "--datestop", _LAST_DATE)
     start, stop = _daytime(options, "--timestart", 0), _daytime(options, "--timestop", _DAY - 1)
     contiguous = options.has("--contiguous")
