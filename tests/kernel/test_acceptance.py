@@ -70,7 +70,7 @@ UNTIL_1_8_9 = re.compile(r"or out of range \((\d+)-")
 """The complaint of later releases about a range that ends before it begins, as rules saved by 1.8.9 may."""
 
 NO_DAY: Final = re.compile(r"--(week|month)days  -")
-"""What iptables-save prints of a time without a day, and iptables-restore does not read."""
+"""The output of iptables-save for a time without a day, which iptables-restore does not read."""
 
 
 @dataclass
