@@ -22,7 +22,7 @@ _SETS = frozenset("--match-set --add-set --del-set --map-set --name --hashlimit-
 _TEXTS = frozenset("--comment --log-prefix --nflog-prefix --ulog-prefix".split())
 _WORDS = frozenset(
     """-m -p --match --protocol --set-dscp-class --helper --mode --type --pkt-type --set-class --zone
-    --zone-orig --zone-reply --ctevents --expevents --hashlimit-mode --weekdays --algo
+    --zone-orig --zone-reply --ctevents --expevents --hashlimit-mode --weekdays --algo --datestart --datestop
     --connbytes-mode --connbytes-dir --dccp-types --header --mh-type --hmark-tuple --vproto --vdir --vmethod
     --hashmode --genre""".split()
 )

@@ -39,6 +39,8 @@ STAY = [
     "--set-xmark 0x4000/0x4000",
     "[12:3456] -A FORWARD -s 10.0.0.0/8 -m limit --limit 5/min --limit-burst 7 -j LOG --log-level 4",
     "-A FORWARD -d 224.0.0.0/4 -p icmp -m icmp --icmp-type 8 -m ttl --ttl-lt 5 -j RETURN",
+    "-A FORWARD -m time --timestart 08:00:00 --timestop 17:00:00 --weekdays Mon,Tue "
+    "--datestop 2038-01-19T03:14:07 -m helper ! --helper ftp-2121 -j DROP",
 ]
 
 
