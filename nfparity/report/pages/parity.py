@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from backends.model.clock import at_present
 from backends.model.contract import Job
 from backends.model.flow import Flow, Send
 from backends.simulator import Simulation
@@ -92,7 +93,7 @@ class _Flows:
         self._batches = tuple(batches)
         self._prepared: dict[int, tuple[Simulation, ServiceOf]] = {}
         self._by_id = {
-            (batch.rules_path, flow.id): (number, flow)
+            (batch.rules_path, flow.id): (number, at_present(flow))
             for number, batch in enumerate(self._batches)
             for flow in batch.flows
         }
