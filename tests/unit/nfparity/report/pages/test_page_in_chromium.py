@@ -14,7 +14,10 @@ from tests.unit.nfparity.report.pages.helpers.chromium import CHROMIUM, Chromium
 
 KIND = Path(__file__).parents[4] / "corpus/rulesets/kind-node"
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium (apt-get install chromium)")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="needs chromium (apt-get install chromium)"),
+]
 
 CONTRAST = """(() => {
   const parts = (color) => (color.match(/[\\d.]+/g) ?? []).map(Number);
