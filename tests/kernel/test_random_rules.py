@@ -27,7 +27,7 @@ from translate.errors import InputError, UnsupportedError
 from translate.ir import Family, Protocol, Rule, Ruleset, SaveMark, SetConnmark
 from translate.read import read_ruleset
 
-SEEDS = range(343, 350)
+SEEDS = (60, *range(343, 350))  # 60: addresses of a range in a zone
 FLOWS = 30
 COMPILED = 2  # a tc program takes the compiler a second or two
 ANSWERED_AT_ONCE = 4  # the kernel answers one source five times at once, and then every second (ip_error)

@@ -190,7 +190,7 @@ class Nat:
                 same = self._same_source(original, wanted, entry)
                 if same is not None and not self._used(same, entry):
                     return same
-        chosen = with_address(original, wanted, manip, self.family)
+        chosen = with_address(original, wanted, manip, self.family, zone=entry.zone.number)
         ports = wanted.ports.interval
         if manip is _DESTINATION and ports is not None and ports.is_point and _has_plain_port(chosen):
             # A single port is used whether it is free or not.

@@ -46,35 +46,40 @@ _ATTEMPTS: Final = 128
 """The number of ports tried in a row (``NF_NAT_MAX_ATTEMPTS``)."""
 
 
-def with_address(t: Tuple, wanted: NatRange, manip: Manip, family: Family) -> Tuple:
-    """Return a tuple with an address of the range, chosen by a hash (``find_best_ips_proto``)."""
+def with_address(t: Tuple, wanted: NatRange, manip: Manip, family: Family, *, zone: int) -> Tuple:
+    """Return a tuple with an address of the range, chosen by a hash (``find_best_ips_proto``).
+
+    ``zone`` is the number of the connection's zone, even if it is that of one direction only.
+    """
     if wanted.addresses is None:
         return t
     address = wanted.addresses.low
     if not wanted.addresses.is_point:
-        address = _hashed(t, wanted.addresses, manip, family, persistent=wanted.ports.persistent)
+        seed = None if wanted.ports.persistent else zone
+        address = _hashed(t, wanted.addresses, manip, family, zone=seed)
     if manip is Manip.SOURCE:
         return Tuple(address, t.dst, t.proto, t.sport, t.dport)
     return Tuple(t.src, address, t.proto, t.sport, t.dport)
 
 
-def _hashed(t: Tuple, addresses: Interval, manip: Manip, family: Family, *, persistent: bool) -> int:
+def _hashed(t: Tuple, addresses: Interval, manip: Manip, family: Family, *, zone: int | None) -> int:
     """Choose an address 32 bits at a time, as the kernel does, by a hash over all of ``nf_inet_addr``.
 
-    Unless ``persistent``, the hash changes after each word: by a word of the destination, or by the chosen
-    word if the binding is one of the destination.
+    Unless the range is persistent (``zone`` is None), the hash depends on the destination and the zone, and
+    changes after each word: by a word of the destination, or by the chosen word if the binding is one of the
+    destination.
     """
     words = family.bits // 32
     source, destination = _words(t.src, words), _words(t.dst, words)
     low, high = _big_words(addresses.low, words), _big_words(addresses.high, words)
-    drawn = jhash2((*source, *[0] * (4 - words)), 0 if persistent else destination[-1])
+    drawn = jhash2((*source, *[0] * (4 - words)), 0 if zone is None else destination[-1] ^ zone)
     address, whole = 0, False
     for i in range(words):
         least, size = (0, _ALL) if whole else (low[i], (high[i] - low[i] + 1) & _ALL)
         word = (least + reciprocal_scale(drawn, size)) & _ALL
         whole = whole or word != high[i]
         address = address << 32 | word
-        if not persistent:
+        if zone is not None:
             drawn ^= destination[i] if manip is Manip.SOURCE else _as_stored(word)
     return address
 

@@ -109,6 +109,21 @@ def test_an_address_of_a_range_depends_on_both_ends_and_never_on_chance(lab) -> 
     assert len({lab.run(persistent, lab.udp("10.1.0.5", f"10.9.0.{n}"))[0].dst for n in (1, 2, 3)}) == 1
 
 
+def test_an_address_of_a_range_depends_on_the_zone_unless_it_is_persistent(lab) -> None:
+    def drawn(zone: str, option: str) -> list[int]:
+        rules = (
+            f"raw: -A PREROUTING -p udp -j CT {zone}\n"
+            f"nat: -A PREROUTING -d 10.9.0.0/24 -j DNAT --to-destination 10.2.0.10-10.2.0.20{option}"
+        )
+        return [lab.run(rules, lab.udp("10.1.0.5", f"10.9.0.{n}"))[0].dst for n in range(1, 9)]
+
+    plain = drawn("--zone 0", "")
+    # Even a zone of one direction counts in the hash (find_best_ips_proto).
+    zones = [drawn(zone, "") for zone in ("--zone 7", "--zone-orig 7", "--zone-reply 7")]
+    assert zones[0] == zones[1] == zones[2] != plain
+    assert drawn("--zone 7", " --persistent") == drawn("--zone 0", " --persistent")
+
+
 def test_dnat_to_what_it_was_anyway_is_no_dnat(lab) -> None:
     rules = """
         nat: -A PREROUTING -d 10.2.0.5 -j DNAT --to-destination 10.2.0.5
