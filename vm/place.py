@@ -70,7 +70,7 @@ def choose(
         return Choice(requested, "requested")
     answer = kvm()
     if requested is Place.KVM and not answer.kvm:
-        raise MachineError(f"VM=kvm cannot be had: {answer.reason}")
+        raise MachineError(f"VM=kvm does not work here: {answer.reason}")
     if answer.kvm:
         return Choice(Place.KVM, answer.reason)
     if guest_needed:

@@ -178,7 +178,7 @@ class _Table:
                 if wider is not None:
                     what = "every packet" if not wider.tests else "every such packet"
                     where = "out of the chain" if wider.chain == chain.name else f"in {wider.chain}"
-                    reason = f"line {wider.rule.origin.line} before it takes {what} {where}"
+                    reason = f"line {wider.rule.origin.line}, which comes first, takes {what} {where}"
             yield reason, takers
             takers += self._takers(rule, chain)
 

@@ -93,11 +93,11 @@ def _entry(name: str, table: dict[str, object]) -> Entry:
         raise ValueError(f"{name}: expected text for {empty}")
     versions = table["versions"]
     if not isinstance(versions, list) or len(versions) != 2:
-        raise ValueError(f"{name}: versions are the first and the last")
+        raise ValueError(f"{name}: versions must be a list of the first and the last version")
     decided = Decided(str(table["decided"]))
     reason = str(table.get("reason", ""))
     if bool(reason) is not (decided is Decided.OUT_OF_REACH):
-        raise ValueError(f"{name}: a reason is for what is out of reach, and for that alone")
+        raise ValueError(f"{name}: a reason is needed for out-of-reach, and not allowed for others")
     pairs = table.get("expects", [])
     if not isinstance(pairs, list) or bool(pairs) is not (decided is Decided.REPLAY):
         raise ValueError(f"{name}: what a replay decides has expectations, and nothing else has")

@@ -154,8 +154,8 @@ def _served(snapshot: Snapshot, options: AssessOptions) -> list[tuple[Family, Ru
         if state.mode is Mode.IPTABLES:
             served.append((family, ruleset, state))
     if not served:
-        other = "rules of kube-proxy's ipvs mode, and none" if Mode.IPVS in modes else "no rules"
-        raise InputError(f"{snapshot.name}: {other} of its iptables mode, which this command assesses")
+        mode = "; kube-proxy is in ipvs mode" if Mode.IPVS in modes else ""
+        raise InputError(f"{snapshot.name}: no rules of kube-proxy's iptables mode{mode}")
     return served
 
 

@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
         if mapping.unchanged():
             notes = (
                 *notes,
-                f"{mapping.unchanged()} addresses could not be replaced; are ranges too close?",
+                f"addresses that could not be replaced: {mapping.unchanged()}; are ranges too close?",
             )
     if output is None:
         stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))

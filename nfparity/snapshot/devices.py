@@ -82,7 +82,8 @@ def read_devices(data: bytes, *, name: str) -> Devices:
         routes += brought
         notes += said
     if not interfaces:
-        raise ParseError((Diagnostic(Origin(name, 1, 1), "no interface but lo: a node has at least one"),))
+        place = Origin(name, 1, 1)
+        raise ParseError((Diagnostic(place, "no interface except lo; a node needs at least one"),))
     if elsewhere:
         # An address is local on any device; the last address of a device is never selected as a source.
         first = interfaces[0]

@@ -61,7 +61,7 @@ def test_a_requested_place_is_taken_without_trying_kvm(place: Place) -> None:
 
 
 def test_requested_kvm_that_does_not_work_is_an_error() -> None:
-    with pytest.raises(MachineError, match=r"VM=kvm cannot be had: /dev/kvm does not exist"):
+    with pytest.raises(MachineError, match=r"VM=kvm does not work here: /dev/kvm does not exist"):
         _choose(Place.KVM)
     assert _choose(Place.KVM, kvm=WORKS).place is Place.KVM
 

@@ -1,7 +1,7 @@
-"""Flows that may bring a packet that satisfies given wants to a hook, likeliest first.
+"""Flows that may bring a packet that satisfies given constraints to a hook, likeliest first.
 
-A candidate is a guess: the simulator then determines the real path of its packets. The same wants, seed and
-history give the same candidates.
+A candidate is a guess: the simulator then determines the real path of its packets. The same constraints, seed
+and history give the same candidates.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import Final, TypeVar
 from backends.model.flow import Again, IcmpError, Reply, Send, Step
 from backends.model.packet import IcmpType, Packet
 from backends.model.withfields import with_fields
+from harness.corpus.generate.constraints import Constraints
 from harness.corpus.generate.counted import conversations
 from harness.corpus.generate.goals import Sighting
 from harness.corpus.generate.headers import with_headers
 from harness.corpus.generate.places import Places
 from harness.corpus.generate.values import USUAL_PORTS, Values, ends
-from harness.corpus.generate.wants import Wants
 from harness.corpus.packets import icmp_has_identifier
 from translate.ir import (
     PORT_PROTOCOLS,
@@ -70,20 +70,22 @@ class Candidates:
     def __post_init__(self) -> None:
         self._values = Values(places=self.places, family=self.family, constants=self.constants)
 
-    def of(self, wants: Wants, hook: Hook, around: Sequence[Sighting], *, times: int) -> Iterator[Steps]:
-        """Yield candidates; none if no packet can satisfy the wants.
+    def of(
+        self, constraints: Constraints, hook: Hook, around: Sequence[Sighting], *, times: int
+    ) -> Iterator[Steps]:
+        """Yield candidates; none if no packet can satisfy the constraints.
 
         ``around`` are sightings at the hook for which :func:`was_changed` holds. ``times`` is the number of
         successive connections of the same client (for ``-m recent`` and ``-m limit``).
         """
-        states = [s for s in ConnectionState if wants.allows(Field.CT_STATE, int(s))]
-        firsts = self._firsts(wants, hook, around)
-        answers = self._firsts(wants.swapped(), _answered(hook), ())
-        if Field.CT_DIRECTION in wants.plain and not wants.allows(Field.CT_DIRECTION, 0):
+        states = [s for s in ConnectionState if constraints.allows(Field.CT_STATE, int(s))]
+        firsts = self._firsts(constraints, hook, around)
+        answers = self._firsts(constraints.swapped(), _answered(hook), ())
+        if Field.CT_DIRECTION in constraints.plain and not constraints.allows(Field.CT_DIRECTION, 0):
             states = [s for s in states if s is ConnectionState.ESTABLISHED]
             firsts = iter(())
-        error = self._error(wants)
-        free = wants.without(Field.L4PROTO, Field.ICMP_TYPE, Field.ICMP_CODE).swapped()
+        error = self._error(constraints)
+        free = constraints.without(Field.L4PROTO, Field.ICMP_TYPE, Field.ICMP_CODE).swapped()
         abouts = () if error is None else self._firsts(free, _answered(hook), ())
         for first, answer, about in itertools.zip_longest(firsts, answers, abouts):
             if ConnectionState.NEW in states and first is not None:
@@ -92,7 +94,7 @@ class Candidates:
                 yield (first,)
             for opening in (first, answer):
                 if opening is not None:
-                    yield from conversations(opening, wants)
+                    yield from conversations(opening, constraints)
             if ConnectionState.ESTABLISHED in states:
                 if first is not None:
                     yield (first, Reply(), Again())
@@ -105,13 +107,13 @@ class Candidates:
             if ConnectionState.INVALID in states and first is not None:
                 yield from self._invalid(first)
 
-    def _error(self, wants: Wants) -> IcmpError | None:
-        """Return an ICMP error that the wants allow, if they restrict the ICMP type."""
-        if not wants.asks(Field.ICMP_TYPE):
+    def _error(self, constraints: Constraints) -> IcmpError | None:
+        """Return an ICMP error that the constraints allow, if they restrict the ICMP type."""
+        if not constraints.has(Field.ICMP_TYPE):
             return None
         kinds = _ERRORS[self.family]
-        kind = next((k for k in kinds if wants.allows(Field.ICMP_TYPE, k)), None)
-        code = next((c for c in range(256) if wants.allows(Field.ICMP_CODE, c)), None)
+        kind = next((k for k in kinds if constraints.allows(Field.ICMP_TYPE, k)), None)
+        code = next((c for c in range(256) if constraints.allows(Field.ICMP_CODE, c)), None)
         return None if kind is None or code is None else IcmpError(type=kind, code=code)
 
     def _invalid(self, first: Send) -> Iterator[Steps]:
@@ -126,20 +128,20 @@ class Candidates:
 
     # One packet
 
-    def _firsts(self, wants: Wants, hook: Hook, around: Sequence[Sighting]) -> Iterator[Send]:
-        direct = self._direct(wants, hook)
-        changed = self._changed(wants, around)
+    def _firsts(self, constraints: Constraints, hook: Hook, around: Sequence[Sighting]) -> Iterator[Send]:
+        direct = self._direct(constraints, hook)
+        changed = self._changed(constraints, around)
         for first, other in itertools.zip_longest(direct, changed):
             yield from (s for s in (first, other) if s is not None)
 
-    def _direct(self, wants: Wants, hook: Hook) -> Iterator[Send]:
+    def _direct(self, constraints: Constraints, hook: Hook) -> Iterator[Send]:
         """Yield packets that should reach the hook unchanged."""
-        protos = self._values.protocols(wants)
-        dsts = self._values.destinations(wants, hook)
-        sources = self._values.sources(wants, hook)
+        protos = self._values.protocols(constraints)
+        dsts = self._values.destinations(constraints, hook)
+        sources = self._values.sources(constraints, hook)
         if not (protos and dsts and sources):
             return
-        dports: list[int | None] = [*self._values.ports(wants, Field.DPORT)] or [None]
+        dports: list[int | None] = [*self._values.ports(constraints, Field.DPORT)] or [None]
         tried = set()
         for n in itertools.count():
             if n >= 64:
@@ -156,32 +158,32 @@ class Candidates:
             proto, (src, entry), dst, dport = pick
             if src == dst and entry is not None:
                 continue
-            packet = self._packet(wants, proto, src, dst, dport, made_here=entry is None)
+            packet = self._packet(constraints, proto, src, dst, dport, made_here=entry is None)
             if packet is not None:
-                packet = with_headers(packet, wants, hook, entry)
+                packet = with_headers(packet, constraints, hook, entry)
             if packet is not None:
                 yield Send(packet=packet, entry=entry)
 
-    def _changed(self, wants: Wants, around: Sequence[Sighting]) -> Iterator[Send]:
+    def _changed(self, constraints: Constraints, around: Sequence[Sighting]) -> Iterator[Send]:
         """Yield variants of packets that rules changed before they reached the hook."""
-        fields = wants.fields
-        fit = itertools.islice((s for s in around if self._fits(wants, fields, s)), 16)
+        fields = constraints.fields
+        fit = itertools.islice((s for s in around if self._fits(constraints, fields, s)), 16)
         for sighting in fit:
             sent = sighting.sent
             packet = self._fresh(sent.packet)
-            if sighting.packet.src == packet.src and not wants.allows(Field.SADDR, packet.src):
+            if sighting.packet.src == packet.src and not constraints.allows(Field.SADDR, packet.src):
                 made_here = sent.entry is None
                 hook = Hook.OUTPUT if made_here else Hook.PREROUTING
-                for src, entry in self._values.sources(wants, hook)[:4]:
+                for src, entry in self._values.sources(constraints, hook)[:4]:
                     yield Send(packet=with_fields(packet, src=src), entry=entry)
             else:
                 yield Send(packet=packet, entry=sent.entry)
 
-    def _fits(self, wants: Wants, fields: frozenset[Field], sighting: Sighting) -> bool:
+    def _fits(self, constraints: Constraints, fields: frozenset[Field], sighting: Sighting) -> bool:
         before, after = sighting.sent.packet, sighting.packet
-        if Field.DADDR in fields and not wants.allows(Field.DADDR, after.dst):
+        if Field.DADDR in fields and not constraints.allows(Field.DADDR, after.dst):
             return False
-        if not wants.allows(Field.MARK, sighting.mark):
+        if not constraints.allows(Field.MARK, sighting.mark):
             return False
         checks: tuple[tuple[Field, object], ...] = (
             (Field.L4PROTO, after.proto),
@@ -192,12 +194,12 @@ class Candidates:
             (Field.CT_REPLY_SADDR, after.dst),
         )
         for field, value in checks:
-            if field in fields and not (isinstance(value, int) and wants.allows(field, value)):
+            if field in fields and not (isinstance(value, int) and constraints.allows(field, value)):
                 return False
         kind = Field.FIB_DADDR_TYPE
-        if kind in fields and not wants.allows(kind, int(self.places.kind(after.dst))):
+        if kind in fields and not constraints.allows(kind, int(self.places.kind(after.dst))):
             return False
-        return wants.allows_name(Field.OIF, sighting.oif)
+        return constraints.allows_name(Field.OIF, sighting.oif)
 
     def _fresh(self, packet: Packet) -> Packet:
         if packet.has_ports and isinstance(packet.sport, int) and packet.sport >= 1024:
@@ -208,43 +210,43 @@ class Candidates:
         self._made += 1
         return _FIRST_PORT + (self._made * 7) % (60000 - _FIRST_PORT)
 
-    def _owner(self, wants: Wants, field: Field) -> int:
-        return next((n for n in (0, *ends(wants.values(field))) if wants.allows(field, n)), 0)
+    def _owner(self, constraints: Constraints, field: Field) -> int:
+        return next((n for n in (0, *ends(constraints.values(field))) if constraints.allows(field, n)), 0)
 
     def _packet(
-        self, wants: Wants, proto: int, src: int, dst: int, dport: int | None, *, made_here: bool
+        self, constraints: Constraints, proto: int, src: int, dst: int, dport: int | None, *, made_here: bool
     ) -> Packet | None:
         packet = Packet(family=self.family, src=src, dst=dst, proto=proto)
-        if made_here and wants.asks(Field.MARK):
-            mark = next((m for m in self._values.marks(wants) if wants.allows(Field.MARK, m)), 0)
+        if made_here and constraints.has(Field.MARK):
+            mark = next((m for m in self._values.marks(constraints) if constraints.allows(Field.MARK, m)), 0)
             packet = with_fields(packet, mark=mark)
         if made_here:
-            uid, gid = (self._owner(wants, field) for field in (Field.SOCKET_UID, Field.SOCKET_GID))
+            uid, gid = (self._owner(constraints, field) for field in (Field.SOCKET_UID, Field.SOCKET_GID))
             packet = with_fields(packet, uid=uid, gid=gid)
         if proto in PORT_PROTOCOLS:
             sport = self._port()
-            if not wants.allows(Field.SPORT, sport):
-                sports = self._values.ports(wants, Field.SPORT)
+            if not constraints.allows(Field.SPORT, sport):
+                sports = self._values.ports(constraints, Field.SPORT)
                 if not sports:
                     return None
                 sport = sports[0]
             packet = with_fields(packet, sport=sport, dport=dport or USUAL_PORTS[0])
-        elif wants.asks(Field.DPORT) or wants.asks(Field.SPORT):
+        elif constraints.has(Field.DPORT) or constraints.has(Field.SPORT):
             return None
         if proto == Protocol.TCP:
-            flags = next((f for f in _FLAGS if wants.allows(Field.TCP_FLAGS, int(f))), None)
+            flags = next((f for f in _FLAGS if constraints.allows(Field.TCP_FLAGS, int(f))), None)
             return None if flags is None else with_fields(packet, flags=flags)
-        if wants.asks(Field.TCP_FLAGS):
+        if constraints.has(Field.TCP_FLAGS):
             return None
         if packet.is_icmp:
-            return self._icmp(wants, packet)
-        return None if wants.asks(Field.ICMP_TYPE) else packet
+            return self._icmp(constraints, packet)
+        return None if constraints.has(Field.ICMP_TYPE) else packet
 
-    def _icmp(self, wants: Wants, packet: Packet) -> Packet | None:
+    def _icmp(self, constraints: Constraints, packet: Packet) -> Packet | None:
         request = IcmpType.ECHO_REQUEST if self.family is Family.IP else 128
-        kinds = [request, *ends(wants.values(Field.ICMP_TYPE))]
-        kind = next((k for k in kinds if wants.allows(Field.ICMP_TYPE, k)), None)
-        code = next((c for c in range(256) if wants.allows(Field.ICMP_CODE, c)), None)
+        kinds = [request, *ends(constraints.values(Field.ICMP_TYPE))]
+        kind = next((k for k in kinds if constraints.allows(Field.ICMP_TYPE, k)), None)
+        code = next((c for c in range(256) if constraints.allows(Field.ICMP_CODE, c)), None)
         if kind is None or code is None:
             return None
         identifier = self._port()

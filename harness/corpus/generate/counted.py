@@ -7,8 +7,8 @@ from itertools import chain, islice, repeat
 from typing import Final
 
 from backends.model.flow import Again, Reply, Send, Step
+from harness.corpus.generate.constraints import Constraints
 from harness.corpus.generate.values import ends
-from harness.corpus.generate.wants import Wants
 from harness.corpus.headers import with_header
 from translate.ir import Field
 
@@ -27,21 +27,21 @@ _OF_LENGTHS: Final = (
 )
 
 
-def conversations(first: Send, wants: Wants) -> Iterator[tuple[Step, ...]]:
+def conversations(first: Send, constraints: Constraints) -> Iterator[tuple[Step, ...]]:
     """Yield conversations that begin with ``first``, or with a packet of another length, likeliest first.
 
     With the last packets, the counts of the connection should be at an end of the allowed range; the
-    simulator checks this. Yields nothing if the wants do not restrict counts.
+    simulator checks this. Yields nothing if the constraints do not restrict counts.
     """
     for field, steps in _SIDES.items():
-        if wants.asks(field):
-            for count in ends(wants.values(field)):
+        if constraints.has(field):
+            for count in ends(constraints.values(field)):
                 if count <= _MOST:
                     yield (first, *islice(chain.from_iterable(repeat(steps)), count))
                     yield (first, *(Reply(), Again()) * count)
     for field in _OF_LENGTHS:
-        if wants.asks(field):
-            for length in ends(wants.values(field)):
+        if constraints.has(field):
+            for length in ends(constraints.values(field)):
                 packet = with_header(first.packet, Field.LENGTH, length, first.entry, forwarded=False)
                 if packet is not None:
                     yield (Send(packet=packet, entry=first.entry), Reply(), Again())

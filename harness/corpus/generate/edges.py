@@ -84,7 +84,7 @@ def _of_rule(
                 )
                 if send is not None and name not in taken:
                     taken.add(name)
-                    why = f"at an end of what {rule.origin.place} asks for"
+                    why = f"at a limit of a range in {rule.origin.place}"
                     yield Flow(id=name, steps=(send,), why=why)
 
 
@@ -101,7 +101,7 @@ def _of_header(
         name = f"line{rule.origin.line}-{test.field.text}-{value}{how}{of}"
         if packet is not None and name not in taken:
             taken.add(name)
-            why = f"at an end of what {rule.origin.place} asks for"
+            why = f"at a limit of a range in {rule.origin.place}"
             yield Flow(id=name, steps=(Send(packet=packet, entry=model.entry),), why=why)
 
 

@@ -12,11 +12,11 @@ from backends.model.contract import Job
 from backends.model.flow import Again, Flow, Reply, Send
 from backends.simulator import Simulation, Watched
 from harness.corpus.generate.candidates import Candidates, Steps, host_unreachable, was_changed
+from harness.corpus.generate.constraints import Constraints, constraints_of, opposite
 from harness.corpus.generate.goals import HIT, FlowGoals, Goal, Sighting, Wanted, observe
 from harness.corpus.generate.members import without_sets
 from harness.corpus.generate.places import Places
 from harness.corpus.generate.selection import Place, Selection
-from harness.corpus.generate.wants import Wants, opposite, wants_of
 from harness.corpus.generate.ways import Way, ways_into
 from harness.corpus.headers import PLAIN_TIME
 from harness.corpus.reachability import RuleId
@@ -174,8 +174,8 @@ class Search:
 
     def candidates(self, tests: Iterable[Test], hook: Hook) -> Iterator[Steps]:
         """Yield flows that may bring a packet that passes the tests to the hook."""
-        for wants in self._wants(tests, None):
-            for steps in self._stream(wants, hook, times=1):
+        for constraints in self._constraints(tests, None):
+            for steps in self._stream(constraints, hook, times=1):
                 if steps is not None:
                     yield steps
 
@@ -226,12 +226,14 @@ class Search:
             ):
                 lengths = (broken.burst + 1,) if broken.burst <= _LONGEST_BURST else ()
             # An earlier rule may change the mark, which only the simulator can tell.
-            everything = list(self._wants((*way.tests, *tests), broken))
+            everything = list(self._constraints((*way.tests, *tests), broken))
             if not everything:
                 fewer = [t for t in (*way.tests, *tests) if not _may_change(t)]
-                everything = list(self._wants(fewer, broken))
+                everything = list(self._constraints(fewer, broken))
             streams += [
-                self._stream(wants, goal.hook, times=times) for times in lengths for wants in everything
+                self._stream(constraints, goal.hook, times=times)
+                for times in lengths
+                for constraints in everything
             ]
         while streams:
             for stream in list(streams):
@@ -240,15 +242,15 @@ class Search:
                 except StopIteration:
                     streams.remove(stream)
 
-    def _wants(self, tests: Iterable[Test], broken: Test | None) -> Iterator[Wants]:
+    def _constraints(self, tests: Iterable[Test], broken: Test | None) -> Iterator[Constraints]:
         family = self.places.family
         sets = {ipset.name: ipset for ipset in self.job.ruleset.sets}
         for chosen in without_sets(tests, sets, family, broken=broken):
-            yield from wants_of(chosen, family)
+            yield from constraints_of(chosen, family)
 
-    def _stream(self, wants: Wants, hook: Hook, *, times: int) -> Iterator[Steps | None]:
+    def _stream(self, constraints: Constraints, hook: Hook, *, times: int) -> Iterator[Steps | None]:
         yield None
-        yield from self._candidates.of(wants, hook, self._changed.get(hook, ()), times=times)
+        yield from self._candidates.of(constraints, hook, self._changed.get(hook, ()), times=times)
         yield from self._longer(self._around.get(hook, ()))
 
     def _longer(self, around: Sequence[Sighting]) -> Iterator[Steps]:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Final
 
 from backends.model.flow import Flow, Send
 from harness.corpus.generate.candidates import Steps
+from harness.corpus.generate.constraints import opposite
 from harness.corpus.generate.goals import FlowGoals, holds
 from harness.corpus.generate.selection import Place
-from harness.corpus.generate.wants import opposite
 from harness.corpus.generate.ways import Way, ways_into
 from translate.ir import (
     Accept,
@@ -73,7 +73,7 @@ def stray_flows(search: Search, taken: set[str], rules: Collection[Place] | None
                 if stray is not None and stray[0] not in tried:
                     taken.add(flow_id)
                     tried.add(stray[0])
-                    why = f"fits {rule.origin.place}, and differs on the way in {what}"
+                    why = f"matches {rule.origin.place}, but not {what} of the rules that lead there"
                     flow = Flow(id=flow_id, steps=stray[0], why=why)
                     telling = not isinstance(rule.actions[-1], Accept | Return)
                     yield Stray(flow=flow, goals=stray[1], telling=telling)

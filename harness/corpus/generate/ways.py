@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from harness.corpus.generate.constraints import Constraints, constraints_of, opposite
 from harness.corpus.generate.selection import Selection
-from harness.corpus.generate.wants import Wants, opposite, wants_of
 from harness.corpus.reachability import WalkEnds
 from translate.ir import (
     TABLE_HOOKS,
@@ -106,12 +106,12 @@ def _joined(tests: tuple[Test, ...], more: tuple[Test, ...]) -> tuple[Test, ...]
 
 
 def _possible(tests: tuple[Test, ...], family: Family) -> bool:
-    return next(_wants(tests, family), None) is not None
+    return next(_constraints(tests, family), None) is not None
 
 
-def _wants(tests: tuple[Test, ...], family: Family) -> Iterator[Wants]:
+def _constraints(tests: tuple[Test, ...], family: Family) -> Iterator[Constraints]:
     # A mark may change between two rules, so it proves nothing.
-    return wants_of((t for t in tests if not _about_mark(t)), family)
+    return constraints_of((t for t in tests if not _about_mark(t)), family)
 
 
 def _about_mark(test: Test) -> bool:
@@ -120,10 +120,10 @@ def _about_mark(test: Test) -> bool:
 
 def _past(way: Way, rule: Rule, family: Family) -> Way | None:
     """Return the way past a rule that ends the walk of packets it matches; None when it matches all."""
-    wants = next(_wants(way.tests, family), None)
-    if wants is None:
+    constraints = next(_constraints(way.tests, family), None)
+    if constraints is None:
         return None
-    open_tests = [t for t in rule.tests if not (isinstance(t, FieldTest) and wants.implies(t))]
+    open_tests = [t for t in rule.tests if not (isinstance(t, FieldTest) and constraints.implies(t))]
     if not open_tests:
         return None
     short = len(way.tests) < _MOST_TESTS

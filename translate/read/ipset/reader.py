@@ -275,7 +275,7 @@ class _Reader:
         except ElementError as error:
             raise _Fault(element.column + error.offset, error.message, error.hint) from None
         if known.type is not SetType.BITMAP_PORT and len(known.elements) > known.most:
-            raise _Fault(element.column, f"the set is full: it holds {known.most} elements (maxelem)")
+            raise _Fault(element.column, f"the set is full: maxelem is {known.most}")
 
 
 @dataclass(slots=True)

@@ -40,7 +40,7 @@ def test_behind_a_rule_that_takes_it(first: str) -> None:
         f"-A FORWARD {first}\n-A FORWARD -s 10.1.0.0/16 -p tcp -m tcp --dport 80 -j ACCEPT\n-A c1 -j ACCEPT\n"
     )
     assert set(found) - {3} == {2}
-    assert "before it takes" in found[2]
+    assert "which comes first, takes" in found[2]
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_behind_a_rule_of_a_chain_called_before() -> None:
     calls = "-A FORWARD -p tcp -j c1\n-A FORWARD -s 10.1.0.0/16 -p tcp -j c2\n"
     inner = "-A c1 -d 10.9.0.0/16 -j DROP\n-A c2 -d 10.9.9.9/32 -j ACCEPT\n-A c2 -d 10.8.8.8/32 -j ACCEPT\n"
     found = unreachable(calls + inner)
-    assert found == {4: "line 9 before it takes every such packet in c1"}
+    assert found == {4: "line 9, which comes first, takes every such packet in c1"}
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ RULES = str(CORPUS / "kube-real/rules.iptables-save")
     [
         (("missing.tar.gz",), "missing.tar.gz"),
         ((str(CORPUS / "kube-ipvs/rules.iptables-save"),), "ipvs mode"),
-        ((str(CORPUS / "port-ranges/rules.iptables-save"),), "no rules of its iptables mode"),
+        ((str(CORPUS / "port-ranges/rules.iptables-save"),), "no rules of kube-proxy's iptables mode\n"),
         ((RULES, "--kubernetes", "1.12"), "1.12"),
         ((RULES, "--against", "missing.nft"), "missing.nft"),
         ((RULES, "--family", "ip6"), "IPv6"),

@@ -31,7 +31,7 @@ def test_flows_and_what_cannot_be_reached(
     said = capsys.readouterr().err
     assert "hit 1 of 2 rules" in said
     assert f"cannot be reached: {rules}:5:" in said
-    assert "line 4 before it takes every such packet" in said
+    assert "line 4, which comes first, takes every such packet" in said
     assert main(["corpus", "coverage", str(rules), "--corpus", str(out)]) == 0
 
 

@@ -298,7 +298,7 @@ def test_sysctls_that_differ_from_a_nodes_defaults(make: Make) -> None:
 WRONG = [
     ({"addr.json": "[\n {]"}, r"addr\.json:2:3: not JSON"),
     ({"addr.json": {}}, r"addr\.json:1:1: expected a list"),
-    ({"addr.json": [LO]}, r"addr\.json:1:1: no interface but lo"),
+    ({"addr.json": [LO]}, r"addr\.json:1:1: no interface except lo"),
     (
         {"addr.json": [device("a", ("10.0.0.1", 40))]},
         r"addr\.json:1:111: \[0\]\.addr_info\[0\]\.prefixlen: not a prefix length",

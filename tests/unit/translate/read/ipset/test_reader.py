@@ -168,7 +168,7 @@ def test_a_wrong_port_is_pointed_at(element: str, column: int) -> None:
 
 def test_a_full_set_is_a_fault() -> None:
     text = "create x hash:ip maxelem 1\nadd x 10.0.0.1\nadd x 10.0.0.2\n"
-    assert faults(text) == [(3, 7, "the set is full: it holds 1 elements (maxelem)")]
+    assert faults(text) == [(3, 7, "the set is full: maxelem is 1")]
 
 
 def test_what_is_not_a_listing_is_shown() -> None:

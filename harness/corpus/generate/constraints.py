@@ -1,4 +1,4 @@
-"""Wants: the constraints that tests put on the fields of a packet.
+"""Constraints that tests put on the fields of a packet.
 
 Tests of a number become intervals; tests with masks and of names stay tests, to be tried on candidates. Tests
 with state or chance do not constrain a packet.
@@ -15,13 +15,13 @@ from harness.corpus.passing import passing
 from translate.ir import AnyOf, Family, Field, FieldTest, Interval, Name, SetTest, Test, field_bits
 from translate.ir.intervals import IntervalSet, intersection, intervals, subtraction
 
-__all__ = ["Wants", "opposite", "wants_of"]
+__all__ = ["Constraints", "constraints_of", "opposite"]
 
 _MOST_ALTERNATIVES = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Wants:
+class Constraints:
     """The allowed intervals of each field with plain tests, and the masked and name tests."""
 
     family: Family
@@ -54,7 +54,7 @@ class Wants:
         """The constrained fields."""
         return frozenset((*self.plain, *(t.field for t in (*self.masked, *self.named))))
 
-    def asks(self, field: Field) -> bool:
+    def has(self, field: Field) -> bool:
         """Return whether the field is constrained."""
         return field in self.plain or any(t.field is field for t in (*self.masked, *self.named))
 
@@ -64,7 +64,7 @@ class Wants:
         return all(any(isinstance(v, Name) and v.matches(name) for v in t.values) != t.negated for t in tests)
 
     def implies(self, test: FieldTest) -> bool:
-        """Return whether every packet that satisfies the wants passes ``test``."""
+        """Return whether every packet that satisfies the constraints passes ``test``."""
         if test.mask is not None or test.field.is_name:
             return test in self.masked or test in self.named
         left = self.plain.get(test.field)
@@ -73,13 +73,13 @@ class Wants:
         values = intervals(test.values)
         return not (intersection(left, values) if test.negated else subtraction(left, values))
 
-    def without(self, *fields: Field) -> Wants:
-        """Return the wants of all other fields."""
+    def without(self, *fields: Field) -> Constraints:
+        """Return the constraints of all other fields."""
         plain = {f: v for f, v in self.plain.items() if f not in fields}
         return replace(self, plain=plain, masked=tuple(t for t in self.masked if t.field not in fields))
 
-    def swapped(self) -> Wants:
-        """Return the wants with source and destination swapped, for the packet that this one answers."""
+    def swapped(self) -> Constraints:
+        """Return the constraints with source and destination swapped: those of the answered packet."""
         plain = {_OTHER_SIDE.get(f, f): v for f, v in self.plain.items()}
         return replace(self, plain=plain, named=tuple(_swapped(t) for t in self.named))
 
@@ -107,8 +107,8 @@ def opposite(test: FieldTest | AnyOf | SetTest) -> FieldTest | AnyOf | SetTest:
     return replace(test, negated=not test.negated)
 
 
-def wants_of(tests: Iterable[Test], family: Family) -> Iterator[Wants]:
-    """Yield the wants of packets that pass all tests, one for each choice among alternatives.
+def constraints_of(tests: Iterable[Test], family: Family) -> Iterator[Constraints]:
+    """Yield the constraints of packets that pass all tests, one for each choice among alternatives.
 
     Yields nothing when the tests contradict each other.
     """
@@ -125,12 +125,12 @@ def wants_of(tests: Iterable[Test], family: Family) -> Iterator[Wants]:
             case _:
                 pass
     for choice in itertools.islice(itertools.product(*choices), _MOST_ALTERNATIVES):
-        wants = _solved([*fixed, *choice], family)
-        if wants is not None:
-            yield wants
+        constraints = _solved([*fixed, *choice], family)
+        if constraints is not None:
+            yield constraints
 
 
-def _solved(tests: list[FieldTest], family: Family) -> Wants | None:
+def _solved(tests: list[FieldTest], family: Family) -> Constraints | None:
     numbers = [t for t in tests if t.mask is None and not t.field.is_name]
     plain: dict[Field, IntervalSet] = {}
     for field in dict.fromkeys(t.field for t in numbers):
@@ -144,4 +144,4 @@ def _solved(tests: list[FieldTest], family: Family) -> Wants | None:
     named = tuple(t for t in tests if t.field.is_name)
     if any(replace(t, negated=not t.negated) in named for t in named):
         return None
-    return Wants(family, plain, masked, named)
+    return Constraints(family, plain, masked, named)
