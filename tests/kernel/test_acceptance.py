@@ -66,8 +66,11 @@ above 2^31 (``-1``), which iptables-restore refuses, and the end of a time that 
 SINCE_1_8_11 = re.compile(r" --jump=")
 """Texts that 1.8.11 accepts and 1.8.9 refuses. They are refused, so that a text loads with each release."""
 
-UNTIL_1_8_9 = re.compile(r"or out of range \((\d+)-")
-"""The complaint of later releases about a range that ends before it begins, as rules saved by 1.8.9 may."""
+UNTIL_1_8_9 = re.compile(r"or out of range \((\d+)-|conntrack: rule would never match protocol")
+"""The complaints of later releases about rules that 1.8.9 loads and saves.
+
+These are ranges that end before they begin, and ``--ctproto all``.
+"""
 
 NO_DAY: Final = re.compile(r"--(week|month)days  -")
 """The output of iptables-save for a time without a day, which iptables-restore does not read."""
