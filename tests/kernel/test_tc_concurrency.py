@@ -89,7 +89,7 @@ class Talk:
 
 
 def talk(server: Server) -> tuple[int, int, int]:
-    """Return what was sent, what came through, and what a full queue has dropped that nobody read in time."""
+    """Return the numbers of segments sent, of those that came through, and of drops at a full queue."""
     sent, through = Talk(server).run()
     links = json.loads(subprocess.check_output(("ip", "-json", "-stats", "link"), text=True))
     return sent, through, sum(link["stats64"]["tx"]["dropped"] for link in links)
@@ -106,5 +106,7 @@ def test_both_directions_at_once() -> None:
     with tc_node(*rules) as node:
         sent, through, dropped = node.ask(("run", talk))
     assert sent >= 2 * SEGMENTS
-    assert through + dropped == sent
-    assert dropped < SEGMENTS / 10
+    lost = sent - through
+    # A drop at a full TAP queue is counted by the device, and by some kernels once more by the sender.
+    assert dropped in (lost, 2 * lost)
+    assert lost < SEGMENTS / 10
