@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from ipaddress import IPv4Interface, IPv6Interface, ip_interface
 from types import MappingProxyType
@@ -72,6 +72,7 @@ class Interface:
 
     name: str
     addresses: tuple[Address, ...] = ()
+    group: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +111,11 @@ class Node:
         value = self.sysctls.get(name)
         return DEFAULT_SYSCTLS[name] if value is None else value
 
+    def group_of(self, name: str) -> int:
+        """Return the group of an interface; that of ``lo`` is 0."""
+        interface = self.interface(name)
+        return 0 if interface is None else interface.group
+
     def interface(self, name: str) -> Interface | None:
         """Return the interface called ``name``, or None."""
         for interface in self.interfaces:
@@ -144,7 +150,8 @@ def node_from_json(text: str | bytes, *, name: str) -> Node:
         data.problem("interfaces", "expected an object of at least one name and its addresses")
         problems.raise_if_any()
     assert listed is not None
-    interfaces = [Interface(dev, tuple(_addresses(listed, dev))) for dev in listed.data]
+    groups = _groups(data, listed.data)
+    interfaces = [Interface(dev, tuple(_addresses(listed, dev)), groups.get(dev, 0)) for dev in listed.data]
     routes = read_routes(data, listed.data)
     rules = read_rules(data, listed.data)
     sysctls = data.object("sysctls")
@@ -156,13 +163,30 @@ def node_from_json(text: str | bytes, *, name: str) -> Node:
 
 def node_to_json(node: Node) -> str:
     """Return the node in the form that :func:`node_from_json` reads."""
+    groups = {i.name: i.group for i in node.interfaces if i.group}
     data: dict[str, object] = {
         "interfaces": {i.name: [str(a) for a in i.addresses] for i in node.interfaces},
+        **({"groups": groups} if groups else {}),
         "routes": [route_to_json(route) for route in node.routes],
         **rules_to_json(node.rules),
         "sysctls": dict(node.sysctls),
     }
     return json.dumps(data, indent=2) + "\n"
+
+
+def _groups(data: JsonObject, interfaces: Collection[str]) -> dict[str, int]:
+    """Return the groups that the node file gives to interfaces; faults become problems of ``data``."""
+    listed = data.object("groups")
+    groups: dict[str, int] = {}
+    for name, group in {} if listed is None else listed.data.items():
+        assert listed is not None
+        if name not in interfaces:
+            listed.problem(name, f"the node has no interface {name}")
+        elif isinstance(group, bool) or not isinstance(group, int) or not 0 <= group < 1 << 32:
+            listed.problem(name, f"expected a number from 0 to 4294967295, found {json_kind(group)}")
+        else:
+            groups[name] = group
+    return groups
 
 
 def _addresses(listed: JsonObject, dev: str) -> Iterator[Address]:

@@ -39,6 +39,7 @@ _IFF_UP: Final = 0x1
 _IFF_NOARP: Final = 0x80
 _IFLA_ADDRESS: Final = 1
 _IFLA_TXQLEN: Final = 13
+_IFLA_GROUP: Final = 27
 _IFA_ADDRESS: Final = 1
 _IFA_LOCAL: Final = 2
 _IFA_F_NODAD: Final = 2
@@ -162,15 +163,23 @@ class Routing(Netlink):
         super().__init__(socket.NETLINK_ROUTE)
 
     def set_up(
-        self, index: int, *, mac: bytes | None = None, queue: int | None = None, arp: bool = True
+        self,
+        index: int,
+        *,
+        mac: bytes | None = None,
+        queue: int | None = None,
+        group: int = 0,
+        arp: bool = True,
     ) -> None:
-        """Bring a link up, with a hardware address, a queue length, and optionally without ARP."""
+        """Bring a link up, with a hardware address, a queue length, a group, and optionally without ARP."""
         flags = _IFF_UP if arp else _IFF_UP | _IFF_NOARP
         body = struct.pack("=BxHiII", socket.AF_UNSPEC, 0, index, flags, flags)
         if mac is not None:
             body += attribute(_IFLA_ADDRESS, mac)
         if queue is not None:
             body += attribute(_IFLA_TXQLEN, struct.pack("=I", queue))
+        if group:
+            body += attribute(_IFLA_GROUP, struct.pack("=I", group))
         self.demand(_RTM_NEWLINK, 0, body)
 
     def send_at_once(self, index: int) -> None:

@@ -270,7 +270,8 @@ class TapNode:
                 name = interface.name
                 index = self._open_tap(name)
                 try:
-                    routing.set_up(index, mac=_mac_bytes(device_mac(number)), queue=QUEUE, arp=False)
+                    mac = _mac_bytes(device_mac(number))
+                    routing.set_up(index, mac=mac, queue=QUEUE, group=interface.group, arp=False)
                     routing.send_at_once(index)
                 except OSError as e:
                     raise MachineError(f"cannot bring up {name}: {e.strerror}") from e

@@ -104,7 +104,7 @@ def value_text(field: Field, value: int | str, family: Family) -> str:
     match field:
         case Field.L4PROTO | Field.CT_PROTO:
             return protocol_name(value)
-        case Field.MARK | Field.CT_MARK | Field.TOS:
+        case Field.MARK | Field.CT_MARK | Field.TOS | Field.IIF_GROUP | Field.OIF_GROUP:
             return f"{value:#x}"
         case Field.ETHER_SADDR:
             return format_mac(value)

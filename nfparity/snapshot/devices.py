@@ -6,7 +6,7 @@ names the assumption made instead, because the notes become the node's assumptio
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from backends.model.node import Address, Interface, Route, is_device_name
@@ -78,7 +78,9 @@ def read_devices(data: bytes, *, name: str) -> Devices:
             continue
         if not up:
             notes.append(f"interface {device} up, but without connected networks (it is down)")
-        interfaces.append(Interface(device, addresses))
+        group, unknown = _group(fields)
+        notes += [f"interface {device} in group 0 (its group is {unknown})"] if unknown else []
+        interfaces.append(Interface(device, addresses, group))
         routes += brought
         notes += said
     if not interfaces:
@@ -87,7 +89,7 @@ def read_devices(data: bytes, *, name: str) -> Devices:
     if elsewhere:
         # An address is local on any device; the last address of a device is never selected as a source.
         first = interfaces[0]
-        interfaces[0] = Interface(first.name, (*first.addresses, *elsewhere))
+        interfaces[0] = replace(first, addresses=(*first.addresses, *elsewhere))
         notes += [f"address {address} on {first.name} (it is on lo)" for address in elsewhere]
     return Devices(
         interfaces=tuple(interfaces), routes=tuple(routes), left_out=frozenset(left_out), notes=tuple(notes)
@@ -99,6 +101,14 @@ def _kind(link: dict[str, object]) -> str:
     kind = info.get("info_kind") if isinstance(info, dict) else None
     # Without -d the kind of a master is unknown; nearly all are bridges.
     return kind if isinstance(kind, str) else "bridge"
+
+
+def _group(link: dict[str, object]) -> tuple[int, str]:
+    """Return the number of a device's group, or 0 and the name of a group whose number is not known."""
+    name = str(link.get("group", "default"))
+    if name == "default":
+        return 0, ""
+    return (int(name), "") if name.isdecimal() else (0, f'"{name}", whose number is not known')
 
 
 def _addresses(

@@ -81,8 +81,14 @@ def infer_node(ruleset: Ruleset) -> Node:
             own = Address(family, net.low + 1, size)
             interfaces.append(Interface(name, (own,)))
             assumed.append(f"interface {name} with {own}, because a rule names both")
+    tests = (test for rule in rules for test in rule.tests if isinstance(test, FieldTest))
+    if any(test.field in _GROUPS for test in tests):
+        assumed.append("every interface in group 0, although rules test for groups")
     default = Route(family=family, dst=Interval.prefix(0, 0, family.bits), dev=uplink, via=gateway)
     return Node(tuple(interfaces), (default, *routes), {}, tuple(assumed))
+
+
+_GROUPS: Final = (Field.IIF_GROUP, Field.OIF_GROUP)
 
 
 def _endpoints(rule: Rule, family: Family) -> Iterator[int]:

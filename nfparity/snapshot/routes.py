@@ -7,7 +7,7 @@ address (the local table, multicast, subnet-router anycast, IPv6's unreachable d
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from backends.model.node import Address, Interface, Route
@@ -130,7 +130,7 @@ def with_networks(
                 alone = Address(family, address.value, family.bits)
                 addresses.append(alone)
                 notes.append(f"address {alone} on {interface.name}, without its network (no route to it)")
-        made.append(Interface(interface.name, tuple(addresses)))
+        made.append(replace(interface, addresses=tuple(addresses)))
     routes = tuple(
         r for r in listed.routes if r.table != MAIN or r.via is not None or (r.dev, r.dst) not in implied
     )

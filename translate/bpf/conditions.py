@@ -50,6 +50,7 @@ class _Column:
 _OF_SOCKETS: Final = (Field.SOCKET, Field.SOCKET_UID, Field.SOCKET_GID, Field.SOCKET_CLASS)
 _TAKERS: Final = (Field.TAKER, Field.TAKER_WILDCARD, Field.TAKER_TRANSPARENT)
 _IPSEC: Final = (Field.IPSEC_IN, Field.IPSEC_OUT)
+_GROUPS: Final = (Field.IIF_GROUP, Field.OIF_GROUP)
 _ROUTING: Final = Needs(features=frozenset({Feature.ROUTING}))
 _SPI: Final = Needs(features=frozenset({Feature.INDEXES}))
 _FRAME: Final = Needs(features=frozenset({Feature.FRAMES}))
@@ -104,7 +105,16 @@ FIELDS: Final = {
     Field.BRIDGED: _Column("from_bridge(p)"),
     **{
         field: _Column("")
-        for field in (*_OF_SOCKETS, *_TAKERS, *_IPSEC, Field.TCP_MSS, Field.CT_HELPER, *ACCOUNTS, *CLOCKS)
+        for field in (
+            *_OF_SOCKETS,
+            *_TAKERS,
+            *_IPSEC,
+            *_GROUPS,
+            Field.TCP_MSS,
+            Field.CT_HELPER,
+            *ACCOUNTS,
+            *CLOCKS,
+        )
     },
 }
 """Every field. A test of a field that a packet lacks is false, negated or not."""
@@ -271,6 +281,8 @@ def refuse_field(field: Field, family: Family) -> None:
         raise CannotExpress("helper", "the tc program has no helpers, which expect connections")
     if field in CLOCKS:
         raise CannotExpress("clock", "a tc program has no helper that reads the time of day")
+    if field in _GROUPS:
+        raise CannotExpress("interface-group", "the tc program does not know the groups of interfaces")
     if field in _IPSEC:
         raise CannotExpress("ipsec", "a tc program does not see the policies of IPsec")
     if field in (Field.REVERSE_PATH, Field.REVERSE_PATH_BY_MARK) and family is Family.IP6:

@@ -22,6 +22,7 @@ REFUSED: Final = {
     "entry-size": "rules that become one map entry whose actions have more than twelve numbers",
     "hashlimit": "`-m hashlimit`",
     "helper": "`-m helper`",
+    "interface-group": "`-m devgroup`",
     "interface-mask": "an interface compared under a mask",
     "ipsec": "`-m policy`",
     "netmap": "`-j NETMAP`",

@@ -81,6 +81,8 @@ class Field(Enum):
     MARK = _Row("meta.mark", 32, _ALWAYS, hexadecimal=True)
     IIF = _Row("meta.iif", 0, _ALWAYS)
     OIF = _Row("meta.oif", 0, _ALWAYS)
+    IIF_GROUP = _Row("meta.iifgroup", 32, hexadecimal=True)  # absent where a hook has no interface
+    OIF_GROUP = _Row("meta.oifgroup", 32, hexadecimal=True)
     CT_STATE = _Row("ct.state", 8, _ALWAYS)  # one ConnectionState bit
     CT_STATUS = _Row("ct.status", 32, _CONNECTION)
     CT_MARK = _Row("ct.mark", 32, _CONNECTION, hexadecimal=True)

@@ -163,6 +163,8 @@ _READERS: Final[dict[Field, Reader]] = {
     Field.MARK: attrgetter("skb.mark"),
     Field.IIF: attrgetter("iif"),
     Field.OIF: attrgetter("oif"),
+    Field.IIF_GROUP: lambda view: view.router.group_of(view.iif) if view.iif else None,
+    Field.OIF_GROUP: lambda view: view.router.group_of(view.oif) if view.oif else None,
     Field.CT_STATE: attrgetter("skb.ct_state"),
     Field.CT_STATUS: _of_connection(lambda entry: entry.status),
     Field.CT_MARK: _of_connection(lambda entry: entry.mark),

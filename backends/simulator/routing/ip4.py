@@ -74,6 +74,7 @@ class Router:
         self._node = node
         # Called for every packet, with constant results.
         self.forwards = functools.cache(self._forwards)
+        self.group_of = functools.cache(node.group_of)
         self._flag = functools.cache(self._read_flag)
         self._rp_filter = functools.cache(self._read_rp_filter)
         # Called for every branch of a flow, of which there is one per endpoint.

@@ -7,6 +7,7 @@ joined (``addrconf_join_solict``).
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -68,6 +69,7 @@ class Router6:
 
     def __init__(self, node: Node) -> None:
         self._forwarding = node.sysctl("net.ipv6.conf.all.forwarding") != "0"
+        self.group_of = functools.cache(node.group_of)
         # ipv6_link_dev_addr puts an address before earlier ones of its scope, and after wider ones.
         self._devices: dict[str, tuple[Address, ...]] = {LOOPBACK: (_LOCALHOST,)}
         for interface in node.interfaces:

@@ -199,7 +199,8 @@ class Candidates:
         kind = Field.FIB_DADDR_TYPE
         if kind in fields and not constraints.allows(kind, int(self.places.kind(after.dst))):
             return False
-        return constraints.allows_name(Field.OIF, sighting.oif)
+        group = self.places.node.group_of(sighting.oif)
+        return constraints.allows_interface(sighting.oif, group, entry=False)
 
     def _fresh(self, packet: Packet) -> Packet:
         if packet.has_ports and isinstance(packet.sport, int) and packet.sport >= 1024:

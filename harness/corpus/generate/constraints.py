@@ -63,6 +63,11 @@ class Constraints:
         tests = (t for t in self.named if t.field is field)
         return all(any(isinstance(v, Name) and v.matches(name) for v in t.values) != t.negated for t in tests)
 
+    def allows_interface(self, name: str, group: int, *, entry: bool) -> bool:
+        """Return whether a packet may come in (``entry``) or leave by an interface of this name and group."""
+        of_name, of_group = (Field.IIF, Field.IIF_GROUP) if entry else (Field.OIF, Field.OIF_GROUP)
+        return self.allows_name(of_name, name) and self.allows(of_group, group)
+
     def implies(self, test: FieldTest) -> bool:
         """Return whether every packet that satisfies the constraints passes ``test``."""
         if test.mask is not None or test.field.is_name:
@@ -81,13 +86,15 @@ class Constraints:
     def swapped(self) -> Constraints:
         """Return the constraints with source and destination swapped: those of the answered packet."""
         plain = {_OTHER_SIDE.get(f, f): v for f, v in self.plain.items()}
-        return replace(self, plain=plain, named=tuple(_swapped(t) for t in self.named))
+        masked, named = (tuple(map(_swapped, tests)) for tests in (self.masked, self.named))
+        return replace(self, plain=plain, masked=masked, named=named)
 
 
 _PAIRS = (
     (Field.SADDR, Field.DADDR),
     (Field.SPORT, Field.DPORT),
     (Field.IIF, Field.OIF),
+    (Field.IIF_GROUP, Field.OIF_GROUP),
     (Field.FIB_SADDR_TYPE, Field.FIB_DADDR_TYPE),
 )
 _OTHER_SIDE = dict(_PAIRS) | {b: a for a, b in _PAIRS}

@@ -361,6 +361,10 @@ def _value(field: Field, sighting: Sighting, places: Places) -> object:
             return sighting.iif
         case Field.OIF:
             return sighting.oif
+        case Field.IIF_GROUP:
+            return places.node.group_of(sighting.iif) if sighting.iif else None
+        case Field.OIF_GROUP:
+            return places.node.group_of(sighting.oif) if sighting.oif else None
         case Field.CT_STATE:
             return int(sighting.state)
         case Field.CT_STATUS:

@@ -94,7 +94,7 @@ class Values:
         if (hook is Hook.INPUT and not local) or (hook is Hook.FORWARD and local):
             return False
         if hook in (Hook.FORWARD, Hook.POSTROUTING, Hook.OUTPUT):
-            return constraints.allows_name(Field.OIF, self.places.behind(dst) or "lo")
+            return self._allows(constraints, self.places.behind(dst) or "lo", entry=False)
         return True
 
     def _of_kinds(self, constraints: Constraints) -> list[int]:
@@ -111,7 +111,7 @@ class Values:
             sources += self._from_outside(constraints, hook)
         if hook in (Hook.OUTPUT, Hook.POSTROUTING):
             sources += self._from_here(constraints)
-        if hook is Hook.INPUT and constraints.allows_name(Field.IIF, "lo"):
+        if hook is Hook.INPUT and self._allows(constraints, "lo", entry=True):
             sources += self._from_here(constraints)
         return sources
 
@@ -130,7 +130,7 @@ class Values:
         sources: list[tuple[int, str | None]] = []
         names = [i.name for i in places.node.interfaces]
         if hook is not Hook.POSTROUTING:
-            names = [n for n in names if constraints.allows_name(Field.IIF, n)]
+            names = [n for n in names if self._allows(constraints, n, entry=True)]
         for address in self._addresses(constraints, Field.SADDR, usual):
             if not self._source_kind(constraints, address) or not places.usable(address):
                 continue
@@ -145,6 +145,9 @@ class Values:
             for n in names[:1]
             if self._source_kind(constraints, a) and places.usable(a)
         ]
+
+    def _allows(self, constraints: Constraints, name: str, *, entry: bool) -> bool:
+        return constraints.allows_interface(name, self.places.node.group_of(name), entry=entry)
 
     def _source_kind(self, constraints: Constraints, address: int) -> bool:
         return constraints.allows(Field.SADDR, address) and constraints.allows(

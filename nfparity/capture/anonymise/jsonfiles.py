@@ -65,6 +65,9 @@ def anonymise_addresses(data: Any, mapping: Mapping) -> Any:
         for key in ("ifname", "master", "link"):
             if isinstance(device.get(key), str):
                 kept[key] = mapping.interface(device[key])
+        group = device.get("group")
+        if isinstance(group, str) and (group == "default" or group.isdecimal()):
+            kept["group"] = group
         kind = device.get("linkinfo", {}).get("info_kind")
         if kind is not None:
             kept["linkinfo"] = {"info_kind": kind}

@@ -383,6 +383,8 @@ _META: Final = {
     12: "nftrace",
     16: "l4proto",
     19: "pkttype",
+    21: "iifgroup",
+    22: "oifgroup",
     23: "cgroup",
     25: "ipsec",
     26: "iifkind",

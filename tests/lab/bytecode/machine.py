@@ -322,6 +322,10 @@ class _Rule:
                 name = sample.values[Field.IIF if key == "iifname" else Field.OIF]
                 assert isinstance(name, str)
                 return name.encode().ljust(_NAME, b"\0")
+            case "iifgroup" | "oifgroup":
+                return _number(
+                    self._present(Field.IIF_GROUP if key == "iifgroup" else Field.OIF_GROUP), _WORD
+                )
             case "skuid" | "skgid" | "cgroup":
                 return _number(self._present(_OF_SOCKET[key]), _WORD)
             case "socket transparent" | "socket wildcard":

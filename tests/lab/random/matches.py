@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from tests.lab.random.headers import header_match, header_target, option_match, time_match
+from tests.lab.random.rare import rare_match
 from translate.ir import Family, Ruleset
 from translate.read import read_ruleset
 from translate.read.ipset import read_ipsets
@@ -132,9 +133,10 @@ IPSETS: Final = {Family.IP: _SETS, Family.IP6: _sets6()}
 def random_matches(seed: int, family: Family = Family.IP) -> str:
     """Return a ruleset for every table of a family, as ``iptables-restore`` takes it."""
     draw = random.Random(seed)
-    options, counts, times = (random.Random(f"{kind} {seed}") for kind in ("options", "counts", "times"))
+    others = (random.Random(f"{kind} {seed}") for kind in ("options", "counts", "times", "rare"))
+    options, counts, times, rare = others
     return "".join(
-        _Table(draw, options, counts, times, name, family, _WORDS[family]).text() for name in _HOOKS
+        _Table(draw, options, counts, times, rare, name, family, _WORDS[family]).text() for name in _HOOKS
     )
 
 
@@ -147,6 +149,8 @@ def matching_rules(seed: int, family: Family = Family.IP) -> Ruleset:
 
 _COUNTING: Final = 0.1
 """The share of rules with a match that counts."""
+_RARE: Final = 0.15
+"""The share of rules with a match of :mod:`tests.lab.random.rare`."""
 _TIMED: Final = 0.1
 """The share of rules that test the clock or a helper."""
 
@@ -159,6 +163,8 @@ class _Table:
     """Draws the matches that count, so that the others stay those of a seed."""
     times: random.Random
     """Draws the matches of the clock and of helpers, for the same reason."""
+    rare: random.Random
+    """Draws the matches that few rulesets have, for the same reason."""
     name: str
     family: Family
     words: _Words
@@ -238,6 +244,8 @@ class _Table:
             helper = f"-m helper {self.times.choice(('', '! '))}--helper {self.times.choice(('ftp', 'sip'))}"
             match = helper if self.times.random() < 0.25 else time_match(self.times)
             matches.insert(self.times.randint(0, len(matches)), match)
+        if self.rare.random() < _RARE and (match := rare_match(self.rare, self.family, hook)):
+            matches.insert(self.rare.randint(0, len(matches)), match)
         if proto in ("50", "51", "108") or self.options.random() < 0.05:
             matches.append(option_match(self.options, proto, sizes=True))
         if self.counts.random() < _COUNTING:

@@ -351,6 +351,13 @@ def _pools(family: Family) -> dict[str, _Pool]:
             ("5:5", "9:5", "5", ":", ":5", "0:65535", "2:1", "0x1:0x3", "1:2:3", "-1:5", "1-2", ""),
         ),
         "rt": (("0", "8", "0x18", "010", "256"), ("4294967295", "4294967296", "1:2", *_ODD_NUMBERS)),
+        "group-of-devices": (
+            ("0", "default", "7", "0x10/0xf0", "010"),
+            (
+                *("1/", "/1", "1/0", "x", "4294967295", "4294967296", "-1", "1/0x1ffffffff", "1/2x", "1:2"),
+                *_ODD_NUMBERS,
+            ),
+        ),
         "segments": (("0", "1:255", ":3", "2:", "5:4"), ("4294967295", "0:4294967296", "1:2:3", "", "x")),
         "index": (("0", "0x100", ":9", "5:", "7:5", "70000"), ("4294967296", "-1", "1:2:3", "", "x")),
         "ecn": (("0", "3", "0x2"), ("4", "256", *_ODD_NUMBERS)),
@@ -391,6 +398,7 @@ KINDS: Final = {
         "--connlimit-mask": "network",
     },
     "connbytes": {"--connbytes": "count", "--connbytes-mode": "counted", "--connbytes-dir": "counted-way"},
+    "devgroup": dict.fromkeys(("--src-group", "--dst-group"), "group-of-devices"),
     "dscp": {"--dscp": "dscp", "--dscp-class": "dscp-class"},
     "hl": dict.fromkeys(("--hl-eq", "--hl-lt", "--hl-gt", "--hl"), "byte"),
     "icmp": {"--icmp-type": "icmp"},
@@ -536,6 +544,7 @@ _USUAL: Final = {
         "--datestart --datestop",
         "--datestop --weekdays --monthdays --utc",
     ),
+    "devgroup": ("--src-group", "--dst-group", "--src-group --dst-group"),
     "NFQUEUE": ("--queue-num", "--queue-num --queue-bypass", "--queue-balance --queue-cpu-fanout"),
     "statistic": ("--mode --probability", "--mode --every --packet", "--mode --every"),
     "CONNMARK": (

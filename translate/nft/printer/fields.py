@@ -97,6 +97,10 @@ def expression(field: Field, family: Family) -> str:
             return "iifname"
         case Field.OIF:
             return "oifname"
+        case Field.IIF_GROUP:
+            return "iifgroup"
+        case Field.OIF_GROUP:
+            return "oifgroup"
         case Field.CT_STATE:
             return "ct state"
         case Field.CT_STATUS:

@@ -19,6 +19,7 @@ from translate.read.extensions.connlimit import CONNLIMIT
 from translate.read.extensions.connmark import CONNMARK_MATCH, CONNMARK_TARGET
 from translate.read.extensions.conntrack import CONNTRACK, STATE
 from translate.read.extensions.ct import CT, NOTRACK
+from translate.read.extensions.devgroup import DEVGROUP
 from translate.read.extensions.ecn import ECN_MATCH
 from translate.read.extensions.hashlimit import HASHLIMIT
 from translate.read.extensions.helper import HELPER
@@ -68,6 +69,7 @@ MATCHES: Final = MappingProxyType(
             CONNLIMIT,
             CONNMARK_MATCH,
             CONNTRACK,
+            DEVGROUP,
             DSCP_MATCH,
             ECN_MATCH,
             ESP,

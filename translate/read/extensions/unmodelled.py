@@ -20,7 +20,6 @@ cluster: --cluster-total-nodes=1 !--cluster-local-node=1 !--cluster-local-nodema
 connlabel: !--label=1 --set=0
 cpu: !--cpu=1
 dccp: !--sport,--source-port=1 !--dport,--destination-port=1 !--dccp-types=1 !--dccp-option=1
-devgroup: !--src-group=1 !--dst-group=1
 dst: !--dst-len=1 --dst-opts=1
 eui64:
 frag: !--fragid=1 !--fraglen=1 --fragres=0 --fragfirst=0 --fragmore=0 --fraglast=0
@@ -71,7 +70,6 @@ _ONE_FAMILY: Final = {
 
 _FIELDS: Final = {
     "realm": (Field.DADDR,),
-    "devgroup": (Field.IIF, Field.OIF),
 }
 """The fields on which a test can depend. Sender and receiver are the same in all packets of a flow."""
 

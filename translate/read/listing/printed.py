@@ -165,6 +165,13 @@ def _ecn(match: re.Match[str]) -> _Words:
     return words
 
 
+def _devgroup(match: re.Match[str]) -> _Words:
+    words = ["-m", "devgroup"]
+    for item in re.finditer(r"(! )?((?:src|dst)-group) (\S+)", match[1]):
+        words += _inverted(item[1], [f"--{item[2]}", item[3]])
+    return words
+
+
 def _rt(match: re.Match[str]) -> _Words:
     words = ["-m", "rt"]
     for item in re.finditer(r" (type|segsleft|length)s?:(!)?(\S+)", match[1]):
@@ -283,6 +290,7 @@ _MATCHES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], _Words]],
         ),
         (r'helper match (! )?"([^" ]*)"', _simple("helper", "--helper")),
         (r"length (!)?(\d+(?::\d+)?)", _simple("length", "--length")),
+        (r"((?:! )?(?:src|dst)-group \S+(?: (?:! )?dst-group \S+)?)", _devgroup),
         (r"(TTL|HL) match (?:TTL|HL) (==|!=|<|>) (\d+)", _ttl),
         (r"rt((?: (?:type|segslefts?|length):\S+)*)", _rt),
         (r"DSCP match (!)?(0x[0-9a-f]+)", _simple("dscp", "--dscp")),

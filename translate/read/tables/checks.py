@@ -8,6 +8,7 @@ from other hooks.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final
 
 from translate.errors import Diagnostic
@@ -32,9 +33,25 @@ from translate.read.spelling.scanner import scan
 
 __all__ = ["check_table"]
 
-_IN_FIELDS: Final = frozenset({Field.FIB_SADDR_TYPE_IIF, Field.FIB_DADDR_TYPE_IIF})
-_OUT_FIELDS: Final = frozenset({Field.FIB_SADDR_TYPE_OIF, Field.FIB_DADDR_TYPE_OIF})
-_DEVICE_FIELDS: Final = _IN_FIELDS | _OUT_FIELDS | {Field.BRIDGED, Field.IPSEC_IN, Field.IPSEC_OUT}
+_IN_FIELDS: Final = MappingProxyType(
+    {
+        Field.FIB_SADDR_TYPE_IIF: "--limit-iface-in",
+        Field.FIB_DADDR_TYPE_IIF: "--limit-iface-in",
+        Field.IIF_GROUP: "--src-group",
+        Field.IPSEC_IN: "policy",
+    }
+)
+"""Fields of the in-device, and the option that tests each."""
+_OUT_FIELDS: Final = MappingProxyType(
+    {
+        Field.FIB_SADDR_TYPE_OIF: "--limit-iface-out",
+        Field.FIB_DADDR_TYPE_OIF: "--limit-iface-out",
+        Field.OIF_GROUP: "--dst-group",
+        Field.IPSEC_OUT: "policy",
+    }
+)
+"""Fields of the out-device, and the option that tests each."""
+_DEVICE_FIELDS: Final = frozenset({*_IN_FIELDS, *_OUT_FIELDS, Field.BRIDGED})
 _NO_IN_DEVICE: Final = (Hook.OUTPUT, Hook.POSTROUTING)
 _NO_OUT_DEVICE: Final = (Hook.PREROUTING, Hook.INPUT)
 
@@ -152,13 +169,9 @@ def _misplaced_rule(chain: Chain, rule: Rule, hooks: tuple[Hook, ...]) -> list[D
                 continue
             status = "not valid"
             if part.field in _IN_FIELDS:
-                wrong, option = [h for h in hooks if h in _NO_IN_DEVICE], "--limit-iface-in"
+                wrong, option = [h for h in hooks if h in _NO_IN_DEVICE], _IN_FIELDS[part.field]
             elif part.field in _OUT_FIELDS:
-                wrong, option = [h for h in hooks if h in _NO_OUT_DEVICE], "--limit-iface-out"
-            elif part.field is Field.IPSEC_IN:
-                wrong, option = [h for h in hooks if h in _NO_IN_DEVICE], "policy"
-            elif part.field is Field.IPSEC_OUT:
-                wrong, option = [h for h in hooks if h in _NO_OUT_DEVICE], "policy"
+                wrong, option = [h for h in hooks if h in _NO_OUT_DEVICE], _OUT_FIELDS[part.field]
             elif part.field is Field.BRIDGED:
                 # The kernel accepts the option there and still knows the port, but no translation can.
                 wrong, option = [h for h in hooks if h is Hook.POSTROUTING], "--physdev-is-in"

@@ -29,6 +29,26 @@ def test_a_node_is_read_and_written_back() -> None:
     )  # fmt: skip
 
 
+def test_groups_of_interfaces_are_read_and_written_back() -> None:
+    node = node_from_json('{"interfaces": {"a": [], "b": []}, "groups": {"b": 7}}', name="n")
+    assert [node.group_of(name) for name in ("a", "b", "lo")] == [0, 7, 0]
+    assert node_from_json(node_to_json(node), name="n").interfaces == node.interfaces
+
+
+@pytest.mark.parametrize(
+    ("groups", "said"),
+    [
+        ('{"b": 7}', "the node has no interface b"),
+        ('{"a": 4294967296}', "expected a number from 0 to 4294967295"),
+        ('{"a": true}', "expected a number from 0 to 4294967295"),
+    ],
+)
+def test_a_wrong_group(groups: str, said: str) -> None:
+    with pytest.raises(ParseError) as caught:
+        node_from_json(f'{{"interfaces": {{"a": []}}, "groups": {groups}}}', name="n")
+    assert said in str(caught.value)
+
+
 def test_a_sysctl_that_is_not_given_has_its_default() -> None:
     node = node_from_json(NODE, name="n")
     assert node.sysctl("net.ipv4.ip_forward") == "0"

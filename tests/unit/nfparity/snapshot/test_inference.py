@@ -77,3 +77,10 @@ def test_many_networks_share_interfaces() -> None:
 
 def test_endpoints_in_the_documentation_network() -> None:
     assert shown(rules(dnat("192.0.2.9")))["eth0"] == ["198.51.100.2/24"]
+
+
+def test_groups_are_not_inferred() -> None:
+    text = b"*filter\n:INPUT ACCEPT [0:0]\n-A INPUT -m devgroup --src-group 7 -j DROP\nCOMMIT\n"
+    node = infer_node(read_ruleset(text, name="rules"))
+    assert node.group_of(node.interfaces[0].name) == 0
+    assert "every interface in group 0, although rules test for groups" in node.assumed

@@ -45,6 +45,13 @@ def test_an_ordinary_node_needs_no_assumption(make: Make) -> None:
     assert node.sysctls == {}
 
 
+def test_groups_of_devices(make: Make) -> None:
+    devices = [device("eth0", group="7"), device("eth1", group="default"), device("eth2", group="uplinks")]
+    node = load_snapshot(make(**{"addr.json": devices, "route.json": []})).node
+    assert [node.group_of(f"eth{n}") for n in range(3)] == [7, 0, 0]
+    assert 'interface eth2 in group 0 (its group is "uplinks", whose number is not known)' in node.assumed
+
+
 def test_what_is_missing_is_said(make: Make) -> None:
     node = load_snapshot(make(**{"route.json": None})).node
     assert node.assumed == (

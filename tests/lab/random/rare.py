@@ -1,0 +1,32 @@
+"""Random matches that few rulesets have; each stands in rules of any protocol."""
+
+from __future__ import annotations
+
+import random
+from typing import Final
+
+from translate.ir import Family
+
+__all__ = ["rare_match"]
+
+_WITH_IN_DEVICE: Final = frozenset({"PREROUTING", "INPUT", "FORWARD"})
+_WITH_OUT_DEVICE: Final = frozenset({"FORWARD", "OUTPUT", "POSTROUTING"})
+_GROUPS: Final = ("default", "0x7", "7", "0x1/0x1", "0x10/0xf0", "0x13/0xf", "0/0", "4294967295")
+
+
+def rare_match(draw: random.Random, family: Family, hook: str) -> str:
+    """Return a match that may stand in a chain of ``hook``, or an empty text."""
+    matches = [_devgroup(draw, hook)]
+    return draw.choice(matches)
+
+
+def _no(draw: random.Random) -> str:
+    return "! " if draw.random() < 0.35 else ""
+
+
+def _devgroup(draw: random.Random, hook: str) -> str:
+    sides = [side for side, hooks in (("src", _WITH_IN_DEVICE), ("dst", _WITH_OUT_DEVICE)) if hook in hooks]
+    chosen = [side for side in sides if draw.random() < 0.7] or sides[:1]
+    return " ".join(
+        ("-m devgroup", *(f"{_no(draw)}--{side}-group {draw.choice(_GROUPS)}" for side in chosen))
+    )
