@@ -1,14 +1,17 @@
 """The differential test: every backend against the reference, flow by flow and share by share.
 
-The reference first computes every possible outcome. Then every other backend runs the same flows, all at the
-present, because no test can set a kernel's clock: the times of packets are left out. Flows with
-random outcomes run until each outcome is seen (:mod:`harness.diff.sampling`), and on request often enough to
-test the shares.
+For each batch, the reference first computes every possible outcome. Then every other backend runs the same
+flows, all at the present, because no test can set a kernel's clock: the times of packets are left out.
+Several batches and backends run at the same time. Flows with random outcomes run until each outcome is seen
+(:mod:`harness.diff.sampling`), and on request often enough to test the shares.
 """
 
 from __future__ import annotations
 
+import itertools
 import shlex
+import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -21,7 +24,7 @@ from harness.corpus.ruletext import place
 from harness.diff.backends import REFERENCE, backend
 from harness.diff.batch import Batch
 from harness.diff.compare import Mismatch, mismatches, step_text
-from harness.diff.replay import Progress, Replayed, replay
+from harness.diff.replay import Progress, Replayed, Replays, replay
 from harness.diff.result import BackendReport, CaseResult, Difference, ParityReport
 from harness.diff.sampling import MISS, Sampling
 from harness.diff.share_counts import share_tallies
@@ -77,6 +80,28 @@ class _Bench:
     expected: tuple[FlowResult, ...]
 
 
+class _Counts:
+    """Adds up each backend's finished flows over the batches, some of which it replays at the same time."""
+
+    def __init__(self, progress: Progress, total: int) -> None:
+        self.total = total
+        self._progress = progress
+        self._finished: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    def of_another_batch(self) -> Progress:
+        """Return the progress callback of a batch."""
+        before: Counter[str] = Counter()
+
+        def report(name: str, done: int, _: int) -> None:
+            with self._lock:
+                self._finished[name] += done - before[name]
+                before[name] = done
+                self._progress(name, self._finished[name], self.total)
+
+        return report
+
+
 def choose_backends(
     names: Sequence[str], *, requested: bool, make: Callable[[str], Backend] = backend
 ) -> tuple[tuple[Backend, ...], tuple[BackendReport, ...]]:
@@ -123,29 +148,32 @@ def run_parity(
     If a ``requested`` backend refuses the rules of a batch, its UnsupportedError is raised; another backend's
     flows are reported as not tested. Raises MachineError when the machine fails.
     """
-    total = sum(len(b.flows) for b in plan.batches)
+    counts = _Counts(progress, sum(len(b.flows) for b in plan.batches))
     benches: list[_Bench] = []
-    for batch in plan.batches:
-        report = _shifted(progress, sum(len(b.flows) for b in benches), total)
-        benches.append(_ask_reference(batch, plan, reference, report))
     runs_of: dict[str, list[tuple[_Bench, Replayed]]] = {b.name: [] for b in backends}
     notes: dict[Note, None] = {}
-    done = 0
-    for bench in benches:
-        report = _shifted(progress, done, total)
-        for replayed in replay(
-            backends,
-            bench.job,
-            bench.flows,
-            progress=report,
-            expected=bench.expected,
-            sampling=plan.sampling,
-        ):
-            if replayed.refusal is not None and requested:
-                raise replayed.refusal
-            runs_of[replayed.backend].append((bench, replayed))
-            notes.update(dict.fromkeys(replayed.limits))
-        done += len(bench.flows)
+    with Replays() as replays:
+        # Batches run side by side: one waits for a compiler or for packets, while another uses the processor.
+        for batch in plan.batches:
+            bench = _ask_reference(batch, plan, reference, counts.of_another_batch())
+            benches.append(bench)
+            report = counts.of_another_batch()
+            for backend in backends:
+                replays.add(
+                    backend,
+                    bench.job,
+                    bench.flows,
+                    progress=report,
+                    expected=bench.expected,
+                    sampling=plan.sampling,
+                )
+        results = replays.results()
+        for bench in benches:
+            for replayed in itertools.islice(results, len(backends)):
+                if replayed.refusal is not None and requested:
+                    raise replayed.refusal
+                runs_of[replayed.backend].append((bench, replayed))
+                notes.update(dict.fromkeys(replayed.limits))
     differences: list[Difference] = []
     reports: list[BackendReport] = []
     tests = 0
@@ -157,9 +185,9 @@ def run_parity(
     times = [plan.sampling.first(f, e) for b in benches for f, e in zip(b.flows, b.expected, strict=True)]
     return ParityReport(
         level=None if all(b.name == plan.against for b in backends) else plan.level,
-        flows=total,
+        flows=counts.total,
         chancy=sum(n > 1 for n in times),
-        repeated=sum(times) - total,
+        repeated=sum(times) - counts.total,
         miss=plan.miss,
         left_open=sum(result.is_open for bench in benches for result in bench.expected),
         open_rules=_open_rules(benches),
@@ -201,10 +229,6 @@ def _reported(
         untested=tuple(untested),
         cases=tuple(cases),
     )
-
-
-def _shifted(progress: Progress, before: int, total: int) -> Progress:
-    return lambda name, done, _: progress(name, before + done, total)
 
 
 def _refusal(error: UnsupportedError) -> str:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
 
 from backends.model.contract import Backend, Job, Session
 from backends.model.flow import Flow, Repeated
@@ -19,7 +21,7 @@ from harness.diff.compare import DifferentPath
 from harness.diff.sampling import ONCE, Sampling
 from translate.errors import MachineError, Note, UnsupportedError
 
-__all__ = ["Progress", "Replayed", "replay"]
+__all__ = ["Progress", "Replayed", "Replays", "replay"]
 
 Progress = Callable[[str, int, int], None]
 """Progress callback: the backend's name, the numbers of finished and of all flows. Threads may share it."""
@@ -66,34 +68,68 @@ def replay(
     Raises MachineError when a backend fails, after every session has been closed, and when a backend returns
     results for other flows than it was given.
     """
-    stop = threading.Event()
-    pool = ThreadPoolExecutor(max_workers=_WORKERS, thread_name_prefix="replay")
-    try:
-        wanted = expected or (None,) * len(flows)
-        runs = _Runs(flows, wanted, sampling, once)
-        futures = [pool.submit(_run, b, job, runs, progress, stop) for b in backends]
-        try:
-            _wait(futures)
-        except BaseException:
-            # Sessions are generators and contexts: a thread that sees the flag leaves them properly. A thread
-            # that waits for a hanging child process does not see it.
-            stop.set()
-            if wait(futures, timeout=_PATIENCE).not_done:
-                end_workers()
-            raise
-        return tuple(f.result() for f in futures)
-    finally:
-        stop.set()
-        pool.shutdown(wait=True, cancel_futures=True)
+    with Replays() as replays:
+        for backend in backends:
+            replays.add(
+                backend, job, flows, progress=progress, expected=expected, sampling=sampling, once=once
+            )
+        return tuple(replays.results())
 
 
-def _wait(futures: Sequence[Future[Replayed]]) -> None:
-    # Waiting without a timeout would keep Ctrl-C from being seen on some platforms.
-    pending = set(futures)
-    while pending:
-        done, pending = wait(pending, timeout=0.5, return_when=FIRST_EXCEPTION)
-        for future in done:
-            future.result()
+class Replays:
+    """Replays that run in the background, as many at a time as there are workers.
+
+    A backend may be in several of them, each with a session of its own. Leaving the context with an error
+    closes every session first.
+    """
+
+    def __init__(self) -> None:
+        self._stop = threading.Event()
+        self._pool = ThreadPoolExecutor(max_workers=_WORKERS, thread_name_prefix="replay")
+        self._futures: list[Future[Replayed]] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop.set()
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        # Sessions are generators and contexts: a thread that sees the flag leaves them properly. A thread
+        # that waits for a hanging child process does not see it.
+        if error is not None and wait(self._futures, timeout=_PATIENCE).not_done:
+            end_workers()
+        self._pool.shutdown(wait=True)
+
+    def add(
+        self,
+        backend: Backend,
+        job: Job,
+        flows: Sequence[Flow],
+        *,
+        progress: Progress = _quiet,
+        expected: Sequence[FlowResult | None] = (),
+        sampling: Sampling = ONCE,
+        once: Container[str] = frozenset(),
+    ) -> None:
+        """Add a replay of flows through one backend; the arguments are those of :func:`replay`."""
+        runs = _Runs(flows, expected or (None,) * len(flows), sampling, once)
+        self._futures.append(self._pool.submit(_run, backend, job, runs, progress, self._stop))
+
+    def results(self) -> Iterator[Replayed]:
+        """Yield the results of all replays in the order in which they were added.
+
+        Raises the error of the first replay that fails, even if an earlier one still runs.
+        """
+        pending = set(self._futures)
+        for future in self._futures:
+            while future in pending:
+                # Waiting without a timeout would keep Ctrl-C from being seen on some platforms.
+                done, pending = wait(pending, timeout=0.5, return_when=FIRST_COMPLETED)
+                for finished in done:
+                    finished.result()
+            yield future.result()
 
 
 @dataclass(frozen=True, slots=True)

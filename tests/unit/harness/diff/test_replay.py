@@ -12,7 +12,7 @@ from backends.model.contract import Availability, Job
 from backends.model.flow import Flow, Repeated, Send
 from backends.model.outcome import FlowResult, Outcome, OutcomeBranch, Verdict
 from backends.model.packet import Packet
-from harness.diff.replay import replay
+from harness.diff.replay import Replays, replay
 from harness.diff.sampling import CERTAIN
 from translate.errors import MachineError, Note
 from translate.ir import Family
@@ -109,3 +109,31 @@ def test_a_flow_that_runs_once_is_not_compared(worker: Job) -> None:
     )
     assert drops.runs["f0"] == 1 < drops.runs["f1"]
     assert found.differing[0] == () != found.differing[1]
+
+
+def test_jobs_run_at_the_same_time_and_end_in_the_order_of_their_start(worker: Job) -> None:
+    both = threading.Barrier(2, timeout=60)
+
+    def meet(name: str, done: int, total: int) -> None:
+        if done == 0:
+            both.wait()
+
+    with Replays() as replays:
+        for count in (3, 1):
+            replays.add(Drops("drops"), worker, flows(count), progress=meet)
+        assert [len(found.results) for found in replays.results()] == [3, 1]
+
+
+def test_an_error_ends_the_replays_of_other_jobs(worker: Job) -> None:
+    slow, wrong = Drops("slow", endless=threading.Event()), Drops("wrong", ids={"f0": None})
+
+    def collect() -> None:
+        with Replays() as replays:
+            replays.add(slow, worker, flows(100_000))
+            replays.add(wrong, worker, flows(1))
+            list(replays.results())
+
+    with pytest.raises(MachineError, match="wrong: expected the result of flow 'f0', got nothing"):
+        collect()
+    assert slow.closed
+    assert wrong.closed
