@@ -31,6 +31,7 @@ class BesideLoader(Loader):
         self.lists = first.lists or second.lists
         self.gap = max(first.gap, second.gap)
         self.counts = first.counts or second.counts
+        self.pins = first.pins or second.pins
 
     def load(self, tap: TapNode) -> None:
         """Load both in order. Raises MachineError with the message of the tool that failed."""

@@ -46,6 +46,7 @@ class GivenNftLoader(Loader):
         self.family = family
         if any("ct count" in script.text for script in self._scripts):
             self.gap = JIFFIES
+        self.pins = any("cpu" in script.text for script in self._scripts)
         self._handle: NftHandle | None = None
         self._own: tuple[str, ...] = ()
         self._chains: Mapping[tuple[str, str, str], ListedChain] = {}

@@ -71,6 +71,7 @@ class IptablesLoader(Loader):
         if " -m connlimit " in text:
             self.gap = JIFFIES
         self.counts = " -m connbytes " in text
+        self.pins = " -m cpu " in text
         self._limited = tuple(match[1] for match in _TABLE.finditer(text) if _LIMITED.search(match[0]))
 
     def load(self, tap: TapNode) -> None:

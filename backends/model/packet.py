@@ -147,8 +147,9 @@ class Packet:
     hardware addresses of the frame, None for those of the neighbour and of the device
     (:mod:`backends.model.link`). ``routing`` is the extension header of an IPv6 packet that has one. ``time``
     is the time on the node's clock when the packet is sent, in seconds since 1970 (UTC). None is the present,
-    or the time of the packet before it and the pauses since. Only the simulator sets its clock. Ports are a
-    :class:`PortClass` only in the simulator, for a port that the kernel picks.
+    or the time of the packet before it and the pauses since. Only the simulator sets its clock. ``cpu`` is
+    the number of the processor that handles the packet. Ports are a :class:`PortClass` only in the simulator,
+    for a port that the kernel picks.
     """
 
     family: Family
@@ -177,6 +178,7 @@ class Packet:
     dmac: int | None = None
     routing: Routing | None = None
     time: int | None = None
+    cpu: int = 0
 
     @property
     def length(self) -> int:

@@ -33,6 +33,7 @@ class NftablesLoader(Loader):
         if " ct count " in text:
             self.gap = JIFFIES
         self.counts = _ACCOUNTS.search(text) is not None
+        self.pins = "meta cpu" in text
         self._handle: NftHandle | None = None
         self._emptier: SetEmptier | None = None
 

@@ -78,6 +78,9 @@ class Loader(ABC):
     counts: bool = False
     """True if rules test the counters of connections, which conntrack keeps only if a sysctl is set."""
 
+    pins: bool = False
+    """True if rules test which processor handles a packet."""
+
     watches: bool = False
     """True if only :meth:`watch` can find the flows that meet a random choice or change a list."""
 

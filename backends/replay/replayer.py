@@ -138,6 +138,8 @@ class Replayer:
         used = self._used[Protocol.UDP]
         sent = {datagram[SPORT] for datagram in burst}
         self._part(not used.isdisjoint(sent))
+        if self.loader.pins:
+            self.tap.run_on(0)
         try:
             ends = send_burst(self.tap, burst)
         except KeyError as e:
@@ -228,6 +230,8 @@ class Replayer:
         if sent.family is not tap.family:
             raise MachineError(f"{sent} is not a packet for rules of {tap.family.value}")
         data = build(sent)
+        if self.loader.pins:
+            tap.run_on(sent.cpu)
         if emission.entry is None:
             tap.originate(data, mark=sent.mark, uid=sent.uid, gid=sent.gid)
         else:

@@ -44,6 +44,8 @@ def sample(
     MachineError if a packet leaves twice.
     """
     template = _Template.of(packet)
+    if loader.pins:
+        tap.run_on(packet.cpu)
     counts: Counter[bytes] = Counter()
     missing = 0
     tap.drain()

@@ -30,6 +30,7 @@ class TcEbpfLoader(Loader):
         self._direct = direct
         self._cached = cached
         self.lists = output.lists
+        self.pins = "bpf_get_smp_processor_id" in output.chains
         self.family = output.family
         self.dataplane: Dataplane | None = None
 

@@ -91,6 +91,7 @@ class TapNode:
         self._raw: dict[int, socket.socket] = {}
         self._listening: dict[int, socket.socket] = {}
         self._poll = select.epoll()
+        self._cpu: int | None = None
         set_own_sysctls(family)
         self._links()
         self._sniffer = Sniffer(_ETHERTYPES[family])
@@ -134,6 +135,19 @@ class TapNode:
         except OSError as e:
             return e.errno or errno.EIO
         return 0
+
+    def run_on(self, cpu: int) -> None:
+        """Run this process on one processor, which then handles the packets that it sends.
+
+        Raises MachineError if the process may not use it.
+        """
+        if cpu == self._cpu:
+            return
+        try:
+            os.sched_setaffinity(0, {cpu})
+        except (OSError, ValueError, OverflowError):
+            raise MachineError(f"a packet is for CPU {cpu}, which this process cannot use") from None
+        self._cpu = cpu
 
     def listen(self, proto: int) -> None:
         """Report packets of protocol ``proto`` that are delivered to the node from now on."""

@@ -77,6 +77,7 @@ def to_datagram(flow: Flow, family: Family) -> Datagram | None:
         or packet.smac is not None
         or packet.dmac is not None
         or packet.routing is not None
+        or packet.cpu
         or not isinstance(sport, int)
         or not isinstance(dport, int)
     ):

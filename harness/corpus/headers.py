@@ -23,6 +23,7 @@ _DAY: Final = 86400
 _ROUTING: Final = (Field.ROUTING_TYPE, Field.ROUTING_LEFT, Field.ROUTING_LENGTH)
 HEADER_FIELDS: Final = (
     *(
+        Field.CPU,
         Field.TTL,
         Field.TOS,
         Field.TCP_MSS,
@@ -35,6 +36,8 @@ HEADER_FIELDS: Final = (
 )
 """Fields that can be set on a packet independently of its addresses and protocol."""
 
+_CPUS: Final = (0, 1)
+"""The processors that made flows use: most machines have them."""
 _TAG: Final = bytes(8)
 """A placeholder as long as the payload that the testbed adds to recognise a packet without payload."""
 _MOBILITY: Final = 2
@@ -52,6 +55,8 @@ def header_value(field: Field, packet: Packet, iif: str, node: Node) -> int | No
     """Return the value of one of :data:`HEADER_FIELDS`, None when the packet lacks it."""
     number = next((n for n, interface in enumerate(node.interfaces, 1) if interface.name == iif), 0)
     match field:
+        case Field.CPU:
+            return packet.cpu
         case Field.TTL:
             return packet.ttl
         case Field.TOS:
@@ -80,6 +85,8 @@ def with_header(
     For a ``forwarded`` packet, ``value`` is the TTL after the decrement.
     """
     match field:
+        case Field.CPU:
+            return with_fields(packet, cpu=value) if value in _CPUS else None
         case Field.TTL:
             sent = value + forwarded
             return with_fields(packet, ttl=sent) if 1 + forwarded <= sent <= 0xFF else None

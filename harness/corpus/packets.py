@@ -216,6 +216,7 @@ def read_packet(obj: JsonObject, *, quotable: bool = True) -> Packet | None:
     smac, dmac = _read_mac(obj, "smac"), _read_mac(obj, "dmac")
     routing = _read_routing(obj, family)
     time = _read_time(obj)
+    cpu = obj.integer("cpu", 0, low=0, high=0xFFFFFFFF)
     payload = b""
     text = obj.text("payload", "")
     try:
@@ -269,6 +270,7 @@ def read_packet(obj: JsonObject, *, quotable: bool = True) -> Packet | None:
         dmac=dmac,
         routing=routing,
         time=time,
+        cpu=cpu,
     )
     return with_fields(packet, **fields)
 
@@ -313,5 +315,7 @@ def packet_fields(packet: Packet) -> dict[str, object]:
         out["routing"] = packet.routing._asdict()
     if packet.time is not None:
         out["time"] = time_to_text(packet.time)
+    if packet.cpu:
+        out["cpu"] = packet.cpu
     out.update({k: format_mac(v) for k, v in (("smac", packet.smac), ("dmac", packet.dmac)) if v is not None})
     return out

@@ -9,9 +9,10 @@
 
 Options: ``in IFACE`` (``-``: made on the node, like ``from node``), ``ttl N``, ``tos N``, ``length N``,
 ``routing TYPE/LEFT/LENGTH`` (a routing header of IPv6), ``smac MAC`` and ``dmac MAC`` of the frame,
-``time 2026-01-05T12:00:00`` (in UTC), ``mark N``, ``uid N``, ``gid N``, ``flags SA``, ``type T/C`` or its
-name, ``id N``, ``payload HEX``, ``mss N`` of a SYN, ``bad-checksum``. Without ``in`` the packet enters at the
-interface of the route to its source. The default source port is 40000. ``->`` is read as ``>``.
+``time 2026-01-05T12:00:00`` (in UTC), ``cpu N`` (the processor that handles the packet), ``mark N``,
+``uid N``, ``gid N``, ``flags SA``, ``type T/C`` or its name, ``id N``, ``payload HEX``, ``mss N`` of a SYN,
+``bad-checksum``. Without ``in`` the packet enters at the interface of the route to its source. The default
+source port is 40000. ``->`` is read as ``>``.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ DEFAULT_SPORT: Final = 40000
 
 _NAME: Final = "--packet"
 _WITH_VALUE: Final = (
-    *("in", "from", "ttl", "tos", "length", "routing", "smac", "dmac", "time"),
+    *("in", "from", "ttl", "tos", "length", "routing", "smac", "dmac", "time", "cpu"),
     *("mark", "uid", "gid", "flags", "type", "mss", "id", "payload"),
 )
 
@@ -166,6 +167,8 @@ def _with_option(words: _Words, packet: Packet, option: str, value: str) -> Pack
                 return with_fields(packet, time=time_from_text(value))
             except ValueError as e:
                 raise words.error(str(e)) from None
+        case "cpu":
+            return with_fields(packet, cpu=_number(words, value, "processor", 0xFFFFFFFF))
         case "mark":
             return with_fields(packet, mark=_number(words, value, "mark", 0xFFFFFFFF))
         case "uid":

@@ -78,6 +78,7 @@ FIELDS: Final = {
     Field.ROUTING_LEFT: _Column("p->routing_left", "p->has_routing", _ROUTING),
     Field.ROUTING_LENGTH: _Column("p->routing_length", "p->has_routing", _ROUTING),
     Field.MARK: _Column("p->mark"),
+    Field.CPU: _Column("bpf_get_smp_processor_id()"),
     Field.IIF: _Column("p->in"),
     Field.OIF: _Column("p->out"),
     Field.CT_STATE: _Column("p->ct_state"),

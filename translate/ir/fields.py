@@ -83,6 +83,7 @@ class Field(Enum):
     OIF = _Row("meta.oif", 0, _ALWAYS)
     IIF_GROUP = _Row("meta.iifgroup", 32, hexadecimal=True)  # absent where a hook has no interface
     OIF_GROUP = _Row("meta.oifgroup", 32, hexadecimal=True)
+    CPU = _Row("meta.cpu", 32, _ALWAYS, steady=True)  # the processor that handles the packet
     CT_STATE = _Row("ct.state", 8, _ALWAYS)  # one ConnectionState bit
     CT_STATUS = _Row("ct.status", 32, _CONNECTION)
     CT_MARK = _Row("ct.mark", 32, _CONNECTION, hexadecimal=True)

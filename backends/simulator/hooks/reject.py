@@ -74,6 +74,7 @@ def icmp_error(packet: Packet, icmp_type: int, code: int, source: int) -> Packet
         quoted=packet,
         tos=packet.tos & _TOS | _INTERNETWORK_CONTROL if four else 0,
         time=packet.time,
+        cpu=packet.cpu,
     )
 
 
@@ -143,4 +144,5 @@ def reset(packet: Packet) -> Packet:
         seq=seq,
         ack=ack,
         time=packet.time,
+        cpu=packet.cpu,
     )

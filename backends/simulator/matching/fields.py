@@ -161,6 +161,7 @@ _READERS: Final[dict[Field, Reader]] = {
     Field.ROUTING_LEFT: _of_routing(1),
     Field.ROUTING_LENGTH: _of_routing(2),
     Field.MARK: attrgetter("skb.mark"),
+    Field.CPU: attrgetter("skb.packet.cpu"),
     Field.IIF: attrgetter("iif"),
     Field.OIF: attrgetter("oif"),
     Field.IIF_GROUP: lambda view: view.router.group_of(view.iif) if view.iif else None,

@@ -383,6 +383,7 @@ _META: Final = {
     12: "nftrace",
     16: "l4proto",
     19: "pkttype",
+    20: "cpu",
     21: "iifgroup",
     22: "oifgroup",
     23: "cgroup",

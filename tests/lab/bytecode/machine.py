@@ -322,6 +322,8 @@ class _Rule:
                 name = sample.values[Field.IIF if key == "iifname" else Field.OIF]
                 assert isinstance(name, str)
                 return name.encode().ljust(_NAME, b"\0")
+            case "cpu":
+                return _number(sample.number(Field.CPU), _WORD)
             case "iifgroup" | "oifgroup":
                 return _number(
                     self._present(Field.IIF_GROUP if key == "iifgroup" else Field.OIF_GROUP), _WORD

@@ -11,12 +11,13 @@ __all__ = ["rare_match"]
 
 _WITH_IN_DEVICE: Final = frozenset({"PREROUTING", "INPUT", "FORWARD"})
 _WITH_OUT_DEVICE: Final = frozenset({"FORWARD", "OUTPUT", "POSTROUTING"})
+_CPUS: Final = ("0", "1", "63", "4294967295")
 _GROUPS: Final = ("default", "0x7", "7", "0x1/0x1", "0x10/0xf0", "0x13/0xf", "0/0", "4294967295")
 
 
 def rare_match(draw: random.Random, family: Family, hook: str) -> str:
     """Return a match that may stand in a chain of ``hook``, or an empty text."""
-    matches = [_devgroup(draw, hook)]
+    matches = [_devgroup(draw, hook), f"-m cpu {_no(draw)}--cpu {draw.choice(_CPUS)}"]
     return draw.choice(matches)
 
 

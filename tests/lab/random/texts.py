@@ -351,6 +351,7 @@ def _pools(family: Family) -> dict[str, _Pool]:
             ("5:5", "9:5", "5", ":", ":5", "0:65535", "2:1", "0x1:0x3", "1:2:3", "-1:5", "1-2", ""),
         ),
         "rt": (("0", "8", "0x18", "010", "256"), ("4294967295", "4294967296", "1:2", *_ODD_NUMBERS)),
+        "processor": (("0", "1", "0x2", "010"), ("4294967295", "4294967296", "0:1", "0,1", *_ODD_NUMBERS)),
         "group-of-devices": (
             ("0", "default", "7", "0x10/0xf0", "010"),
             (
@@ -398,6 +399,7 @@ KINDS: Final = {
         "--connlimit-mask": "network",
     },
     "connbytes": {"--connbytes": "count", "--connbytes-mode": "counted", "--connbytes-dir": "counted-way"},
+    "cpu": {"--cpu": "processor"},
     "devgroup": dict.fromkeys(("--src-group", "--dst-group"), "group-of-devices"),
     "dscp": {"--dscp": "dscp", "--dscp-class": "dscp-class"},
     "hl": dict.fromkeys(("--hl-eq", "--hl-lt", "--hl-gt", "--hl"), "byte"),
@@ -493,6 +495,7 @@ KINDS: Final = {
 _MANDATORY: Final = {
     "comment": ("--comment",),
     "connmark": ("--mark",),
+    "cpu": ("--cpu",),
     "helper": ("--helper",),
     "length": ("--length",),
     "mac": ("--mac-source",),

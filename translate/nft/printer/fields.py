@@ -93,6 +93,8 @@ def expression(field: Field, family: Family) -> str:
             return "rt hdrlength"
         case Field.MARK:
             return "meta mark"
+        case Field.CPU:
+            return "meta cpu"
         case Field.IIF:
             return "iifname"
         case Field.OIF:

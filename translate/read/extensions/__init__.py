@@ -18,6 +18,7 @@ from translate.read.extensions.connbytes import CONNBYTES
 from translate.read.extensions.connlimit import CONNLIMIT
 from translate.read.extensions.connmark import CONNMARK_MATCH, CONNMARK_TARGET
 from translate.read.extensions.conntrack import CONNTRACK, STATE
+from translate.read.extensions.cpu import CPU
 from translate.read.extensions.ct import CT, NOTRACK
 from translate.read.extensions.devgroup import DEVGROUP
 from translate.read.extensions.ecn import ECN_MATCH
@@ -69,6 +70,7 @@ MATCHES: Final = MappingProxyType(
             CONNLIMIT,
             CONNMARK_MATCH,
             CONNTRACK,
+            CPU,
             DEVGROUP,
             DSCP_MATCH,
             ECN_MATCH,

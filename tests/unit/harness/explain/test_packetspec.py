@@ -31,6 +31,13 @@ def test_forms(worker: Job) -> None:
     assert packet("47 10.244.0.5 > 10.244.1.4 payload 00ff", worker).payload == b"\x00\xff"
 
 
+def test_the_processor(worker: Job) -> None:
+    text = "udp 1.1.1.1:1 > 2.2.2.2:2 in pod5"
+    assert (packet(text, worker).cpu, packet(f"{text} cpu 1", worker).cpu) == (0, 1)
+    with pytest.raises(ParseError, match="'x' is not a processor"):
+        packet(f"{text} cpu x", worker)
+
+
 def test_a_routing_header(worker: Job) -> None:
     text = "udp [fd00::1]:1 > [fd00::2]:53 from node routing"
     assert packet(f"{text} 5", worker).routing == Routing(5, 0, 0)
