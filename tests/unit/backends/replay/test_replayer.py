@@ -45,6 +45,10 @@ class Node:
         self._later: list[Sighting] = []
         self.sent: list[Packet] = []
         self.slept = 0.0
+        self.processors: list[int] = []
+
+    def run_on(self, cpu: int) -> None:
+        self.processors.append(cpu)
 
     def listen(self, proto: int) -> None:
         pass
@@ -84,6 +88,7 @@ class Forgetful:
     def __init__(self, *, lists: bool = False, single: bool = False) -> None:
         self.lists = lists
         self.watches = False
+        self.pins = False
         self.gap = 0.0
         self.times = 0
         self.emptied = 0
@@ -516,3 +521,12 @@ def test_more_runs_of_a_flow_are_joined_to_those_before() -> None:
     joined = first.joined(more)
     assert joined.runs == 4
     assert [branch.probability for branch in joined.branches] == [Fraction(3, 4), Fraction(1, 4)]
+
+
+@pytest.mark.parametrize("pins", [False, True])
+def test_packets_are_sent_from_their_processor_if_rules_test_it(pins):
+    node, loader = Node(lambda p: [out(p)]), Forgetful()
+    loader.pins = pins
+    steps = tuple(Send(packet=with_fields(UDP, cpu=cpu), entry="a") for cpu in (1, 0))
+    replay_all(node, [Flow(id="both", steps=steps)], loader)
+    assert node.processors == ([1, 0] if pins else [])
