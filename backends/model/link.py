@@ -7,7 +7,7 @@ from typing import Final
 from backends.model.packet import Packet
 from translate.ir import PacketType
 
-__all__ = ["BROADCAST_MAC", "device_mac", "frame_type", "neighbour_mac"]
+__all__ = ["BROADCAST_MAC", "device_mac", "eui64", "frame_type", "neighbour_mac"]
 
 BROADCAST_MAC: Final = 0xFFFFFFFFFFFF
 _GROUP: Final = 1 << 40
@@ -21,6 +21,11 @@ def device_mac(number: int) -> int:
 def neighbour_mac(number: int) -> int:
     """Return the hardware address of the neighbour that sends packets to the interface ``number``."""
     return 0x020000000200 | number & 0xFF
+
+
+def eui64(mac: int) -> int:
+    """Return the lower half of an address that is made from a hardware address (RFC 4291, appendix A)."""
+    return (mac >> 24 << 40 | 0xFFFE << 24 | mac & 0xFFFFFF) ^ 1 << 57
 
 
 def frame_type(packet: Packet, number: int) -> PacketType:

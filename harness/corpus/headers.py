@@ -7,7 +7,7 @@ from typing import Final
 
 from backends.model.clock import LATEST_TIME
 from backends.model.leading import leading, security_index, with_security_index
-from backends.model.link import BROADCAST_MAC, frame_type, neighbour_mac
+from backends.model.link import BROADCAST_MAC, eui64, frame_type, neighbour_mac
 from backends.model.node import Node
 from backends.model.packet import NOT_TAKEN, Packet, Routing
 from backends.model.withfields import with_fields
@@ -31,6 +31,7 @@ HEADER_FIELDS: Final = (
         *_ROUTING,
         Field.LENGTH,
         Field.ETHER_SADDR,
+        Field.EUI64,
         Field.PACKET_TYPE,
     ),
 )
@@ -69,6 +70,8 @@ def header_value(field: Field, packet: Packet, iif: str, node: Node) -> int | No
             return packet.length
         case Field.ROUTING_TYPE | Field.ROUTING_LEFT | Field.ROUTING_LENGTH:
             return None if packet.routing is None else packet.routing[_ROUTING.index(field)]
+        case Field.EUI64:
+            return int(_is_of_frame(packet, number)) if number else None
         case Field.PACKET_TYPE:
             return frame_type(packet, number) if number else PacketType.UNICAST
         case _:
@@ -110,6 +113,8 @@ def with_header(
         case Field.CLOCK_DAYTIME:
             midnight = _midnight(PLAIN_TIME if packet.time is None else packet.time)
             return with_fields(packet, time=midnight + value) if 0 <= value < _DAY else None
+        case Field.EUI64:
+            return _made_from_frame(packet) if value and entry is not None else packet
         case Field.ETHER_SADDR:
             return None if entry is None else with_fields(packet, smac=value)
         case _:
@@ -117,6 +122,24 @@ def with_header(
                 return packet
             destination = _FRAMES[packet.family].get(value)
             return None if destination is None or entry is None else with_fields(packet, dmac=destination)
+
+
+def _is_of_frame(packet: Packet, number: int) -> bool:
+    """Return whether the packet's source is made from its frame's, on the interface with this number."""
+    mac = neighbour_mac(number) if packet.smac is None else packet.smac
+    return packet.src & _LOWER_HALF == eui64(mac)
+
+
+def _made_from_frame(packet: Packet) -> Packet:
+    """Return the packet with a source that is made from its frame's."""
+    mac = _OTHER_MAC if packet.smac is None else packet.smac
+    src = packet.src & ~_LOWER_HALF | eui64(mac)
+    return with_fields(packet, src=src, smac=mac)
+
+
+_LOWER_HALF: Final = (1 << 64) - 1
+_OTHER_MAC: Final = 0x020000000300
+"""The hardware address of another host than the neighbour."""
 
 
 def _midnight(time: int) -> int:

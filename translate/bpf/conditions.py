@@ -55,6 +55,7 @@ _ROUTING: Final = Needs(features=frozenset({Feature.ROUTING}))
 _SPI: Final = Needs(features=frozenset({Feature.INDEXES}))
 _FRAME: Final = Needs(features=frozenset({Feature.FRAMES}))
 _CT: Final = "p->has_ct"
+_EUI64: Final = "((p->ether_saddr >> 24 << 40 | 0xfffe000000ULL | (p->ether_saddr & 0xffffff)) ^ 1ULL << 57)"
 
 FIELDS: Final = {
     Field.SADDR: _Column("p->saddr"),
@@ -73,6 +74,7 @@ FIELDS: Final = {
     Field.TTL: _Column("p->ttl"),
     Field.TOS: _Column("p->tos"),
     Field.ETHER_SADDR: _Column("p->ether_saddr", "p->has_ether", _FRAME),
+    Field.EUI64: _Column(f"((u64)p->saddr == {_EUI64})", "p->has_ether", _FRAME),
     Field.PACKET_TYPE: _Column("p->type", needs=_FRAME),
     Field.ROUTING_TYPE: _Column("p->routing_type", "p->has_routing", _ROUTING),
     Field.ROUTING_LEFT: _Column("p->routing_left", "p->has_routing", _ROUTING),

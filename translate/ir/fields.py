@@ -74,6 +74,7 @@ class Field(Enum):
     TTL = _Row("ip.ttl", 8, _ALWAYS)
     TOS = _Row("ip.tos", 8, _ALWAYS, hexadecimal=True)  # DSCP and ECN; the traffic class of IPv6
     ETHER_SADDR = _Row("ether.saddr", 48, steady=True, hexadecimal=True)  # absent without Ethernet
+    EUI64 = _Row("eui64", 1, steady=True)  # 1: the source is made from the frame's; absent without Ethernet
     PACKET_TYPE = _Row("meta.pkttype", 8, _ALWAYS, steady=True)  # a PacketType
     ROUTING_TYPE = _Row("routing.type", 8, steady=True)  # of the first routing header of IPv6
     ROUTING_LEFT = _Row("routing.left", 8, steady=True)

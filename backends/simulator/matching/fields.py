@@ -9,7 +9,7 @@ from typing import Final
 
 from backends.model.clock import clock_value
 from backends.model.leading import security_index
-from backends.model.link import neighbour_mac
+from backends.model.link import eui64, neighbour_mac
 from backends.model.packet import Port
 from backends.simulator.conntrack.connection import ORIGINAL, REPLY, ConntrackEntry
 from backends.simulator.conntrack.skb import Skb, SocketKind
@@ -86,6 +86,15 @@ def _ether_saddr(view: View) -> Value:
     return neighbour_mac(skb.link) if skb.packet.smac is None else skb.packet.smac
 
 
+def _is_of_frame(view: View) -> Value:
+    """Return whether the source is made from the frame's (``eui64_mt6``)."""
+    mac = _ether_saddr(view)
+    return int(view.skb.packet.src & _LOWER_HALF == eui64(mac)) if isinstance(mac, int) else None
+
+
+_LOWER_HALF: Final = (1 << 64) - 1
+
+
 def _of_clock(field: Field) -> Reader:
     def read(view: View) -> Value:
         time = view.skb.packet.time
@@ -156,6 +165,7 @@ _READERS: Final[dict[Field, Reader]] = {
     Field.TTL: attrgetter("skb.packet.ttl"),
     Field.TOS: attrgetter("skb.packet.tos"),
     Field.ETHER_SADDR: _ether_saddr,
+    Field.EUI64: _is_of_frame,
     Field.PACKET_TYPE: lambda view: int(view.skb.type),
     Field.ROUTING_TYPE: _of_routing(0),
     Field.ROUTING_LEFT: _of_routing(1),

@@ -18,6 +18,8 @@ _GROUPS: Final = ("default", "0x7", "7", "0x1/0x1", "0x10/0xf0", "0x13/0xf", "0/
 def rare_match(draw: random.Random, family: Family, hook: str) -> str:
     """Return a match that may stand in a chain of ``hook``, or an empty text."""
     matches = [_devgroup(draw, hook), f"-m cpu {_no(draw)}--cpu {draw.choice(_CPUS)}"]
+    if family is Family.IP6 and hook in _WITH_IN_DEVICE:
+        matches.append("-m eui64")
     return draw.choice(matches)
 
 

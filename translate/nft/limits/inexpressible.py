@@ -55,6 +55,8 @@ def check_field(field: Field, family: Family) -> None:
         raise CannotSay("ipv6-fragment", "nftables cannot test for later fragments of IPv6")
     if field is Field.AH_SPI and family is Family.IP6:
         raise CannotSay("ah6", "in IPv6, AH is an extension header, which nftables does not read")
+    if field is Field.EUI64:
+        raise CannotSay("eui64", "nftables compares a field with constants, not with another field")
     if field in (Field.CLOCK_MONTHDAY, Field.CLOCK_MONTHDAY_BEFORE):
         raise CannotSay("time-monthdays", "nftables reads the day of the week, but not that of the month")
 

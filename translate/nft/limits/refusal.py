@@ -18,6 +18,7 @@ REFUSED: Final = {
     "ct-template": "`-j CT` with `--timeout`, `--ctevents` or `--expevents`, or with `--helper` where a"
     " test of raw may have another result after conntrack",
     "ct-zone-mark": "`-j CT --zone mark`",
+    "eui64": "`-m eui64`",
     "hashlimit-expire": "`-m hashlimit --hashlimit-htable-expire` with a part of a second",
     "hashlimit-ports": "`-m hashlimit` by ports in a rule that does not test for a protocol with ports",
     "hashlimit-shared": "`-m hashlimit` in two rules with one name and different limits",

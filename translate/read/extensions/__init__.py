@@ -22,6 +22,7 @@ from translate.read.extensions.cpu import CPU
 from translate.read.extensions.ct import CT, NOTRACK
 from translate.read.extensions.devgroup import DEVGROUP
 from translate.read.extensions.ecn import ECN_MATCH
+from translate.read.extensions.eui64 import EUI64
 from translate.read.extensions.hashlimit import HASHLIMIT
 from translate.read.extensions.helper import HELPER
 from translate.read.extensions.icmp import ICMP, ICMP6
@@ -75,6 +76,7 @@ MATCHES: Final = MappingProxyType(
             DSCP_MATCH,
             ECN_MATCH,
             ESP,
+            EUI64,
             HASHLIMIT,
             HELPER,
             HL_MATCH,

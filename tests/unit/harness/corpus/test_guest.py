@@ -16,6 +16,7 @@ NOT_TRANSLATED = {
     "-m connlimit",
     "-m devgroup",
     "-m hashlimit",
+    "-m eui64",
     "-m helper",
     "-m owner",
     "-m policy",
