@@ -26,15 +26,15 @@ def live_rules(chain: Chain) -> tuple[Rule, ...]:
 def calls(rules: Iterable[Rule]) -> Iterator[tuple[str, Rule]]:
     """Yield the chain that each rule calls, if it calls one, and the rule."""
     for rule in rules:
-        if rule.callee is not None:
-            yield rule.callee, rule
+        if (name := rule.callee) is not None:
+            yield name, rule
 
 
 def _is_end(rule: Rule) -> bool:
     """Return whether the walk stops after the rule: it has no match, and a verdict of x_tables."""
     if rule.tests or rule.matches or rule.unknown or not rule.actions:
         return False
-    if not isinstance(rule.actions[-1], Accept | Drop | Return):
+    if not isinstance(rule.actions[-1], (Accept, Drop, Return)):
         return False
     return all(option.name in ("-s", "-d", "-p") for option in rule.base)
 
@@ -57,7 +57,7 @@ def has_loop(chains: Iterable[Chain]) -> bool:
     callers: dict[str, list[str]] = {}
     waits: dict[str, int] = {}
     for chain in chains:
-        called = {name for name, _ in calls(chain.rules)}
+        called = {name for rule in chain.rules if (name := rule.callee) is not None}
         waits[chain.name] = len(called)
         for name in called:
             callers.setdefault(name, []).append(chain.name)

@@ -124,7 +124,7 @@ class Rule:
     def callee(self) -> str | None:
         """The user chain that the rule jumps or goes to, or None."""
         action = self.actions[0] if self.actions else None
-        return action.chain if isinstance(action, Jump | Goto) else None
+        return action.chain if isinstance(action, (Jump, Goto)) else None
 
     @property
     def is_undecided(self) -> bool:

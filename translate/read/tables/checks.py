@@ -13,7 +13,6 @@ from typing import Final
 
 from translate.errors import Diagnostic
 from translate.ir import (
-    Chain,
     Field,
     FieldTest,
     Hook,
@@ -29,6 +28,7 @@ from translate.ir import (
     live_chains,
 )
 from translate.read.extensions import MATCHES, TARGETS
+from translate.read.extensions.declaration import MatchExtension, TargetExtension
 from translate.read.spelling.scanner import scan
 
 __all__ = ["check_table"]
@@ -55,6 +55,10 @@ _DEVICE_FIELDS: Final = frozenset({*_IN_FIELDS, *_OUT_FIELDS, Field.BRIDGED})
 _NO_IN_DEVICE: Final = (Hook.OUTPUT, Hook.POSTROUTING)
 _NO_OUT_DEVICE: Final = (Hook.PREROUTING, Hook.INPUT)
 
+_MATCHES: Final = {name: each for name, each in MATCHES.items() if each.hooks is not None}
+_TARGETS: Final = {name: each for name, each in TARGETS.items() if each.hooks is not None}
+"""The extensions that are valid only in some hooks."""
+
 _Edges = dict[str, list[tuple[str, Rule]]]
 """The chains that call others, and for each call the callee and the rule."""
 
@@ -73,8 +77,7 @@ def check_table(table: Table) -> list[Diagnostic]:
                 message = f'"{name}" is a built-in chain; no rule can jump to it'
                 faults.append(Diagnostic(_at_word(rule.origin, name), message))
     live = live_chains(table.chains)
-    edges = {name: list(calls(rules)) for name, rules in live.items()}
-    edges = {name: [call for call in made if call[0] in live] for name, made in edges.items()}
+    edges = {name: [call for call in calls(rules) if call[0] in live] for name, rules in live.items()}
     loops, callees_first = _loops(edges)
     faults += loops
     if not loops:
@@ -120,8 +123,9 @@ def _misplaced(
     reached = _reached(table, edges, callees_first)
     for chain in table.chains:
         hooks = reached.get(chain.name, ())
+        how = "" if chain.hook is not None else f", from which chain {chain.name} is reached"
         for rule in live[chain.name] if hooks else ():
-            faults += _misplaced_rule(chain, rule, hooks)
+            faults += _misplaced_rule(rule, hooks, how)
     return faults
 
 
@@ -144,13 +148,14 @@ def _reached(table: Table, edges: _Edges, callees_first: list[str]) -> dict[str,
     return reached
 
 
-def _misplaced_rule(chain: Chain, rule: Rule, hooks: tuple[Hook, ...]) -> list[Diagnostic]:
+def _misplaced_rule(rule: Rule, hooks: tuple[Hook, ...], how: str) -> list[Diagnostic]:
     faults: list[Diagnostic] = []
-    how = "" if chain.hook is not None else f", from which chain {chain.name} is reached"
-    target = TARGETS.get(rule.target.name) if rule.target is not None else None
-    used = [("target", target)] if target is not None else []
-    for kind, extension in (*(("match", MATCHES.get(match.name)) for match in rule.matches), *used):
-        if extension is not None and extension.hooks is not None and not extension.hooks.issuperset(hooks):
+    limited: list[tuple[str, MatchExtension | TargetExtension]]
+    limited = [("match", _MATCHES[match.name]) for match in rule.matches if match.name in _MATCHES]
+    if rule.target is not None and rule.target.name in _TARGETS:
+        limited.append(("target", _TARGETS[rule.target.name]))
+    for kind, extension in limited:
+        if extension.hooks is not None and not extension.hooks.issuperset(hooks):
             wrong = [hook for hook in hooks if hook not in extension.hooks]
             faults.append(
                 Diagnostic(
@@ -159,7 +164,7 @@ def _misplaced_rule(chain: Chain, rule: Rule, hooks: tuple[Hook, ...]) -> list[D
                     "only in " + ", ".join(sorted(extension.hooks)),
                 )
             )
-    if any(isinstance(action, LimitMss) for action in rule.actions):
+    if LimitMss in map(type, rule.actions):
         faults += _segment_size(rule, hooks, how)
     for test in rule.tests:
         if isinstance(test, FieldTest) and test.field not in _DEVICE_FIELDS:
