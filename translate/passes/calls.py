@@ -7,6 +7,7 @@ from typing import Final
 
 from translate.ir import (
     Action,
+    Apply,
     Goto,
     Jump,
     LoweredChain,
@@ -33,6 +34,11 @@ def called(chain: LoweredChain) -> list[str]:
     """Return the chains that ``chain`` jumps or goes to, in order, once for each call."""
     names = []
     for statement in chain.statements:
+        if isinstance(statement, Apply):  # nearly all statements, before lookups are made
+            name = callee(statement.actions)
+            if name is not None:
+                names.append(name)
+            continue
         names += [name for each in alternatives(statement) if (name := callee(each.actions)) is not None]
     return names
 

@@ -188,7 +188,8 @@ def _calls(chain: LoweredChain, known: Facts, family: Family) -> Iterable[tuple[
             name = callee(each.actions)
             if name is not None:
                 here = refine(known, statement.tests, family) if here is None else here
-                yield name, refine(here, facts_of(statement, each), family)
+                added = facts_of(statement, each)
+                yield name, refine(here, added, family) if added else here
 
 
 def facts_of_key(fields: tuple[Field, ...], key: tuple[Value, ...]) -> tuple[FieldTest, ...]:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import count
-from typing import assert_never
+from typing import Final, assert_never
 
 from translate.errors import Refusal, UnsupportedError
 from translate.ir import (
@@ -72,6 +72,9 @@ from translate.passes.calls import CALLS
 
 __all__ = ["flatten"]
 
+_WITH_STATE: Final = frozenset({Limit, ConnectionLimit, Quota})
+"""Tests whose state gets a name."""
+
 
 def flatten(ruleset: Ruleset) -> Program:
     """Return the Program that has one statement per rule.
@@ -123,7 +126,7 @@ def _chain(table: TableName, chain: Chain) -> LoweredChain:
 
 def _apply(table: TableName, rule: Rule, names: Iterator[str]) -> Apply:
     tests, actions = rule.tests, rule.actions
-    if any(isinstance(test, Limit | ConnectionLimit | Quota) for test in tests):
+    if not _WITH_STATE.isdisjoint(map(type, tests)):
         tests = tuple(_named(test, names) for test in tests)
     if actions and isinstance(actions[-1], CALLS):
         actions = (*actions[:-1], _action(table, actions[-1]))

@@ -65,7 +65,8 @@ _HEADER_FIELDS: Final = frozenset(
     {Field.SPORT, Field.DPORT, Field.ICMP_TYPE, Field.ICMP_CODE, Field.TCP_FLAGS}
 )
 _BOUND_FIELDS: Final = _HEADER_FIELDS | {Field.FRAGMENT, Field.L4PROTO}
-_REPEATABLE: Final = (FieldTest, AnyOf, SetTest)
+_ORDERED: Final = frozenset({Nth, Limit, ConnectionLimit, Quota})
+"""Tests that count the packets that pass the tests before them."""
 _MOST_ACTIONS: Final = 64
 """The greatest number of actions of an inlined chain, because each level of chains may double them."""
 
@@ -149,16 +150,23 @@ def canonical(tests: tuple[Test, ...], family: Family) -> tuple[Test, ...] | Non
         if isinstance(test, (Recent, Account, HashLimit)):
             return _around(tests, tests.index(test), family)
     flat: list[Test] = []
+    fields: set[Field] = set()
     for test in tests:
         simplified = _field_test(test, family) if isinstance(test, FieldTest) else _single(test, family)
         if simplified is False:
             return None
-        if simplified is True or (flat and isinstance(simplified, _REPEATABLE) and simplified in flat):
+        if simplified is True:
+            continue
+        if isinstance(simplified, FieldTest):
+            if simplified.field in fields and simplified in flat:
+                continue
+            fields.add(simplified.field)
+        elif isinstance(simplified, (AnyOf, SetTest)) and simplified in flat:
             continue
         flat.append(simplified)
-    if len(flat) > 1 and not any(isinstance(test, Nth | Limit | ConnectionLimit | Quota) for test in flat):
+    if len(flat) > 1 and _ORDERED.isdisjoint(map(type, flat)):
         merged = _merge(flat, family)
-        if merged is not None and _headers(merged):
+        if merged is not None and not _HEADER_FIELDS.isdisjoint(fields):
             merged = _consistent(merged, family)
         if merged is None:
             return None
@@ -237,7 +245,8 @@ def _field_test(test: FieldTest, family: Family) -> Test | bool:
     if test.mask is None and len(test.values) == len(whole) == 1:
         value, all_values = test.values[0], whole[0]
         assert isinstance(value, Interval)
-        if all_values.low <= value.low and value.high <= all_values.high and value != all_values:
+        low, high = all_values.low, all_values.high
+        if low <= value.low and value.high <= high and (low != value.low or value.high != high):
             return test
     mask = None if test.mask == (1 << field_bits(test.field, family)) - 1 else test.mask
     values = _possible(intervals(test.values), mask, whole)
