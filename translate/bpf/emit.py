@@ -37,6 +37,7 @@ from translate.ir import (
     TableName,
 )
 from translate.passes.calls import callees_first
+from translate.passes.inventory import Inventory
 from translate.passes.recents import CAPACITY, RecentList, recent_lists
 from translate.passes.states import buckets
 
@@ -58,8 +59,9 @@ def emit(program: Program) -> BpfOutput:
     bases = [chain for chain in program.chains if chain.hook is not None]
     order = callees_first(program, bases, calls=_called)
     refusals = _too_large(bases, order)
-    lists = dict(sorted(recent_lists(program).items()))
-    context = _context(program, order, lists)
+    inventory = Inventory.of(program)
+    lists = dict(sorted(recent_lists(inventory).items()))
+    context = _context(inventory, order, lists)
     functions: list[Code] = []
     for chain in order:
         functions.append(_chain(chain, context, refusals))
@@ -81,11 +83,15 @@ def emit(program: Program) -> BpfOutput:
         parts=needs.parts,
         counters=needs.counters,
         buckets=len(context.buckets),
-        notes=(*(_note(known) for known in lists.values() if known.limited), *untranslated_effects(program)),
+        notes=(
+            *(_note(known) for known in lists.values() if known.limited),
+            *untranslated_effects(inventory),
+        ),
     )
 
 
-def _context(program: Program, order: Iterable[LoweredChain], lists: Mapping[str, RecentList]) -> Context:
+def _context(inventory: Inventory, order: Iterable[LoweredChain], lists: Mapping[str, RecentList]) -> Context:
+    program = inventory.program
     tested = (
         test.name
         for chain in order
@@ -97,7 +103,7 @@ def _context(program: Program, order: Iterable[LoweredChain], lists: Mapping[str
         family=program.family,
         functions={chain.name: _function(i, chain) for i, chain in enumerate(order)},
         lists={name: (number, known) for number, (name, known) in enumerate(lists.items())},
-        buckets={name: number for number, name in enumerate(buckets(program))},
+        buckets={name: number for number, name in enumerate(buckets(inventory))},
         sets=set_maps(tested, {known.name: known for known in program.sets}, program.family),
     )
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from translate.errors import Note
 from translate.ir import Audit, FillChecksum, Log, NfLog, Origin, Program, Trace, alternatives
+from translate.passes.inventory import Inventory
 from translate.passes.states import account_origins
 
 __all__ = ["untranslated_effects"]
@@ -14,15 +15,15 @@ __all__ = ["untranslated_effects"]
 _BACKEND: Final = "tc-ebpf"
 
 
-def untranslated_effects(program: Program) -> tuple[Note, ...]:
+def untranslated_effects(inventory: Inventory) -> tuple[Note, ...]:
     """Return a note for each accounting object, and for each rule with another effect that is omitted."""
     counts = (
         Note(origin, _BACKEND, "nfacct", f"the tc program does not count in the nfacct object {name}")
-        for name, origin in account_origins(program).items()
+        for name, origin in account_origins(inventory).items()
     )
     others = (
         Note(origin, _BACKEND, feature, f"the tc program does not {does}")
-        for feature, does, origin in _left_out(program)
+        for feature, does, origin in _left_out(inventory.program)
     )
     return (*counts, *dict.fromkeys(others))
 

@@ -17,7 +17,7 @@ MAX_COMMENT: Final = 127
 """Longest comment in bytes: ``NFTNL_UDATA_COMMENT_MAXLEN`` with the NUL after it."""
 
 _OPTION: Final = "--comment "
-_WORD: Final = re.compile(r'"((?:[^"\\]|\\.)*)"|(\S+)')
+_WORD: Final = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)"|(\S+)')
 _ESCAPED: Final = re.compile(r"\\(.)")
 _LISTED: Final = re.compile(r"/\* (.*?) \*/")
 _QUOTES: Final = '"\\'
@@ -58,7 +58,9 @@ def own_comment(text: str) -> str:
         if match is None:
             break
         quoted, plain = match.groups()
-        words.append(plain if quoted is None else _ESCAPED.sub(r"\1", quoted))
+        if quoted is not None and "\\" in quoted:
+            quoted = _ESCAPED.sub(r"\1", quoted)
+        words.append(plain if quoted is None else quoted)
         at = text.find(_OPTION, match.end())
     return "; ".join(words)
 

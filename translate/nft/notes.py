@@ -5,13 +5,12 @@ A note is not a refusal: the translation is complete, and the note tells its use
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from translate.errors import Note
 from translate.ir import (
     ACCOUNTS,
-    Action,
     ConnectionLimit,
     ConnectionState,
     Family,
@@ -22,13 +21,12 @@ from translate.ir import (
     Limit,
     LimitMss,
     Origin,
-    Program,
     TcpFlag,
     Test,
     alternatives,
-    flat,
 )
 from translate.nft.limits.refusal import BACKEND
+from translate.passes.inventory import Inventory
 from translate.passes.recents import CAPACITY, RecentList
 
 __all__ = [
@@ -134,7 +132,7 @@ def notes_on_counted_ports(origins: Iterable[Origin]) -> tuple[Note, ...]:
     return tuple(Note(origin, BACKEND, "nat-port-shift", text) for origin in dict.fromkeys(origins))
 
 
-def notes_on_bridges(program: Program) -> tuple[Note, ...]:
+def notes_on_bridges(inventory: Inventory) -> tuple[Note, ...]:
     """Return a note for each rule with ``-m physdev``.
 
     ``physdev`` tests whether ``br_netfilter`` has recorded a bridge port of the packet. It records one for a
@@ -142,41 +140,33 @@ def notes_on_bridges(program: Program) -> tuple[Note, ...]:
     by Kubernetes. nftables can only test whether the packet came in through a bridge
     (``nft_meta_store_ifkind``).
     """
-    origins = _testing(program, {Field.BRIDGED})
+    origins = inventory.testing({Field.BRIDGED})
     return tuple(dict.fromkeys(Note(origin, BACKEND, "physdev", _BRIDGES) for origin in origins))
 
 
-def notes_on_reverse_paths(program: Program) -> tuple[Note, ...]:
+def notes_on_reverse_paths(inventory: Inventory) -> tuple[Note, ...]:
     """Return a note for each rule with ``-m rpfilter`` over IPv6 (``ip6t_rpfilter``, ``nft_fib6_eval``)."""
-    if program.family is Family.IP:
+    if inventory.program.family is Family.IP:
         return ()
     text = (
         "if two devices have a route to the same prefix, rpfilter uses the route of the packet's own device,"
         " and nftables the first route"
     )
-    origins = _testing(program, {Field.REVERSE_PATH, Field.REVERSE_PATH_BY_MARK})
+    origins = inventory.testing({Field.REVERSE_PATH, Field.REVERSE_PATH_BY_MARK})
     return tuple(dict.fromkeys(Note(origin, BACKEND, "rpfilter6", text) for origin in origins))
 
 
-def _testing(program: Program, fields: Collection[Field]) -> Iterator[Origin]:
-    """Yield the origin of each rule that tests one of the fields."""
-    for chain in program.chains:
-        for statement in chain.statements:
-            if any(isinstance(t, FieldTest) and t.field in fields for t in flat(statement.tests)):
-                yield from (each.origin for each in alternatives(statement))
-
-
-def notes_on_counters_of_connections(program: Program) -> Iterator[Note]:
+def notes_on_counters_of_connections(inventory: Inventory) -> Iterator[Note]:
     """Yield a note for each rule that reads the packets or bytes of a connection."""
     text = (
         "connections count their packets only while net.netfilter.nf_conntrack_acct is 1, which xt_connbytes"
         " sets when its rule is loaded, and nftables does not; set it before the first connection"
     )
-    origins = _testing(program, ACCOUNTS)
+    origins = inventory.testing(ACCOUNTS)
     return (Note(origin, BACKEND, "connbytes-accounting", text) for origin in dict.fromkeys(origins))
 
 
-def notes_on_weekdays(program: Program) -> Iterator[Note]:
+def notes_on_weekdays(inventory: Inventory) -> Iterator[Note]:
     """Yield a note for each rule that tests the day of the week.
 
     ``xt_time`` computes it in UTC; nftables in the kernel's time zone (``nft_meta_weekday``, ``sys_tz``), and
@@ -186,11 +176,11 @@ def notes_on_weekdays(program: Program) -> Iterator[Note]:
         "nftables computes the day of the week in the kernel's time zone, xt_time in UTC; both are the same"
         " unless something sets that zone, as systemd does where the hardware clock runs in local time"
     )
-    origins = _testing(program, {Field.CLOCK_WEEKDAY})
+    origins = inventory.testing({Field.CLOCK_WEEKDAY})
     return (Note(origin, BACKEND, "time-zone", text) for origin in dict.fromkeys(origins))
 
 
-def notes_on_connections(program: Program) -> Iterator[Note]:
+def notes_on_connections(inventory: Inventory) -> Iterator[Note]:
     """Yield a note for each rule that counts connections and can meet one that is already established.
 
     Both kernels' expressions count a connection when it begins. The first packet of an established connection
@@ -203,7 +193,9 @@ def notes_on_connections(program: Program) -> Iterator[Note]:
         " counts the first one of each address. xt_connlimit also drops the packet that ends the only"
         " connection of its address, and nftables lets it pass. A test for --syn or NEW beside it avoids both"
     )
-    for chain in program.chains:
+    if ConnectionLimit not in inventory.tests:
+        return
+    for chain in inventory.program.chains:
         for statement in chain.statements:
             counts = any(isinstance(test, ConnectionLimit) for test in statement.tests)
             if counts and not any(map(_begins, statement.tests)):
@@ -227,13 +219,13 @@ def _begins(test: Test) -> bool:
             return False
 
 
-def notes_on_segment_sizes(program: Program) -> Iterator[Note]:
+def notes_on_segment_sizes(inventory: Inventory) -> Iterator[Note]:
     """Yield a note for each TCPMSS rule: nftables changes an MSS option but does not add one."""
     text = "nftables adds no MSS option to a SYN that has none; TCPMSS adds one of at most 536 (IPv6: 1220)"
-    yield from (Note(origin, BACKEND, "tcpmss", text) for origin in _doing(program, LimitMss))
+    yield from (Note(origin, BACKEND, "tcpmss", text) for origin in inventory.doing(LimitMss))
 
 
-def notes_on_checksums(program: Program) -> Iterator[Note]:
+def notes_on_checksums(inventory: Inventory) -> Iterator[Note]:
     """Yield a note for each CHECKSUM rule, which nftables has no statement for.
 
     Every packet goes the same way and leaves the node with the same checksum (``skb_checksum_help`` does
@@ -245,13 +237,4 @@ def notes_on_checksums(program: Program) -> Iterator[Note]:
         " network card. Packets leave the node as before, but an old DHCP client in a virtual machine may not"
         " accept an answer of the node; tc's action csum on the device computes the checksum, too"
     )
-    yield from (Note(origin, BACKEND, "checksum", text) for origin in _doing(program, FillChecksum))
-
-
-def _doing(program: Program, kind: type[Action]) -> Iterator[Origin]:
-    """Yield the origin of each rule with an action of this kind."""
-    for chain in program.chains:
-        for statement in chain.statements:
-            for rule in alternatives(statement):
-                if any(isinstance(action, kind) for action in rule.actions):
-                    yield rule.origin
+    yield from (Note(origin, BACKEND, "checksum", text) for origin in inventory.doing(FillChecksum))

@@ -29,7 +29,7 @@ def structure_text(table: NftTable) -> str:
 
     ``add`` before ``delete`` keeps the first load from failing if there is no table yet.
     """
-    statements = (part for chain in table.chains for rule in chain.rules for part in rule.parts)
+    statements = [part for chain in table.chains for rule in chain.rules for part in rule.parts]
     lines = [*definitions(statements), f"add table {table.family} {table.name}"]
     lines.append(delete_text(table.family, table.name).rstrip())
     lines.append(f"table {table.family} {table.name} {{")
@@ -61,10 +61,10 @@ def flush_text(table: NftTable) -> str:
     """
     where = f"{table.family} {table.name}"
     lines = [f"flush set {where} {s.name}" for s in table.sets]
-    used = {part for chain in table.chains for rule in chain.rules for part in _taken(rule)}
-    limits = [
-        each for each in table.objects if isinstance(each, SharedLimit | SharedQuota) and _use(each) in used
-    ]
+    limits = [each for each in table.objects if isinstance(each, SharedLimit | SharedQuota)]
+    if limits:
+        used = {part for chain in table.chains for rule in chain.rules for part in _taken(rule)}
+        limits = [limit for limit in limits if _use(limit) in used]
     if limits:
         references = set(map(_use, limits))
         chains = [c for c in table.chains if any(not references.isdisjoint(r.parts) for r in c.rules)]

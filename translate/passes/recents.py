@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from translate.ir import NOWHERE, Field, Origin, Program, Recent, RecentMode
-from translate.passes.states import tests_of_type
+from translate.ir import NOWHERE, Field, Origin, Recent, RecentMode
+from translate.passes.inventory import Inventory
 
 __all__ = ["CAPACITY", "Hits", "RecentList", "changes_list", "counted", "inexact", "recent_lists"]
 
@@ -65,10 +65,10 @@ class RecentList:
         return self.reaped and (self.asks_presence or len(times) > 1)
 
 
-def recent_lists(program: Program) -> dict[str, RecentList]:
+def recent_lists(inventory: Inventory) -> dict[str, RecentList]:
     """Return the lists by name, in the order in which rules first name them."""
     rules: dict[str, list[tuple[Recent, Origin]]] = {}
-    for test, origin in tests_of_type(program, Recent):
+    for test, origin in inventory.tests_of_type(Recent):
         rules.setdefault(test.name, []).append((test, origin))
     return {name: _list(name, tests) for name, tests in rules.items()}
 

@@ -23,6 +23,7 @@ from translate.errors import Refusal
 from translate.ir import Apply, Field, Jump, Lookup, LoweredChain, Program, Recent, Statement, TableName
 from translate.nft.legal import SharedCounter, SharedLimit, SharedQuota
 from translate.nft.model import NftChain, NftTable
+from translate.passes.inventory import Inventory
 from translate.passes.recents import RecentList, recent_lists
 from translate.passes.states import buckets, quotas
 
@@ -91,7 +92,7 @@ def check(programs: Sequence[Program], compilers: Sequence[Nft], *, seed: int = 
     """
     statements = {
         _key(s): s
-        for p, lists in ((p, recent_lists(p)) for p in programs)
+        for p, lists in ((p, recent_lists(Inventory.of(p))) for p in programs)
         for chain in p.chains
         for s in chain.statements
         if not _counts(s, lists)
@@ -176,7 +177,8 @@ def _apart(programs: Sequence[Program], statements: Sequence[Statement]) -> Prog
 
 def _surroundings(program: Program, table: NftTable) -> tuple[World, Names]:
     """Return the names that statements refer to, their own and nft's."""
-    lists = recent_lists(program)
+    inventory = Inventory.of(program)
+    lists = recent_lists(inventory)
     world = World(
         family=program.family,
         sets={item.name: item for item in program.sets},
@@ -202,8 +204,8 @@ def _surroundings(program: Program, table: NftTable) -> tuple[World, Names]:
             c.name: c.note.removeprefix("nfacct ") for c in table.objects if isinstance(c, SharedCounter)
         },
         limits={
-            **dict(zip(limits, buckets(program), strict=True)),
-            **dict(zip(quota_names, quotas(program), strict=True)),
+            **dict(zip(limits, buckets(inventory), strict=True)),
+            **dict(zip(quota_names, quotas(inventory), strict=True)),
         },
         over=frozenset(item.name for item in table.objects if isinstance(item, SharedQuota) and item.over),
         hashed=hashed,

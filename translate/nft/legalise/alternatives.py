@@ -58,6 +58,7 @@ from translate.nft.legalise.draft import DraftProgram
 from translate.nft.legalise.headers import CT_PORTS, PORTS
 from translate.nft.legalise.ipsets import ends_the_rule
 from translate.nft.legalise.natports import transport_again
+from translate.nft.legalise.ordinary import is_ordinary
 from translate.nft.legalise.rules import negated_recent, write_rule
 from translate.passes.control import terminal
 from translate.passes.facts import ALWAYS_PRESENT
@@ -73,6 +74,9 @@ _YES_OR_NO: Final = frozenset(
 
 def write_apply(draft: DraftProgram, chain: LegalChain, apply: Apply) -> LegalChain:
     """Write a rule into ``chain``; return the chain for the statements after it. Raises CannotSay."""
+    if is_ordinary(apply):
+        draft.write(chain, [*draft.matches_alone(apply.tests), *apply.actions], apply.origin)
+        return chain
     several = [i for i, test in enumerate(apply.tests) if takes_rules(draft, test)]
     cut = _cut(draft, apply.tests, several)
     if cut is not None:

@@ -21,6 +21,7 @@ from translate.nft.legalise.netmaps import with_sides
 from translate.nft.legalise.rules import write_rule
 from translate.nft.legalise.shifts import spelled_out
 from translate.nft.limits.refusal import CannotSay
+from translate.passes.inventory import Inventory
 from translate.passes.normalise import canonical
 
 __all__ = ["legalise"]
@@ -31,9 +32,9 @@ def legalise(program: Program) -> LegalProgram:
 
     Raises UnsupportedError with every rule that nftables cannot express.
     """
-    program, refused = behind_conntrack(program)
-    program, of_two_sides = with_sides(program)
-    draft = _drafted(program)
+    inventory, refused = behind_conntrack(Inventory.of(program))
+    inventory, of_two_sides = with_sides(inventory)
+    draft = _drafted(inventory)
     while len(way := longest_way(draft.chains)) - 1 > MAX_DEPTH:
         names = {chain.name: name for name, chain in draft.known.items()}
         known = [names[name] for name in way if name in names]
@@ -41,14 +42,14 @@ def legalise(program: Program) -> LegalProgram:
         if shorter is None:
             draft.refusals += too_deep(draft.chains)
             break
-        draft = _drafted(shorter)
+        draft = _drafted(Inventory.of(shorter))
     draft.refusals += (*refused, *of_two_sides)
     return draft.legal()
 
 
-def _drafted(program: Program) -> DraftProgram:
-    draft = DraftProgram(program)
-    for chain in program.chains:
+def _drafted(inventory: Inventory) -> DraftProgram:
+    draft = DraftProgram(inventory)
+    for chain in inventory.program.chains:
         _fill(draft, chain)
     return draft
 

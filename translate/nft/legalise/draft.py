@@ -11,7 +11,6 @@ from translate.ir import (
     Account,
     ConnectionLimit,
     Family,
-    Goto,
     HashLimit,
     Hook,
     IpSet,
@@ -24,6 +23,7 @@ from translate.ir import (
     Recent,
     Return,
     TableName,
+    Template,
     Test,
 )
 from translate.nft.legal import (
@@ -57,7 +57,7 @@ from translate.nft.legalise.rates import limit_of, quota_of
 from translate.nft.legalise.recent import KEYED_SIZE, SIZE, RecentSets, Ring, rings_of, sets_of
 from translate.nft.legalise.shifts import counted_ports
 from translate.nft.limits.accounting import refused_accounts
-from translate.nft.limits.inexpressible import check_statement
+from translate.nft.limits.inexpressible import check_statements
 from translate.nft.limits.queues import refused_queues
 from translate.nft.limits.untracked import refused_answers
 from translate.nft.names import NameGiver
@@ -75,6 +75,8 @@ from translate.nft.notes import (
     notes_on_segment_sizes,
     notes_on_weekdays,
 )
+from translate.passes.calls import CALLS
+from translate.passes.inventory import Inventory
 from translate.passes.recents import recent_lists
 from translate.passes.states import account_origins, buckets, connection_limits, hash_tables, quotas
 
@@ -92,7 +94,8 @@ class DraftProgram:
     ipsets that rules use.
     """
 
-    program: Program
+    inventory: Inventory
+    program: Program = field(init=False)
     family: Family = field(init=False)
     ipsets: dict[str, IpSet] = field(init=False)
     names: NameGiver = field(default_factory=NameGiver)
@@ -114,30 +117,31 @@ class DraftProgram:
     """The chains that put times into rings, by the ring and the key of the address."""
 
     def __post_init__(self) -> None:
-        program = self.program
+        inventory = self.inventory
+        program = self.program = inventory.program
         self.family = program.family
         self.ipsets = {ipset.name: ipset for ipset in program.sets}
         self.named = NamedSets(self.ipsets, self.family, self.names)
         for chain in program.chains:
             self._declare(chain)
-        lists = recent_lists(program)
+        lists = recent_lists(inventory)
         self.recent = RecentSets(self.family, lists, sets_of(lists, self.names), rings_of(lists, self.names))
         self.counters = {
             name: SharedCounter(name=self.names.give(f"nfacct_{name}"), note=f"nfacct {name}")
-            for name in account_origins(program)
+            for name in account_origins(inventory)
         }
-        tables = hash_tables(program)
+        tables = hash_tables(inventory)
         self.tables = {name: test for name, (test, _) in tables.items()}
         self.hashed = hash_sets(tables, self.names)
         self.limited = {
             name: set_of_counts(test, origin, self.names)
-            for name, (test, origin) in connection_limits(program).items()
+            for name, (test, origin) in connection_limits(inventory).items()
         }
         self.quotas = {
-            name: quota_of(test, origin, self.names) for name, (test, origin) in quotas(program).items()
+            name: quota_of(test, origin, self.names) for name, (test, origin) in quotas(inventory).items()
         }
         self.buckets = {
-            name: limit_of(test, origin, self.names) for name, (test, origin) in buckets(program).items()
+            name: limit_of(test, origin, self.names) for name, (test, origin) in buckets(inventory).items()
         }
 
     def _declare(self, chain: LoweredChain) -> None:
@@ -178,6 +182,10 @@ class DraftProgram:
             there = self.turning[ring, key] = self.jump(aside)
         return there
 
+    def matches_alone(self, tests: Sequence[Test]) -> list[Part]:
+        """Return the matches of an ordinary rule, which has no test with state and none that needs a mask."""
+        return matches(tests, self.family, self.named.match)
+
     def matches(self, tests: Sequence[Test], before: Sequence[Test] = ()) -> list[Part]:
         """Return the matches of a rule, in the order of its tests; ``before`` are tests already written.
 
@@ -216,18 +224,14 @@ class DraftProgram:
         self, chain: LegalChain, parts: Sequence[Part], origin: Origin, calls: Iterable[str] = ()
     ) -> None:
         """Write one rule; ``calls`` are the chains to which its map jumps. Raises CannotSay."""
-        called = list(calls)
-        for part in parts:
-            if isinstance(part, Jump | Goto):
-                called.append(self.called[part.chain])
-            else:
-                check_statement(part, self.family)
+        check_statements(parts, self.family)
+        called = [*calls, *[self.called[part.chain] for part in parts if isinstance(part, CALLS)]]
         chain.rules.append(LegalRule(parts=tuple(parts), calls=tuple(called), origin=origin))
 
     def legal(self) -> LegalProgram:
         """Return the legal Program. Raises UnsupportedError with every rule that nftables cannot express."""
-        refusals = [*self.refusals, *refused_answers(self.program), *refused_accounts(self.program)]
-        refusals += refused_queues(self.program)
+        refusals = [*self.refusals, *refused_answers(self.inventory), *refused_accounts(self.inventory)]
+        refusals += refused_queues(self.inventory)
         if refusals:
             raise UnsupportedError(tuple(sorted(refusals, key=lambda r: r.origin.line)))
         return LegalProgram(
@@ -246,24 +250,26 @@ class DraftProgram:
         )
 
     def _helpers(self) -> Iterable[SharedHelper]:
+        if Template not in self.inventory.actions:
+            return ()
         parts = (part for chain in self.chains for rule in chain.rules for part in rule.parts)
         return dict.fromkeys(part.helper for part in parts if isinstance(part, SetHelper))
 
     def _notes(self) -> tuple[Note, ...]:
-        accounts = account_origins(self.program)
+        accounts = account_origins(self.inventory)
         return (
             *notes_on_lists(self.recent.lists.values(), SIZE, KEYED_SIZE),
             *notes_on_hits(self.recent.lists.values()),
             *notes_on_accounts(accounts, {name: c.name for name, c in self.counters.items()}),
-            *notes_on_limits(buckets(self.program).values()),
-            *notes_on_connections(self.program),
-            *notes_on_counters_of_connections(self.program),
-            *notes_on_counted_ports(counted_ports(self.program)),
-            *notes_on_bridges(self.program),
-            *notes_on_reverse_paths(self.program),
-            *notes_on_checksums(self.program),
-            *notes_on_segment_sizes(self.program),
-            *notes_on_weekdays(self.program),
+            *notes_on_limits(buckets(self.inventory).values()),
+            *notes_on_connections(self.inventory),
+            *notes_on_counters_of_connections(self.inventory),
+            *notes_on_counted_ports(counted_ports(self.inventory)),
+            *notes_on_bridges(self.inventory),
+            *notes_on_reverse_paths(self.inventory),
+            *notes_on_checksums(self.inventory),
+            *notes_on_segment_sizes(self.inventory),
+            *notes_on_weekdays(self.inventory),
         )
 
 

@@ -59,9 +59,11 @@ def transports(tests: Sequence[Test]) -> tuple[int, ...]:
     A test of TCP flags implies TCP, and no test of the protocol remains next to it.
     """
     for test in tests:
-        if isinstance(test, FieldTest) and test.field is Field.TCP_FLAGS:
+        if not isinstance(test, FieldTest):
+            continue
+        if test.field is Field.TCP_FLAGS:
             return (Protocol.TCP,)
-        if isinstance(test, FieldTest) and test.field is Field.L4PROTO and not test.negated:
+        if test.field is Field.L4PROTO and not test.negated:
             return tuple(n for v in test.values if isinstance(v, Interval) for n in range(v.low, v.high + 1))
     return ()
 
@@ -82,13 +84,14 @@ def matches(
     The tests have no :class:`AnyOf`, no list, no bucket and no counter. Ports without a protocol get the
     guard that they need. Raises CannotSay.
     """
-    known = transports((*before, *tests))
-    apart = any(map(_is_ct_port, before))
-    has_ct_port = any(map(_is_ct_port, tests))
+    fields = {test.field for test in tests if isinstance(test, FieldTest)}
+    has_port, has_ct_port = not fields.isdisjoint(PORTS), not fields.isdisjoint(CT_PORTS)
+    known = transports((*before, *tests)) if has_port or has_ct_port else ()
+    apart = bool(before) and any(map(_is_ct_port, before))
     if has_ct_port and not apart:
         apart = not known or any(map(_counts, tests))
         tests = tests if apart else sorted(tests, key=_is_ct_port)
-    port = next((i for i, t in enumerate(tests) if isinstance(t, FieldTest) and t.field in PORTS), None)
+    port = next(i for i, test in enumerate(tests) if _is_port(test)) if has_port else None
     joined = port is not None and len(known) == 1 and known[0] in PORT_PROTOCOLS and not apart
     guarded = port is not None and not (known and set(known) <= PORT_PROTOCOLS)
     parts: list[Part] = [AnyProtocol()] if apart and has_ct_port else []
@@ -155,6 +158,10 @@ def _interface(value: Value) -> Value:
 def _counts(test: Test) -> bool:
     """Return whether a test counts packets."""
     return isinstance(test, Nth)
+
+
+def _is_port(test: Test) -> bool:
+    return isinstance(test, FieldTest) and test.field in PORTS
 
 
 def _is_ct_port(test: Test) -> bool:

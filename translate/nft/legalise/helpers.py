@@ -39,7 +39,6 @@ from translate.ir import (
     NoTrack,
     Origin,
     Policy,
-    Program,
     Protocol,
     Return,
     SetTest,
@@ -55,6 +54,7 @@ from translate.nft.legal import SetHelper, SharedHelper
 from translate.nft.limits.refusal import CannotSay
 from translate.passes.calls import callees_first
 from translate.passes.control import changed_fields, terminal
+from translate.passes.inventory import Inventory
 
 __all__ = ["behind_conntrack", "helper_object"]
 
@@ -69,13 +69,16 @@ _OTHER_ANSWERS: Final = frozenset(field for field in Field if field.name.startsw
 """Fields that may have another value after conntrack."""
 
 
-def behind_conntrack(program: Program) -> tuple[Program, list[Refusal]]:
+def behind_conntrack(inventory: Inventory) -> tuple[Inventory, list[Refusal]]:
     """Return the Program with copies of ``raw`` after conntrack for its helpers, and refusals of helpers."""
+    if Template not in inventory.actions:
+        return inventory, []
+    program = inventory.program
     raw = [c for c in program.chains if c.table is TableName.RAW and c.hook in (Hook.PREROUTING, Hook.OUTPUT)]
     reached = {base.name: callees_first(program, (base,)) for base in raw}
     bases = [base for base in raw if any(map(_gives_helpers, reached[base.name]))]
     if not bases:
-        return program, []
+        return inventory, []
     moved = {chain.name: chain for base in bases for chain in reached[base.name]}
     changes = changed_fields(program)
     changed = frozenset[Field]().union(*(changes[name] for name in moved))
@@ -83,8 +86,9 @@ def behind_conntrack(program: Program) -> tuple[Program, list[Refusal]]:
     other = next((answer for chain in moved.values() if (answer := _other_answer(chain, changed))), None)
     refusals = [refusal for chain in moved.values() for refusal in _refused(chain, other)]
     if refusals:
-        return replace(program, chains=in_raw), refusals
-    return replace(program, chains=(*in_raw, *map(_start, bases), *map(_copy, moved.values()))), []
+        return Inventory.of(replace(program, chains=in_raw)), refusals
+    chains = (*in_raw, *map(_start, bases), *map(_copy, moved.values()))
+    return Inventory.of(replace(program, chains=chains)), []
 
 
 def helper_object(template: Template) -> SetHelper:

@@ -27,16 +27,18 @@ from translate.nft.legalise.headers import CT_PORTS, PORTS, protocol_among, tran
 
 __all__ = ["bindings", "needs_transport", "transport_again"]
 
+_WithPorts = Dnat | Snat | Masquerade | Redirect
+
 
 def needs_transport(action: Action) -> bool:
     """Return whether nft requires a transport protocol in the rule."""
-    return isinstance(action, Dnat | Snat | Masquerade | Redirect) and action.ports.interval is not None
+    return isinstance(action, _WithPorts) and action.ports.interval is not None
 
 
 def bindings(apply: Apply, family: Family) -> tuple[Apply, Apply]:
     """Return the two rules that bind a port: for protocols with ports, and for all others."""
     (action,) = apply.actions
-    assert isinstance(action, Dnat | Snat | Masquerade | Redirect)
+    assert isinstance(action, _WithPorts)
     icmp = Protocol.ICMP if family is Family.IP else Protocol.ICMPV6
     rest: Action = replace(action, ports=replace(action.ports, interval=None))
     if isinstance(rest, Dnat | Snat) and rest.addresses is None:

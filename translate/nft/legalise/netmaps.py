@@ -31,17 +31,19 @@ from translate.ir import (
 )
 from translate.nft.limits.refusal import CannotSay
 from translate.passes.calls import callees_first
+from translate.passes.inventory import Inventory
 
 __all__ = ["with_sides"]
 
 _Actions = tuple[Action, ...]
 
 
-def with_sides(program: Program) -> tuple[Program, tuple[Refusal, ...]]:
+def with_sides(inventory: Inventory) -> tuple[Inventory, tuple[Refusal, ...]]:
     """Return the Program with a side for each NETMAP, and refusals of those that have both."""
+    if Netmap not in inventory.actions:
+        return inventory, ()
+    program = inventory.program
     chains = [chain for chain in program.chains if any(map(_mapping, chain.statements))]
-    if not chains:
-        return program, ()
     sides: defaultdict[str, set[SetDirection]] = defaultdict(set)
     for base in program.chains:
         if base.table is TableName.NAT and base.hook is not None:
@@ -53,7 +55,8 @@ def with_sides(program: Program) -> tuple[Program, tuple[Refusal, ...]]:
         chain.name: _sided(chain, next(iter(sorted(sides[chain.name])), SetDirection.DST), program)
         for chain in chains
     }
-    return replace(program, chains=tuple(changed.get(c.name, c) for c in program.chains)), refusals
+    program = replace(program, chains=tuple(changed.get(c.name, c) for c in program.chains))
+    return Inventory.of(program), refusals
 
 
 def _mapping(statement: Statement) -> bool:

@@ -22,15 +22,14 @@ from translate.ir import (
     FieldTest,
     Interval,
     Lookup,
-    NatPorts,
     Origin,
-    Program,
     Statement,
     Test,
     Value,
     alternatives,
 )
 from translate.nft.legalise.headers import transports
+from translate.passes.inventory import Inventory
 
 __all__ = ["counted_ports", "spelled_out"]
 
@@ -42,7 +41,8 @@ def spelled_out(statement: Statement) -> Statement:
     """Return an equal statement without port shifts, or the statement itself."""
     match statement:
         case Apply(tests=tests, actions=actions):
-            nat, port_test = _counted(actions), _port_test(tests)
+            nat = _counted(actions)
+            port_test = None if nat is None else _port_test(tests)
             new = {} if nat is None or port_test is None else _new_ports(nat, port_test)
             if not new:
                 return statement
@@ -74,9 +74,11 @@ def spelled_out(statement: Statement) -> Statement:
             return statement
 
 
-def counted_ports(program: Program) -> Iterator[Origin]:
+def counted_ports(inventory: Inventory) -> Iterator[Origin]:
     """Yield the origin of each rule with a port shift."""
-    for chain in program.chains:
+    if Dnat not in inventory.actions:
+        return
+    for chain in inventory.program.chains:
         for statement in chain.statements:
             for each in alternatives(statement):
                 if _counted(each.actions) is not None:
@@ -85,11 +87,9 @@ def counted_ports(program: Program) -> Iterator[Origin]:
 
 def _counted(actions: tuple[Action, ...]) -> Dnat | None:
     """Return the DNAT with a port shift if it is the only action."""
-    match actions:
-        case (Dnat(ports=NatPorts(base=int())) as nat,):
-            return nat
-        case _:
-            return None
+    if len(actions) == 1 and isinstance(actions[0], Dnat) and actions[0].ports.base is not None:
+        return actions[0]
+    return None
 
 
 def _spelled_entries(entries: tuple[Entry, ...], at: int) -> Iterator[Entry]:

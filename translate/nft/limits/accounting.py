@@ -9,15 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from translate.errors import Refusal
-from translate.ir import ACCOUNTS, FieldTest, Lookup, Program, TableName, Template, alternatives, flat
+from translate.ir import ACCOUNTS, FieldTest, Lookup, TableName, Template, alternatives, flat
 from translate.nft.limits.refusal import CannotSay
+from translate.passes.inventory import Inventory
 
 __all__ = ["refused_accounts"]
 
 
-def refused_accounts(program: Program) -> Iterator[Refusal]:
+def refused_accounts(inventory: Inventory) -> Iterator[Refusal]:
     """Yield a refusal for each rule of raw that could read the counters of a template."""
-    statements = [s for chain in program.chains if chain.table is TableName.RAW for s in chain.statements]
+    if Template not in inventory.actions:
+        return
+    chains = inventory.program.chains
+    statements = [s for chain in chains if chain.table is TableName.RAW for s in chain.statements]
     rules = [rule for statement in statements for rule in alternatives(statement)]
     if not any(isinstance(action, Template) for rule in rules for action in rule.actions):
         return

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from translate.ir import (
@@ -34,7 +35,7 @@ from translate.ir import (
 from translate.nft.legal import Part
 from translate.nft.limits.refusal import CannotSay
 
-__all__ = ["check_field", "check_statement", "check_test", "check_value"]
+__all__ = ["check_field", "check_statements", "check_test", "check_value"]
 
 _PLAIN_INTERFACE: Final = re.compile(r"[A-Za-z0-9._@-]+")
 _HELPER_NAME: Final = 15
@@ -42,8 +43,20 @@ _HELPER_NAME: Final = 15
 _ADDRESS_TYPES: Final = frozenset(field for field in Field if field.name.startswith("FIB_"))
 
 
+_RESTRICTED: Final = _ADDRESS_TYPES | {
+    Field.FRAGMENT,
+    Field.AH_SPI,
+    Field.CLOCK_MONTHDAY,
+    Field.CLOCK_MONTHDAY_BEFORE,
+    *(field for field in Field if field.is_name),
+}
+"""The fields that nft cannot read, or not compare with every value."""
+
+
 def check_test(test: FieldTest, family: Family) -> None:
     """Raise CannotSay for a test that nft cannot express."""
+    if test.field not in _RESTRICTED:
+        return
     check_field(test.field, family)
     for value in test.values:
         check_value(test.field, value, family)
@@ -79,8 +92,17 @@ def check_value(field: Field, value: Value, family: Family) -> None:
                 raise CannotSay("addrtype6", reason)
 
 
-def check_statement(part: Part, family: Family) -> None:
+_CHECKED: Final = frozenset({Dnat, Snat, Masquerade, Redirect, Reject, Log, NfLog, Proxy, Template})
+
+
+def check_statements(parts: Sequence[Part], family: Family) -> None:
     """Raise CannotSay for an action that nft has no statement for."""
+    for part in parts:
+        if type(part) in _CHECKED:
+            _check_statement(part, family)
+
+
+def _check_statement(part: Part, family: Family) -> None:
     match part:
         case Dnat(ports=ports) | Snat(ports=ports) | Masquerade(ports=ports) | Redirect(ports=ports):
             if ports.base is not None:

@@ -10,15 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from translate.errors import Refusal
-from translate.ir import Hook, LoweredChain, Origin, Program, Queue, TableName, alternatives
+from translate.ir import Hook, LoweredChain, Origin, Queue, TableName, alternatives
 from translate.nft.limits.refusal import CannotSay
 from translate.passes.calls import callees_first
+from translate.passes.inventory import Inventory
 
 __all__ = ["refused_queues"]
 
 
-def refused_queues(program: Program) -> Iterator[Refusal]:
+def refused_queues(inventory: Inventory) -> Iterator[Refusal]:
     """Yield a refusal for each NFQUEUE that nftables has no exact form for."""
+    if Queue not in inventory.actions:
+        return
+    program = inventory.program
     for chain in program.chains:
         if chain.table is TableName.NAT:
             reason = "if NFQUEUE takes a packet in nat, its connection gets no NAT binding at this hook"

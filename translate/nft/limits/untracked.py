@@ -38,6 +38,7 @@ from translate.ir import (
 from translate.nft.limits.refusal import CannotSay
 from translate.passes.calls import callees_first
 from translate.passes.facts import NOTHING, Facts, entry_facts, facts_of, impossible, refine
+from translate.passes.inventory import Inventory
 
 __all__ = ["refused_answers"]
 
@@ -58,10 +59,11 @@ class _GuardedActions(NamedTuple):
     actions: tuple[Action, ...]
 
 
-def refused_answers(program: Program) -> Iterator[Refusal]:
+def refused_answers(inventory: Inventory) -> Iterator[Refusal]:
     """Yield a refusal for each NOTRACK that a later rule can distinguish from nftables' ``notrack``."""
-    if not any(isinstance(action, NoTrack) for action in _actions(program)):
+    if NoTrack not in inventory.actions:
         return
+    program = inventory.program
     ways = {hook: list(_guarded(program, hook, raw=True)) for hook in (Hook.OUTPUT, Hook.PREROUTING)}
     family = program.family
     icmp, rst = _icmp_error(family), _rst()

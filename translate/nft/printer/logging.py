@@ -49,7 +49,7 @@ def log_statement(action: Log | NfLog) -> str:
 
 def definitions(statements: Iterable[str]) -> Iterator[str]:
     """Yield the lines that define the variables of these statements, and must precede them."""
-    logs = (text for text in statements if text.startswith(_PREFIX))
+    logs = [text for text in statements if text.startswith(_PREFIX)]
     for name, letters in dict.fromkeys(definition for text in logs for definition in _DEFINED.findall(text)):
         # A handle of libnftables keeps variables from one text to the next, and defines none again.
         yield f'redefine {name} = "${letters}"'

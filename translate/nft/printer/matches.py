@@ -13,6 +13,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Final, assert_never
 
 from translate.ir import ConnectionState, Family, Field, FieldTest, Interval, format_address
@@ -42,7 +43,12 @@ def field_match(test: FieldTest, family: Family) -> str:
 
 def port_match(number: int, test: FieldTest, family: Family) -> str:
     """Return the test of a port as a match on the header of one protocol."""
-    return _match(f"{protocol(number)} {test.field.name.lower()}", test, family)
+    return _match(_port(number, test.field), test, family)
+
+
+@cache
+def _port(number: int, field: Field) -> str:
+    return f"{protocol(number)} {field.name.lower()}"
 
 
 def transport_byte_match(test: FieldTest, family: Family) -> str:
@@ -69,8 +75,41 @@ def _key_part(part: Field | Masked | Draw, family: Family) -> str:
 
 def _match(left: str, test: FieldTest, family: Family) -> str:
     field = test.field
-    if field is Field.CT_STATE and test.mask is None:
-        return f"{left} {_states(test)}"
+    if field in _OWN_FORM and (text := _own_form(left, test, family)):
+        return text
+    if test.mask is not None:
+        left += f" & {_mask(field, test.mask, family)}"
+    values = [text for value in test.values for text in keys(field, value, family)]
+    right = _one_or_set(values)
+    if test.negated:
+        return f"{left} != {right}"
+    if test.mask is not None or field in _WITH_OPERATOR:
+        return f"{left} == {right}"
+    return f"{left} {right}"
+
+
+_OWN_FORM: Final = frozenset(
+    {
+        Field.CT_STATE,
+        Field.REVERSE_PATH,
+        Field.REVERSE_PATH_BY_MARK,
+        Field.IPSEC_IN,
+        Field.IPSEC_OUT,
+        Field.SOCKET,
+        Field.TAKER,
+        Field.BRIDGED,
+        Field.TOS,
+        Field.CLOCK,
+    }
+)
+"""Fields that :func:`_own_form` may write."""
+
+
+def _own_form(left: str, test: FieldTest, family: Family) -> str | None:
+    """Return a test of a field that is not compared with values in the usual way; None if it is."""
+    field = test.field
+    if field is Field.CT_STATE:
+        return f"{left} {_states(test)}" if test.mask is None else None
     if field in _REVERSE_PATHS:
         return f"{left} exists {_NO_BROADCAST}" if family is Family.IP else f"{left} exists"
     if field in (Field.IPSEC_IN, Field.IPSEC_OUT):
@@ -84,15 +123,7 @@ def _match(left: str, test: FieldTest, family: Family) -> str:
         return _tos(left, test, family)
     if field is Field.CLOCK:
         return _clock(left, test)
-    if test.mask is not None:
-        left += f" & {_mask(field, test.mask, family)}"
-    values = [text for value in test.values for text in keys(field, value, family)]
-    right = _one_or_set(values)
-    if test.negated:
-        return f"{left} != {right}"
-    if test.mask is not None or field in _WITH_OPERATOR:
-        return f"{left} == {right}"
-    return f"{left} {right}"
+    return None
 
 
 def _tos(left: str, test: FieldTest, family: Family) -> str:

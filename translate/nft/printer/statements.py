@@ -180,26 +180,24 @@ def _masked(name: str, mask: int) -> str:
 def _nat(head: str, addresses: Interval | None, ports: NatPorts, family: Family) -> str:
     target = ""
     if addresses is not None:
-        low, high = (_address(family, a) for a in (addresses.low, addresses.high))
-        target = low if addresses.is_point else f"{low}-{high}"
+        target = _address(family, addresses.low)
+        target += "" if addresses.is_point else f"-{_address(family, addresses.high)}"
     if ports.interval is not None:
-        low, high = str(ports.interval.low), str(ports.interval.high)
-        target += f":{low}" if ports.interval.is_point else f":{low}-{high}"
+        target += f":{ports.interval.low}"
+        target += "" if ports.interval.is_point else f"-{ports.interval.high}"
     text = f"{head}{target}" if target else head.removesuffix(" to ")
     return text + nat_flags(ports)
 
 
 def nat_flags(ports: NatPorts) -> str:
     """Return the flags of a NAT statement, with a space before the first; empty without flags."""
-    flags = [
-        flag
-        for flag, wanted in (
-            ("random", ports.random),
-            ("fully-random", ports.fully_random),
-            ("persistent", ports.persistent),
-        )
-        if wanted
-    ]
+    flags = []
+    if ports.random:
+        flags.append("random")
+    if ports.fully_random:
+        flags.append("fully-random")
+    if ports.persistent:
+        flags.append("persistent")
     return f" {','.join(flags)}" if flags else ""
 
 

@@ -102,6 +102,8 @@ def _part(part: Part, program: LegalProgram) -> str:
             return field_match(part, family)
         case PortOf(protocol=protocol, test=test):
             return port_match(protocol, test, family)
+        case Accept() | Drop() | Return() | Jump() | Goto():
+            return verdict(part, program.called)
         case TransportByte(test=test):
             return transport_byte_match(test, family)
         case AnyProtocol():

@@ -7,6 +7,7 @@ import pytest
 from translate.ir import Apply, Dnat, Field, Interval, Lookup, LoweredChain, Program
 from translate.nft.legalise.shifts import counted_ports, spelled_out
 from translate.passes import lower
+from translate.passes.inventory import Inventory
 from translate.read import read_ruleset
 
 
@@ -47,7 +48,8 @@ def test_each_port_has_its_target(dports: str, to: str, ports: dict[int, int]) -
         seen[key.low] = action.ports.interval.low
     assert seen == ports
     assert len(lookup.tests) == len(rule.tests) - 1
-    assert len(list(counted_ports(program(f"-p tcp {dports} -j DNAT --to-destination {to}")))) == 1
+    inventory = Inventory.of(program(f"-p tcp {dports} -j DNAT --to-destination {to}"))
+    assert len(list(counted_ports(inventory))) == 1
 
 
 @pytest.mark.parametrize(
@@ -86,4 +88,4 @@ def test_the_entries_of_a_rule_are_taken_together(last: int, *, spelled: bool) -
     assert bool(counted) is not spelled
     if spelled:
         assert len(lookup.entries) == 8 * (last - 7999)
-    assert len(set(counted_ports(made))) == 8
+    assert len(set(counted_ports(Inventory.of(made)))) == 8
