@@ -18,11 +18,11 @@ from translate.bpf import BACKEND
 from translate.errors import Refusal, UnsupportedError
 from translate.ir import (
     NOWHERE,
+    REVERSE_PATHS,
     AddressType,
     AnyOf,
     Dnat,
     Family,
-    Field,
     FieldTest,
     Hook,
     Masquerade,
@@ -42,7 +42,6 @@ from translate.ir import (
 __all__ = ["FEATURE", "check_routing"]
 
 FEATURE: Final = "routing-rules"
-_REVERSE: Final = (Field.REVERSE_PATH, Field.REVERSE_PATH_BY_MARK)
 _BY_ITSELF: Final = "for which the tc program looks up a route without the routing rules of the node"
 
 
@@ -101,7 +100,7 @@ def _lookups(ruleset: Ruleset, node: Node) -> Iterator[tuple[Rule, str]]:
                         yield rule, "MASQUERADE selects among addresses by the next hop of a packet"
                     case _:
                         pass
-            if any(test.field in _REVERSE for test in _field_tests(rule.tests)):
+            if any(test.field in REVERSE_PATHS for test in _field_tests(rule.tests)):
                 yield rule, "a test looks up the way back of a packet"
 
 

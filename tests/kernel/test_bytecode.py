@@ -205,10 +205,12 @@ def test_a_protocol_behind_a_counter_is_seen(compilers: list[Nft], monkeypatch: 
 def test_a_route_to_a_broadcast_address_is_seen(
     compilers: list[Nft], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ruleset = _rules("raw", "-A PREROUTING -m rpfilter --invert -j DROP")
-    _same(ruleset, compilers)
-    monkeypatch.setattr(matches, "_NO_BROADCAST", "")
-    assert check([lower(ruleset, level=0)], compilers).differences
+    for options in ("--invert", "--loose --invert"):
+        ruleset = _rules("raw", f"-A PREROUTING -m rpfilter {options} -j DROP")
+        _same(ruleset, compilers)
+        with monkeypatch.context() as patch:
+            patch.setattr(matches, "_NO_BROADCAST", " type . ip saddr != { unreachable . 1.0.0.0 }")
+            assert check([lower(ruleset, level=0)], compilers).differences
 
 
 def test_what_nft_refuses_is_seen(compilers: list[Nft], monkeypatch: pytest.MonkeyPatch) -> None:

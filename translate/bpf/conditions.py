@@ -13,6 +13,7 @@ from translate.bpf.tables import RuntimePart
 from translate.ir import (
     ACCOUNTS,
     CLOCKS,
+    REVERSE_PATHS,
     Account,
     AddressType,
     AnyOf,
@@ -105,6 +106,8 @@ FIELDS: Final = {
     # a node has no policy routing by mark
     Field.REVERSE_PATH: _Column("reverse_path(p)"),
     Field.REVERSE_PATH_BY_MARK: _Column("reverse_path(p)"),
+    Field.REVERSE_ROUTE: _Column("reverse_route(p)"),
+    Field.REVERSE_ROUTE_BY_MARK: _Column("reverse_route(p)"),
     Field.BRIDGED: _Column("from_bridge(p)"),
     **{
         field: _Column("")
@@ -288,7 +291,7 @@ def refuse_field(field: Field, family: Family) -> None:
         raise CannotExpress("interface-group", "the tc program does not know the groups of interfaces")
     if field in _IPSEC:
         raise CannotExpress("ipsec", "a tc program does not see the policies of IPsec")
-    if field in (Field.REVERSE_PATH, Field.REVERSE_PATH_BY_MARK) and family is Family.IP6:
+    if field in REVERSE_PATHS and family is Family.IP6:
         reason = "the tc program knows one route for each IPv6 prefix, but rpfilter tries all of them"
         raise CannotExpress("rpfilter6", reason)
 

@@ -14,6 +14,8 @@ __all__ = [
     "CLOCKS",
     "INDEX_PROTOCOLS",
     "PORT_PROTOCOLS",
+    "REVERSE_PATHS",
+    "REVERSE_ROUTES",
     "AddressType",
     "ConnectionState",
     "ConnectionStatus",
@@ -117,6 +119,8 @@ class Field(Enum):
 
     REVERSE_PATH = _Row("fib.saddr.back", 1, _ALWAYS)  # 1: the route to the source leaves by the in-device
     REVERSE_PATH_BY_MARK = _Row("fib.saddr.back.mark", 1, _ALWAYS)  # the same, looked up with the mark
+    REVERSE_ROUTE = _Row("fib.saddr.route", 1, _ALWAYS)  # 1: there is a route to the source, by any device
+    REVERSE_ROUTE_BY_MARK = _Row("fib.saddr.route.mark", 1, _ALWAYS)
     BRIDGED = _Row("meta.bridged", 1, _ALWAYS)  # 1: the packet came in through a bridge port (br_netfilter)
 
     SOCKET = _Row("socket", 1, _ALWAYS)  # 1: the packet comes from a socket of the node
@@ -178,6 +182,12 @@ ACCOUNTS: Final = frozenset(
 
 CLOCKS: Final = frozenset(field for field in Field if field.text.partition(".")[0] == "clock")
 """Fields of the node's clock."""
+
+REVERSE_ROUTES: Final = frozenset({Field.REVERSE_ROUTE, Field.REVERSE_ROUTE_BY_MARK})
+"""Fields that say whether there is a route to the source, by whichever device."""
+
+REVERSE_PATHS: Final = frozenset({Field.REVERSE_PATH, Field.REVERSE_PATH_BY_MARK, *REVERSE_ROUTES})
+"""Fields for which the route to the source is looked up (``-m rpfilter``)."""
 
 
 def field_bits(field: Field, family: Family) -> int:

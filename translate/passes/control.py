@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from translate.ir import (
+    REVERSE_PATHS,
     Accept,
     Action,
     AddTtl,
@@ -80,9 +81,7 @@ def _takes_two(test: Test) -> bool:
     return type(test) is SetTest and test.negated
 
 
-_TWO_CONDITIONS: Final = frozenset(
-    {Field.SOCKET, Field.TAKER, Field.BRIDGED, Field.REVERSE_PATH, Field.REVERSE_PATH_BY_MARK}
-)
+_TWO_CONDITIONS: Final = REVERSE_PATHS | {Field.SOCKET, Field.TAKER, Field.BRIDGED}
 
 
 def changed_fields(program: Program) -> Mapping[str, frozenset[Field]]:

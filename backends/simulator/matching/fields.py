@@ -149,6 +149,16 @@ def _reverse_path_by_mark(view: View) -> Value:
     return int(view.router.leads_back(skb.packet.src, skb.packet.dst, view.iif, skb.mark))
 
 
+def _reverse_route(view: View) -> Value:
+    packet = view.skb.packet
+    return int(view.router.leads_back(packet.src, packet.dst, view.iif, loose=True))
+
+
+def _reverse_route_by_mark(view: View) -> Value:
+    skb = view.skb
+    return int(view.router.leads_back(skb.packet.src, skb.packet.dst, view.iif, skb.mark, loose=True))
+
+
 _READERS: Final[dict[Field, Reader]] = {
     Field.SADDR: attrgetter("skb.packet.src"),
     Field.DADDR: attrgetter("skb.packet.dst"),
@@ -202,6 +212,8 @@ _READERS: Final[dict[Field, Reader]] = {
     Field.CT_REPLY_AVERAGE: _average((REPLY,)),
     Field.REVERSE_PATH: _reverse_path,
     Field.REVERSE_PATH_BY_MARK: _reverse_path_by_mark,
+    Field.REVERSE_ROUTE: _reverse_route,
+    Field.REVERSE_ROUTE_BY_MARK: _reverse_route_by_mark,
     Field.SOCKET: lambda view: int(view.skb.socket is not SocketKind.NONE),
     Field.SOCKET_UID: lambda view: view.skb.packet.uid if view.skb.socket is SocketKind.OPENED else None,
     Field.SOCKET_GID: lambda view: view.skb.packet.gid if view.skb.socket is SocketKind.OPENED else None,

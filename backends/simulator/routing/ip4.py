@@ -204,10 +204,10 @@ class Router:
             return NoRoute.MARTIAN
         return entry.path
 
-    def leads_back(self, src: int, dst: int, dev: str, mark: int = 0) -> bool:
+    def leads_back(self, src: int, dst: int, dev: str, mark: int = 0, *, loose: bool = False) -> bool:
         """Return whether the route to ``src`` leads out of ``dev``, the input device (``rpfilter_mt``).
 
-        ``mark`` is the packet's with ``--validmark``, otherwise 0.
+        With ``loose``, out of any device. ``mark`` is the packet's with ``--validmark``, otherwise 0.
         """
         if dev == LOOPBACK:
             return True
@@ -216,7 +216,9 @@ class Router:
         # rpfilter_get_saddr
         own = 0 if _multicast(dst) or dst == _BROADCAST or dst >> 24 == 0 else dst
         entry = self._lookup(LookupKey(src, own, mark=mark))
-        return isinstance(entry, _Entry) and entry.type is AddressType.UNICAST and entry.dev == dev
+        if not isinstance(entry, _Entry) or entry.type is not AddressType.UNICAST:
+            return False
+        return loose or entry.dev == dev
 
     def _broadcast_input(self, src: int, dev: str, mark: int) -> Path | NoRoute:
         if src and not self._source_valid(src, 0, None, dev, mark):

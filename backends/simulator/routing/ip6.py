@@ -178,17 +178,21 @@ class Router6:
 
     # Input
 
-    def leads_back(self, src: int, dst: int, dev: str, mark: int = 0) -> bool:
+    def leads_back(self, src: int, dst: int, dev: str, mark: int = 0, *, loose: bool = False) -> bool:
         """Return whether a route to ``src`` leads out of ``dev`` (``rpfilter_lookup_reverse6``).
 
-        Any of the routes to the longest prefix may lead out of the device (``rt6_device_match``). ``mark`` is
-        the packet's with ``--validmark``, otherwise 0.
+        Any of the routes to the longest prefix may lead out of the device (``rt6_device_match``). With
+        ``loose``, the first one may lead out of any device, unless the source is link-local. ``mark`` is the
+        packet's with ``--validmark``, otherwise 0.
         """
         if dev == LOOPBACK:
             return True
         own = None if _multicast(dst) or dst == 0 else dst
-        entry = self._lookup(LookupKey(src, own, oif=dev, mark=mark), strict=dev, wanted=dev)
-        return isinstance(entry, _Entry) and entry.type is AddressType.UNICAST and entry.dev == dev
+        bound = "" if loose and src not in LINK_LOCAL else dev
+        entry = self._lookup(LookupKey(src, own, oif=bound, mark=mark), strict=dev, wanted=bound)
+        if not isinstance(entry, _Entry) or entry.type is not AddressType.UNICAST:
+            return False
+        return loose or entry.dev == dev
 
     def not_received(self, src: int, dst: int, dev: str) -> str | None:
         """Return the reason for which a packet is dropped before any hook (``ip6_rcv_core``), or None."""

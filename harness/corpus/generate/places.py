@@ -44,6 +44,7 @@ class Places:
     inside: tuple[int, ...]
     outside: tuple[int, ...]
     neighbours: tuple[int, ...]
+    unrouted: tuple[int, ...]
     loud: frozenset[int]
     exit: str
     """The interface of the widest route, usually the default route; empty without a route."""
@@ -79,8 +80,8 @@ class Places:
                 neighbours += list(_hosts(network, taken))
         usual = [n for n in neighbours if n not in loud and behind(n) is not None]
         default = _exit(node, family)
-        outside = [a for a in (parse_address(family, t) for t in _WORLD[family]) if a not in named]
-        outside = [a for a in outside if behind(a) not in (None, "")]
+        world = [a for a in (parse_address(family, t) for t in _WORLD[family]) if a not in named]
+        outside = [a for a in world if behind(a) not in (None, "")]
         links = {behind(e) for e in targets} - {None, "", default}
         inside = [n for n in usual if behind(n) in links and n not in targets]
         inside += [n for n in usual if n not in targets and n not in inside and behind(n) != default]
@@ -94,6 +95,7 @@ class Places:
             inside=tuple(dict.fromkeys(inside)),
             outside=tuple(dict.fromkeys((*outside, *near))),
             neighbours=tuple(dict.fromkeys(usual)),
+            unrouted=tuple(a for a in world if behind(a) == ""),
             loud=frozenset(loud),
             exit=default,
             sets=members_of(ruleset.sets, family),

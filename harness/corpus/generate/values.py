@@ -8,7 +8,17 @@ from typing import Final
 
 from harness.corpus.generate.constraints import Constraints
 from harness.corpus.generate.places import Places
-from translate.ir import INDEX_PROTOCOLS, AddressType, Family, Field, FieldTest, Hook, Interval, Protocol
+from translate.ir import (
+    INDEX_PROTOCOLS,
+    REVERSE_PATHS,
+    AddressType,
+    Family,
+    Field,
+    FieldTest,
+    Hook,
+    Interval,
+    Protocol,
+)
 
 __all__ = ["USUAL_PORTS", "Values", "ends"]
 
@@ -127,6 +137,8 @@ class Values:
     def _from_outside(self, constraints: Constraints, hook: Hook) -> list[tuple[int, str | None]]:
         places = self.places
         usual = (*places.outside[:3], *places.inside[:3], *places.endpoints[:6], *places.neighbours[:4])
+        if any(constraints.has(field) and not constraints.allows(field, 1) for field in REVERSE_PATHS):
+            usual = (*places.unrouted[:2], *usual)  # there must be no route back
         sources: list[tuple[int, str | None]] = []
         names = [i.name for i in places.node.interfaces]
         if hook is not Hook.POSTROUTING:

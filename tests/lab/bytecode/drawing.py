@@ -19,6 +19,7 @@ from translate.ir import (
     INDEX_PROTOCOLS,
     PORT_PROTOCOLS,
     RANDOM_RANGE,
+    REVERSE_PATHS,
     AddressType,
     AnyOf,
     Choose,
@@ -218,7 +219,7 @@ class _Drawer:
     def told_apart(self) -> list[Field]:
         """Return the fields whose value may decide."""
         fields = {test.field for test in self.tested} | {Field.L4PROTO, Field.CT_STATE}
-        fields |= {Field.SADDR} if Field.REVERSE_PATH in fields else set()
+        fields |= {Field.SADDR} if fields & REVERSE_PATHS else set()
         fields |= {Field.FRAGMENT} if fields & _HEADER_FIELDS else set()
         fields |= {Field.SOCKET} if any(f.name.startswith("SOCKET") for f in fields) else set()
         fields |= {Field.TAKER} if any(f.name.startswith("TAKER") for f in fields) else set()
@@ -255,12 +256,13 @@ class _Drawer:
             for ages in _AGES:
                 yield replace(witness, ages=ages)
         fields = {test.field for test in self.tested}
-        if fields & {Field.REVERSE_PATH, Field.REVERSE_PATH_BY_MARK}:
+        if fields & REVERSE_PATHS:
             back = witness.having(Field.REVERSE_PATH, 1)
             for source in (0, 0xFFFFFFFF):
                 yield back.having(Field.SADDR, source)
             if self.world.family is Family.IP:  # IPv6 has no broadcast addresses
                 yield replace(back, broadcast_back=True)
+                yield back.having(Field.FIB_SADDR_TYPE, AddressType.BROADCAST)
         if Field.ETHER_SADDR in fields:
             yield replace(witness, ether=False)
         if fields & _EXTRAS:

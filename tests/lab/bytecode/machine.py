@@ -427,8 +427,7 @@ class _Rule:
     def _fib(self, flags: str, result: str) -> bytes:
         sample = self._state.sample
         if result == "oif present":
-            field = Field.REVERSE_PATH_BY_MARK if "mark" in flags else Field.REVERSE_PATH
-            return _number(sample.number(field), 1)
+            return _number(sample.number(_ROUTES_BACK[flags]), 1)
         return _number(sample.address_type(_FIB[flags]), _WORD)
 
     def _number(self, generator: NumberGenerator) -> bytes:
@@ -489,6 +488,12 @@ _CONNECTION: Final[Mapping[tuple[str, str | None], Field]] = {
             *(("proto-src", "SPORT"), ("proto-dst", "DPORT")),
         )
     },
+}
+_ROUTES_BACK: Final = {
+    "saddr . iif": Field.REVERSE_PATH,
+    "saddr . mark . iif": Field.REVERSE_PATH_BY_MARK,
+    "saddr": Field.REVERSE_ROUTE,
+    "saddr . mark": Field.REVERSE_ROUTE_BY_MARK,
 }
 _FIB: Final = {
     f"{side}{device}": Field[f"FIB_{side.upper()}_TYPE{suffix}"]

@@ -14,6 +14,8 @@ from typing import Final
 from translate.ir import (
     INDEX_PROTOCOLS,
     PORT_PROTOCOLS,
+    REVERSE_PATHS,
+    REVERSE_ROUTES,
     AddressType,
     ConnectionState,
     Family,
@@ -29,7 +31,6 @@ TRACKED: Final = frozenset({ConnectionState.NEW, ConnectionState.ESTABLISHED, Co
 NEVER_SEEN: Final = -1
 """The age of an address that is not in a list of ``-m recent``."""
 
-_BACK: Final = frozenset({Field.REVERSE_PATH, Field.REVERSE_PATH_BY_MARK})
 _ICMP: Final = {Family.IP: Protocol.ICMP, Family.IP6: Protocol.ICMPV6}
 _LIMITED_BROADCAST: Final = 0xFFFFFFFF
 
@@ -71,8 +72,8 @@ class Sample:
                 return replace(self, values={**self.values, Field.SPORT: both})
             case Field.BRIDGED:
                 return replace(self, kind="bridge" if value else None)
-            case Field.REVERSE_PATH | Field.REVERSE_PATH_BY_MARK:
-                values = {**self.values, **dict.fromkeys(_BACK, value)}
+            case _ if changed in REVERSE_PATHS:
+                values = {**self.values, **dict.fromkeys(REVERSE_PATHS, value)}
                 return replace(self, values=values, broadcast_back=False)
             case _:
                 return replace(self, values={**self.values, changed: value})
@@ -91,7 +92,11 @@ class Sample:
 
     def leads_back(self, field: Field) -> bool:
         """Return what ``rpfilter`` says: there is a route, and it is not one to a broadcast address."""
-        return bool(self.values[field]) and (self._broadcast_by_itself or not self.broadcast_back)
+        if not self.values[field] or self._broadcast_by_itself or self.family is Family.IP6:
+            return bool(self.values[field])
+        kind = Field.FIB_SADDR_TYPE
+        elsewhere = field in REVERSE_ROUTES and self.address_type(kind) == AddressType.BROADCAST
+        return not self.broadcast_back and not elsewhere
 
     @property
     def fragment(self) -> bool:
@@ -195,7 +200,7 @@ class State:
             case Field.TCP_MSS:
                 lacks = sample.fragment or proto != Protocol.TCP or not sample.extended
                 return None if lacks else sample.values[field]
-            case Field.REVERSE_PATH | Field.REVERSE_PATH_BY_MARK:
+            case _ if field in REVERSE_PATHS:
                 return int(sample.leads_back(field))
             case Field.BRIDGED:
                 return int(sample.kind == "bridge")

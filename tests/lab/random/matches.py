@@ -244,7 +244,9 @@ class _Table:
             helper = f"-m helper {self.times.choice(('', '! '))}--helper {self.times.choice(('ftp', 'sip'))}"
             match = helper if self.times.random() < 0.25 else time_match(self.times)
             matches.insert(self.times.randint(0, len(matches)), match)
-        if self.rare.random() < _RARE and (match := rare_match(self.rare, self.family, hook)):
+        if self.rare.random() < _RARE and (
+            match := rare_match(self.rare, self.family, hook, early=self.name in ("raw", "mangle"))
+        ):
             matches.insert(self.rare.randint(0, len(matches)), match)
         if proto in ("50", "51", "108") or self.options.random() < 0.05:
             matches.append(option_match(self.options, proto, sizes=True))

@@ -12,14 +12,23 @@ __all__ = ["rare_match"]
 _WITH_IN_DEVICE: Final = frozenset({"PREROUTING", "INPUT", "FORWARD"})
 _WITH_OUT_DEVICE: Final = frozenset({"FORWARD", "OUTPUT", "POSTROUTING"})
 _CPUS: Final = ("0", "1", "63", "4294967295")
+_BACK: Final = (
+    *("--loose", "--loose --invert", "--loose --validmark", "--loose --accept-local"),
+    *("--accept-local", "--accept-local --invert", "--loose --validmark --accept-local --invert"),
+)
 _GROUPS: Final = ("default", "0x7", "7", "0x1/0x1", "0x10/0xf0", "0x13/0xf", "0/0", "4294967295")
 
 
-def rare_match(draw: random.Random, family: Family, hook: str) -> str:
-    """Return a match that may stand in a chain of ``hook``, or an empty text."""
+def rare_match(draw: random.Random, family: Family, hook: str, *, early: bool = False) -> str:
+    """Return a match that may stand in a chain of ``hook``, or an empty text.
+
+    ``early``: the chain is in raw or mangle.
+    """
     matches = [_devgroup(draw, hook), f"-m cpu {_no(draw)}--cpu {draw.choice(_CPUS)}"]
     if family is Family.IP6 and hook in _WITH_IN_DEVICE:
         matches.append("-m eui64")
+    if early and hook == "PREROUTING":
+        matches.append(f"-m rpfilter {draw.choice(_BACK)}")
     return draw.choice(matches)
 
 

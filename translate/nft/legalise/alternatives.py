@@ -36,6 +36,7 @@ from itertools import product
 from typing import Final
 
 from translate.ir import (
+    REVERSE_PATHS,
     Account,
     Action,
     AnyOf,
@@ -66,9 +67,7 @@ from translate.passes.normalise import canonical
 
 __all__ = ["takes_rules", "write_apply"]
 
-_YES_OR_NO: Final = frozenset(
-    {Field.REVERSE_PATH, Field.REVERSE_PATH_BY_MARK, Field.BRIDGED, Field.SOCKET, Field.TAKER}
-)
+_YES_OR_NO: Final = REVERSE_PATHS | {Field.BRIDGED, Field.SOCKET, Field.TAKER}
 """Fields of one bit of which a single rule can match only the value 1."""
 
 

@@ -137,7 +137,7 @@ def _other_answer(chain: LoweredChain, changed: Collection[Field]) -> str | None
                 fields.add(test.field)
             elif not isinstance(test, SetTest):
                 state = True
-        if Field.REVERSE_PATH_BY_MARK in fields:
+        if not fields.isdisjoint((Field.REVERSE_PATH_BY_MARK, Field.REVERSE_ROUTE_BY_MARK)):
             fields.add(Field.MARK)
         if state or not fields.isdisjoint(_OTHER_ANSWERS) or not fields.isdisjoint(changed):
             return f"a test of line {alternatives(statement)[0].origin.line}"

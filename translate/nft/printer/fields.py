@@ -155,6 +155,10 @@ def expression(field: Field, family: Family) -> str:
             return "fib saddr . iif oif"
         case Field.REVERSE_PATH_BY_MARK:
             return "fib saddr . mark . iif oif"
+        case Field.REVERSE_ROUTE:
+            return "fib saddr oif"
+        case Field.REVERSE_ROUTE_BY_MARK:
+            return "fib saddr . mark oif"
         case Field.BRIDGED:
             return "meta iifkind"
         case Field.SOCKET | Field.SOCKET_CLASS:

@@ -1,8 +1,8 @@
 """Matches as nft text.
 
 * ``tcp flags a`` and ``ct status a`` without an operator are bit tests, so an operator is always written;
-* ``fib saddr . iif oif`` finds a route to a broadcast address, which ``rpfilter`` does not
-  (``nft_fib4_eval``, ``rpfilter_lookup_reverse``), so the type of the address is tested as well;
+* ``fib saddr . iif oif`` and ``fib saddr oif`` find a route to a broadcast address, which ``rpfilter``
+  does not (``nft_fib4_eval``, ``rpfilter_lookup_reverse``), so the type of the address is tested as well;
 * every socket is in a cgroup, and ``meta cgroup`` fails without one (``nft_meta_get_eval_cgroup``); ``meta
   skuid`` also fails for sockets of the kernel, which no process opened;
 * ``socket transparent`` fails if no socket takes the packet (``nft_socket_eval``), so any value of it shows
@@ -16,7 +16,16 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Final, assert_never
 
-from translate.ir import ConnectionState, Family, Field, FieldTest, Interval, format_address
+from translate.ir import (
+    REVERSE_PATHS,
+    REVERSE_ROUTES,
+    ConnectionState,
+    Family,
+    Field,
+    FieldTest,
+    Interval,
+    format_address,
+)
 from translate.nft.legal import Draw, Key, Masked
 from translate.nft.printer.fields import expression, keys, protocol, status
 
@@ -26,12 +35,11 @@ ANY_PROTOCOL: Final = "meta l4proto { 0-5, 7-255, tcp }"
 """The match that is true of every packet (:class:`~translate.nft.legal.AnyProtocol`)."""
 
 _BRIDGE: Final = '"bridge"'
-_NO_BROADCAST: Final = "fib saddr . iif type . ip saddr != { broadcast . 1.0.0.0-255.255.255.254 }"
-"""A match that excludes broadcast sources, to which ``fib … oif`` finds a route and ``rpfilter`` does not.
+_NO_BROADCAST: Final = " type . ip saddr != { broadcast . 1.0.0.0-255.255.255.254 }"
+"""The end of a match that excludes broadcast sources; ``fib … oif`` finds a route to them.
 
 0.0.0.0/8 and 255.255.255.255 have the type ``broadcast`` whatever their route is (``__inet_dev_addr_type``).
 """
-_REVERSE_PATHS: Final = frozenset({Field.REVERSE_PATH, Field.REVERSE_PATH_BY_MARK})
 _WITH_OPERATOR: Final = frozenset({Field.TCP_FLAGS, Field.CT_STATUS, Field.FRAGMENT})
 """Fields whose comparison with one value has an operator."""
 
@@ -91,8 +99,7 @@ def _match(left: str, test: FieldTest, family: Family) -> str:
 _OWN_FORM: Final = frozenset(
     {
         Field.CT_STATE,
-        Field.REVERSE_PATH,
-        Field.REVERSE_PATH_BY_MARK,
+        *REVERSE_PATHS,
         Field.IPSEC_IN,
         Field.IPSEC_OUT,
         Field.SOCKET,
@@ -110,8 +117,8 @@ def _own_form(left: str, test: FieldTest, family: Family) -> str | None:
     field = test.field
     if field is Field.CT_STATE:
         return f"{left} {_states(test)}" if test.mask is None else None
-    if field in _REVERSE_PATHS:
-        return f"{left} exists {_NO_BROADCAST}" if family is Family.IP else f"{left} exists"
+    if field in REVERSE_PATHS:
+        return _reverse_path(left, field, family)
     if field in (Field.IPSEC_IN, Field.IPSEC_OUT):
         there = any(1 in v for v in test.values if isinstance(v, Interval)) is not test.negated
         return f"{left} {'exists' if there else 'missing'}"
@@ -124,6 +131,14 @@ def _own_form(left: str, test: FieldTest, family: Family) -> str | None:
     if field is Field.CLOCK:
         return _clock(left, test)
     return None
+
+
+def _reverse_path(left: str, field: Field, family: Family) -> str:
+    """Return a test for a route to the source; IPv6 has no broadcast addresses."""
+    if family is Family.IP6:
+        return f"{left} exists"
+    of_device = "fib saddr" if field in REVERSE_ROUTES else "fib saddr . iif"
+    return f"{left} exists {of_device}{_NO_BROADCAST}"
 
 
 def _tos(left: str, test: FieldTest, family: Family) -> str:

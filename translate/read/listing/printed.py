@@ -243,7 +243,7 @@ _MATCHES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], _Words]],
         (r"mark match( !)? (\S+)", _simple("mark", "--mark")),
         (r"connmark match (! )? ?(\S+)", _simple("connmark", "--mark")),
         (r"((?:source|destination) IP range ! ?\S+|(?:source|destination) IP range \S+)", _iprange),
-        (r"rpfilter((?: (?:validmark|invert))*)", _rpfilter),
+        (r"rpfilter((?: (?:loose|validmark|accept-local|invert))*)", _rpfilter),
         (
             r"PHYSDEV match((?:(?: !)? --physdev-is-(?:in|out|bridged)|(?: !)? --physdev-(?:in|out) \S+)+)",
             _physdev,

@@ -85,6 +85,14 @@ INLINE int reverse_path(struct pkt *p)
 	return back && back->oif == p->iif;
 }
 
+/* Whether there is a route to the source out of any device (rpfilter_mt with --loose). */
+INLINE int reverse_route(struct pkt *p)
+{
+	if (reverse_path(p))
+		return 1;
+	return !local_entry(p->saddr) && route_entry(p->saddr);
+}
+
 INLINE int arrives_here(struct pkt *p)
 {
 	u32 type = address_type(p->daddr, 0);

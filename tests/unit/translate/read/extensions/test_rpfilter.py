@@ -21,7 +21,8 @@ NODE = """{
 }"""
 
 
-_NO_BROADCAST = "fib saddr . iif type . ip saddr != { broadcast . 1.0.0.0-255.255.255.254 }"
+_TYPE = "type . ip saddr != { broadcast . 1.0.0.0-255.255.255.254 }"
+_NO_BROADCAST = f"fib saddr . iif {_TYPE}"
 
 
 @pytest.mark.parametrize(
@@ -52,6 +53,26 @@ def test_no_way_back_takes_two_rules(options: str, text: str, level: int) -> Non
         "ip saddr 10.0.0.2 jump raw_PREROUTING_3",
     ]
     assert chains["raw_PREROUTING_2"] == [f"{text} {_NO_BROADCAST} return", "drop"]
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [("--loose", "fib saddr oif exists"), ("--loose --validmark", "fib saddr . mark oif exists")],
+)
+@pytest.mark.parametrize("level", [0, 2])
+def test_any_device_leads_back(options: str, text: str, level: int) -> None:
+    chains = nft("raw", f"-A PREROUTING -m rpfilter {options} -j DROP", level=level)
+    assert chains["raw_PREROUTING"] == [f"{text} fib saddr {_TYPE} drop"]
+
+
+@pytest.mark.parametrize(
+    ("options", "local"), [("--accept-local", "fib saddr . iif"), ("--accept-local --loose", "fib saddr")]
+)
+def test_local_sources_are_accepted(options: str, local: str) -> None:
+    chains = nft("raw", f"-A PREROUTING -p udp -m rpfilter {options} -j DROP", level=0)
+    assert chains["raw_PREROUTING_2"][1] == f"{local} type local drop"
+    chains = nft("raw", f"-A PREROUTING -p udp -m rpfilter {options} --invert -j DROP", level=0)
+    assert f"{local} type != local" in chains["raw_PREROUTING"][0]
 
 
 def test_tc_ebpf() -> None:
@@ -99,6 +120,29 @@ def test_the_way_back_over_ipv6(src: str, dev: str, *, back: bool) -> None:
     }"""
     router = Router6(node_from_json(node, name="node"))
     assert router.leads_back(parse_address(Family.IP6, src), 0, dev) is back
+
+
+@pytest.mark.parametrize(
+    ("src", "strict", "loose"),
+    [
+        ("2001:db8::9", False, True),
+        ("2001:db8::2", False, False),  # the node's own
+        ("2001:db8::", False, False),  # the routers of the network
+        ("2606::1", False, False),
+        ("fd00:1::9", True, True),
+        ("fe80::9", False, False),  # the device has no route to the link
+        ("fe80::2", False, False),
+    ],
+)
+def test_any_way_back_over_ipv6(src: str, *, strict: bool, loose: bool) -> None:
+    node = """{
+      "interfaces": {"eth0": ["2001:db8::2/64", "fe80::2/64"], "pod0": ["fd00:1::1/64"]},
+      "sysctls": {"net.ipv6.conf.all.forwarding": "1"}
+    }"""
+    router = Router6(node_from_json(node, name="node"))
+    address = parse_address(Family.IP6, src)
+    assert router.leads_back(address, 0, "pod0") is strict
+    assert router.leads_back(address, 0, "pod0", loose=True) is loose
 
 
 @pytest.mark.parametrize(
