@@ -46,6 +46,7 @@ _ADDRESS_TYPES: Final = frozenset(field for field in Field if field.name.startsw
 _RESTRICTED: Final = _ADDRESS_TYPES | {
     Field.FRAGMENT,
     Field.AH_SPI,
+    Field.EUI64,
     Field.CLOCK_MONTHDAY,
     Field.CLOCK_MONTHDAY_BEFORE,
     *(field for field in Field if field.is_name),
