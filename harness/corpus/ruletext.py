@@ -175,7 +175,9 @@ def test_text(test: Test, family: Family) -> str:
             return f"{'after' if test.negated else 'within'} the first {test.size} bytes that come here"
         case SetTest():
             sides = ",".join(test.directions)
-            return f"{'not ' if test.negated else ''}in set {test.name} ({sides})"
+            of = f"set {test.name} ({sides})"
+            entry = f"excluded by a nomatch entry of {of}" if test.nomatch else f"in {of}"
+            return f"{'not ' if test.negated else ''}{entry}"
         case Account():
             return f"counted in {test.name}"
         case Recent():

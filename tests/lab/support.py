@@ -32,6 +32,7 @@ SAMPLES: Final = (
     "tests/corpus/rulesets/every-option/nfacct.rules",
     "tests/corpus/rulesets/every-option/queue.rules",
     "tests/corpus/rulesets/every-option/refused.rules",
+    "tests/corpus/rulesets/every-option/counters.rules",
 )
 """Rules that together use every option, and what nftables refuses of it; relative to the project's root."""
 

@@ -30,10 +30,11 @@ class SetMap:
 
     def condition(self, test: SetTest, family: Family) -> Condition:
         """Return the condition that the set contains the key of ``test``."""
-        name = "_".join((f"in_{self.contents.name}", *(side.value for side in test.directions)))
+        sides = tuple(side.value for side in test.directions)
+        name = "_".join((f"{'not_' if test.nomatch else ''}in_{self.contents.name}", *sides))
         needs = Needs(
             parts=frozenset({RuntimePart.IPSET}),
-            declarations=(self.declaration, _function(name, self, test.directions, family)),
+            declarations=(self.declaration, _function(name, self, test, family)),
             sets=(self.contents,),
         )
         return Condition(f"{'!' if test.negated else ''}{name}(p)", needs)
@@ -78,12 +79,12 @@ def _entry(element: SetElement, order: list[int], cells: list[Cell], family: Fam
     return SetEntry(words=tuple(words), length=length, member=not element.nomatch, origin=element.origin)
 
 
-def _function(name: str, known: SetMap, directions: tuple[SetDirection, ...], family: Family) -> Declaration:
-    """Return the function that looks up a packet in a set, by these directions."""
+def _function(name: str, known: SetMap, test: SetTest, family: Family) -> Declaration:
+    """Return the function that looks up a packet in a set, by the directions of the test."""
     kind, contents = known.ipset.type, known.contents
     values: list[str] = []
     guards: list[str] = []
-    sides = [side for side, cells in zip(directions, kind.dimensions, strict=True) for _ in cells]
+    sides = [side for side, cells in zip(test.directions, kind.dimensions, strict=True) for _ in cells]
     for at in _key_order(known.ipset):
         src = sides[at] is SetDirection.SRC
         match kind.cells[at]:
@@ -114,7 +115,7 @@ def _function(name: str, known: SetMap, directions: tuple[SetDirection, ...], fa
             *(["\tkey.length = 8 * sizeof(key.word);"] if contents.trie else []),
             *(f"\tkey.word[{i}] = {value};" for i, value in enumerate(values)),
             f"\tfound = {contents.name}.lookup(&key);",
-            "\treturn found && *found;",
+            f"\treturn found && {'!' if test.nomatch else ''}*found;",
             "}",
             "",
         )

@@ -180,11 +180,17 @@ _SHORTEST: Final = 28  # IPv4 with UDP
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetTest:
-    """True if the packet's fields, one per dimension, are a member of the ipset ``name``."""
+    """True if the packet's fields, one per dimension, are a member of the ipset ``name``.
+
+    With ``nomatch``, true if the element that decides is a ``nomatch`` one (``ip_set_test``). ``counters``:
+    the rule also compares the counters of the element, which only matters in a set that has them.
+    """
 
     name: str
     directions: tuple[SetDirection, ...]
     negated: bool = False
+    nomatch: bool = False
+    counters: bool = False
 
 
 class RecentMode(StrEnum):

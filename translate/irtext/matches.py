@@ -53,7 +53,8 @@ def format_test(test: Test, family: Family) -> str:
             state = f" state {word(test.state)}" if test.state else ""
             return f"{_not(test.negated)}quota {test.size}{state}"
         case SetTest():
-            return f"{_not(test.negated)}set {word(test.name)}({', '.join(test.directions)})"
+            of = f"{word(test.name)}({', '.join(test.directions)})"
+            return f"{_not(test.negated)}set {of}{' nomatch' if test.nomatch else ''}"
         case Recent():
             return f"{_not(test.negated)}{_recent(test, family)}"
         case Account():
@@ -228,7 +229,8 @@ def _take_set_test(cursor: Cursor, *, negated: bool) -> SetTest:
     while cursor.take(","):
         directions.append(cursor.member(SetDirection))
     cursor.expect(")")
-    return SetTest(name=name, directions=tuple(directions), negated=negated)
+    nomatch = cursor.take("nomatch")
+    return SetTest(name=name, directions=tuple(directions), negated=negated, nomatch=nomatch)
 
 
 def _take_recent(cursor: Cursor, family: Family, *, negated: bool) -> Recent:

@@ -259,5 +259,5 @@ def _recent(test: Recent) -> Condition:
 
 def _set(test: SetTest) -> Condition:
     """Return the condition of a set test; a packet that lacks a key field is in no set (``set_match_v4``)."""
-    name, negated, directions = test.name, test.negated, test.directions
-    return lambda view, memory: memory.sets[name].holds(directions, view, memory.ports) != negated
+    name, negated, directions, member = test.name, test.negated, test.directions, not test.nomatch
+    return lambda view, memory: memory.sets[name].holds(directions, view, memory.ports, member) != negated

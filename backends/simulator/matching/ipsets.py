@@ -42,8 +42,8 @@ class Members:
     tables: tuple[tuple[int, Mapping[_Key, bool]], ...]
     _readers: dict[_Sides, tuple[Reader, ...]] = field(default_factory=dict)
 
-    def holds(self, directions: _Sides, view: View, ports: Ports) -> bool:
-        """Return whether the packet is in the set.
+    def holds(self, directions: _Sides, view: View, ports: Ports, member: bool = True) -> bool:
+        """Return whether the packet is in the set; if not ``member``, whether a ``nomatch`` element decides.
 
         A packet that lacks a field of the key, such as a port for a ``bitmap:port``, is not a member
         (``ip_set_test`` treats errors of the set type in this way).
@@ -58,25 +58,30 @@ class Members:
         key = tuple(read(view) for read in readers)
         for index, value in enumerate(key):
             if isinstance(value, PickedPort):
-                return self._picked(key, index, value, ports)
-        return self.has(key)  # type: ignore[arg-type]  # addresses, protocols and ports are numbers
+                return self._picked(key, index, value, ports, member)
+        return self.decides(key) is member  # type: ignore[arg-type]  # addresses, protocols and ports are numbers
 
-    def _picked(self, key: tuple[object, ...], index: int, value: PickedPort, ports: Ports) -> bool:
+    def _picked(
+        self, key: tuple[object, ...], index: int, value: PickedPort, ports: Ports, member: bool
+    ) -> bool:
         """Return whether a packet with a picked port is in the set; the result narrows the port."""
         known = {k[index] for _, table in self.tables for k in table}
         before, behind = key[:index], key[index + 1 :]
-        fitting = [n for n in sorted(known) if self.has((*before, n, *behind))]  # type: ignore[arg-type]
+        fitting = [n for n in sorted(known) if self.decides((*before, n, *behind)) is member]  # type: ignore[arg-type]
         return bool(fitting) and ports.within(value, tuple(Interval.point(n) for n in fitting))
 
-    def has(self, key: _Key) -> bool:
-        """Return whether a packet with this key (a number for each cell) is in the set."""
+    def decides(self, key: _Key) -> bool | None:
+        """Return True if a packet with this key (a number for each cell) is in the set.
+
+        False if a ``nomatch`` element excludes it, and None if no element has the key.
+        """
         for mask, table in self.tables:
             if self.net is not None:
                 key = (*key[: self.net], key[self.net] & mask, *key[self.net + 1 :])
             member = table.get(key)
             if member is not None:
                 return member
-        return False
+        return None
 
 
 def _port(view: View, *, source: bool) -> int | PortClass:

@@ -295,7 +295,7 @@ def _set_holds(test: SetTest, sighting: Sighting, places: Places) -> bool | None
         if not isinstance(value, int):
             return None  # a port that the kernel picks, or a field that is not a number
         key.append(value)
-    return members.has(tuple(key)) != test.negated
+    return (members.decides(tuple(key)) is (not test.nomatch)) != test.negated
 
 
 def _field_holds(

@@ -55,16 +55,17 @@ def without_sets(
     """
     plain = [t for t in tests if not isinstance(t, SetTest)]
     tested = [t for t in tests if isinstance(t, SetTest) and t.name in sets and not t.negated]
-    choices = [[_of(e, t, sets[t.name]) for e in _elements(sets[t.name], family)] for t in tested]
+    choices = [[_of(e, t, sets[t.name]) for e in _elements(t, sets[t.name], family)] for t in tested]
     if isinstance(broken, SetTest) and broken.name in sets:
-        elements = [_of(e, broken, sets[broken.name]) for e in _elements(sets[broken.name], family)]
+        elements = [_of(e, broken, sets[broken.name]) for e in _elements(broken, sets[broken.name], family)]
         choices.append(elements if broken.negated else [miss for e in elements for miss in _misses(e)])
     for choice in itertools.islice(itertools.product(*choices), _MOST_CHOICES):
         yield (*plain, *itertools.chain.from_iterable(choice))
 
 
-def _elements(of: IpSet, family: Family) -> list[SetElement]:
-    return [] if of.family not in (None, family) else [e for e in of.elements if not e.nomatch]
+def _elements(test: SetTest, of: IpSet, family: Family) -> list[SetElement]:
+    """Return the elements that a packet must have for the test, if it is not negated."""
+    return [] if of.family not in (None, family) else [e for e in of.elements if e.nomatch is test.nomatch]
 
 
 def _of(element: SetElement, test: SetTest, of: IpSet) -> tuple[FieldTest, ...]:
@@ -131,7 +132,7 @@ def _models(shown: Iterable[tuple[Send, FlowGoals]]) -> Mapping[Place, Mapping[H
 def _sends(test: SetTest, sets: _Sets, model: Send, places: Places) -> Iterator[tuple[str, Send]]:
     """Yield variants of the model that match each element, and variants with one field just beside it."""
     of = sets[test.name]
-    elements = _elements(of, places.family)
+    elements = _elements(test, of, places.family)
     fields = of.fields(test.directions)
     for number in sorted({i * len(elements) // _MOST_ELEMENTS for i in range(_MOST_ELEMENTS)}):
         if number >= len(elements):

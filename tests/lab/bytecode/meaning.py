@@ -190,7 +190,7 @@ def _member(test: SetTest, state: State, world: World) -> bool:
     ]
     # Of nets the longest prefix decides, which is the smallest interval.
     best = min(fitting, key=lambda e: sum(i.size for i in e.key), default=None)
-    return best is not None and not best.nomatch
+    return best is not None and best.nomatch is test.nomatch
 
 
 def _recent(test: Recent, state: State, world: World) -> bool:

@@ -16,6 +16,10 @@ _BACK: Final = (
     *("--loose", "--loose --invert", "--loose --validmark", "--loose --accept-local"),
     *("--accept-local", "--accept-local --invert", "--loose --validmark --accept-local --invert"),
 )
+_SETS: Final = (
+    *("nets dst --return-nomatch", "networks src,dst --return-nomatch", "hosts src --packets-gt 5"),
+    *("nets dst ! --update-counters --bytes-lt 1", "pairs dst,dst ! --update-subcounters ! --packets-eq 1"),
+)
 _GROUPS: Final = ("default", "0x7", "7", "0x1/0x1", "0x10/0xf0", "0x13/0xf", "0/0", "4294967295")
 
 
@@ -27,6 +31,7 @@ def rare_match(draw: random.Random, family: Family, hook: str, *, early: bool = 
     matches = [_devgroup(draw, hook), f"-m cpu {_no(draw)}--cpu {draw.choice(_CPUS)}"]
     if family is Family.IP6 and hook in _WITH_IN_DEVICE:
         matches.append("-m eui64")
+    matches.append(f"-m set {_no(draw)}--match-set {draw.choice(_SETS)}")
     if early and hook == "PREROUTING":
         matches.append(f"-m rpfilter {draw.choice(_BACK)}")
     return draw.choice(matches)

@@ -436,7 +436,10 @@ KINDS: Final = {
     "quota": {"--quota": "number"},
     "recent": {"--seconds": "seconds", "--hitcount": "hits", "--name": "name", "--mask": "mask"},
     "sctp": dict.fromkeys(("--sport", "--dport"), "ports"),
-    "set": {"--match-set": "set sides"},
+    "set": {
+        "--match-set": "set sides",
+        **{f"--{what}-{how}": "number" for what in ("packets", "bytes") for how in ("eq", "lt", "gt")},
+    },
     "state": {"--state": "state"},
     "statistic": {
         "--mode": "mode",

@@ -46,31 +46,34 @@ class NamedSets:
     ipsets: Mapping[str, IpSet]
     family: Family
     names: NameGiver
-    made: dict[str, LegalMap] = field(default_factory=dict)
+    made: dict[tuple[str, bool], LegalMap] = field(default_factory=dict)
+    """The sets by the ipset's name; for tests of ``nomatch`` elements there is another one."""
 
     def match(self, test: SetTest) -> InSet:
         """Return the match on a set. Raises CannotSay for elements that cannot be expressed."""
         known = self.ipsets[test.name]
         key = _key(known, test.directions)
-        if test.name not in self.made:
-            self.made[test.name] = self._make(known, key)
-        return InSet(self.made[test.name].name, key, test.negated)
+        which = (test.name, test.nomatch)
+        if which not in self.made:
+            self.made[which] = self._make(known, key, member=not test.nomatch)
+        return InSet(self.made[which].name, key, test.negated)
 
-    def _make(self, known: IpSet, key: Key) -> LegalMap:
+    def _make(self, known: IpSet, key: Key, *, member: bool) -> LegalMap:
         """Return the set, with the key of the first rule that uses it; all keys have one type."""
         if known.type is SetType.BITMAP_PORT:
             keys = list(_bitmap(known.elements))
         else:
             _refuse_other_protocols(known)
-            keys = list(intervals_of(known, self.family))
+            keys = list(intervals_of(known, self.family, member=member))
         line = f", line {known.origin.line} of {known.origin.file}" if known.origin.line else ""
+        what = "" if member else "_nomatch"
         return LegalMap(
-            name=self.names.give(f"set_{known.name}"),
+            name=self.names.give(f"set_{known.name}{what}"),
             key=key,
             data=None,
             interval=any(not interval.is_point for key, _ in keys for interval in key),
             elements=tuple(Element(Entry(key=key, actions=(), origin=origin)) for key, origin in keys),
-            note=f"ipset {known.name} {known.type}{line}",
+            note=f"{'' if member else 'nomatch elements of '}ipset {known.name} {known.type}{line}",
         )
 
 
@@ -85,8 +88,13 @@ def ends_the_rule(test: SetTest, ipsets: Mapping[str, IpSet]) -> bool:
     return test.negated and Cell.PORT in ipsets[test.name].type.cells
 
 
-def intervals_of(known: IpSet, family: Family) -> Iterable[tuple[tuple[Interval, ...], Origin]]:
-    """Yield the elements of a set as disjoint keys, each with the origin of one element."""
+def intervals_of(
+    known: IpSet, family: Family, *, member: bool = True
+) -> Iterable[tuple[tuple[Interval, ...], Origin]]:
+    """Yield the members of a set as disjoint keys, each with the origin of one element.
+
+    If not ``member``, yield what ``nomatch`` elements exclude; the set has nets then.
+    """
     cells = known.type.cells
     if Cell.NET not in cells:
         yield from ((element.key, element.origin) for element in known.elements)
@@ -99,13 +107,13 @@ def intervals_of(known: IpSet, family: Family) -> Iterable[tuple[tuple[Interval,
     for rest, group in groupby(sorted(known.elements, key=others), others):
         elements = list(group)
         places = {element.key[at].low: element.origin for element in elements}
-        for interval in _longest_prefix(elements, at, family):
+        for interval in _longest_prefix(elements, at, family, member=member):
             origin = places.get(interval.low, elements[0].origin)
             yield (*rest[:at], interval, *rest[at:]), origin
 
 
-def _longest_prefix(elements: list[SetElement], at: int, family: Family) -> list[Interval]:
-    """Return the addresses whose longest prefix is not a ``nomatch`` element, as disjoint intervals."""
+def _longest_prefix(elements: list[SetElement], at: int, family: Family, *, member: bool) -> list[Interval]:
+    """Return the addresses whose longest prefix is (not) a ``nomatch`` element, as disjoint intervals."""
     intervals: list[Interval] = []
     around: list[tuple[Interval, bool]] = []  # the prefixes that contain the next address, widest first
     next_address = 0
@@ -122,7 +130,7 @@ def _longest_prefix(elements: list[SetElement], at: int, family: Family) -> list
             up_to(around[-1][0].high)
             around.pop()
         up_to(net.low - 1)
-        around.append((net, not element.nomatch))
+        around.append((net, element.nomatch is not member))
     while around:
         up_to(around[-1][0].high)
         around.pop()

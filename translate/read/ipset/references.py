@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Final
 
 from translate.errors import Diagnostic, ParseError
-from translate.ir import IpSet, Rule, Ruleset, SetTest
+from translate.ir import Cell, Hidden, IpSet, Rule, Ruleset, SetTest, Test, Unknown
 from translate.read.ipset.reader import IpSets
 
 __all__ = ["with_sets"]
@@ -13,6 +15,10 @@ __all__ = ["with_sets"]
 
 def with_sets(ruleset: Ruleset, ipsets: IpSets) -> Ruleset:
     """Return the ruleset with those of the given sets that its rules test.
+
+    A rule that compares counters is read without the comparison if the set has none, as in the kernel
+    (``ip_set_match_extensions``); otherwise its test is not modelled. ``--return-nomatch`` has no meaning for
+    a set without nets, whose type has no ``nomatch`` elements.
 
     Raises ParseError, at the place of the rule, for a set that is missing or unsupported, for a set of the
     other family, and for a number of directions that differs from the set's dimensions. The kernel accepts
@@ -29,7 +35,40 @@ def with_sets(ruleset: Ruleset, ipsets: IpSets) -> Ruleset:
             problems.setdefault((rule.origin.line, test.name), problem)
     if problems:
         raise ParseError(tuple(problems.values()))
-    return replace(ruleset, sets=tuple(ipset for ipset in ipsets.sets if ipset.name in tested))
+    ruleset = replace(ruleset, sets=tuple(ipset for ipset in ipsets.sets if ipset.name in tested))
+    if not any(test.counters or test.nomatch for _, test in ruleset.set_tests()):
+        return ruleset
+    tables = (
+        replace(
+            table,
+            chains=tuple(
+                replace(chain, rules=tuple(_resolved(rule, known) for rule in chain.rules))
+                for chain in table.chains
+            ),
+        )
+        for table in ruleset.tables
+    )
+    return replace(ruleset, tables=tuple(tables))
+
+
+_COUNTED: Final = "--packets and --bytes: counters of ipset entries are not modelled"
+
+
+def _resolved(rule: Rule, known: Mapping[str, IpSet]) -> Rule:
+    """Return a rule with its tests of sets as these sets give them a meaning."""
+    tests: list[Test] = []
+    unknown = list(rule.unknown)
+    for test in rule.tests:
+        if not isinstance(test, SetTest):
+            tests.append(test)
+            continue
+        ipset = known[test.name]
+        if test.counters and any(option.name == "counters" for option in ipset.options):
+            unknown.append(Unknown(_COUNTED, Hidden.TESTS, extension="-m set"))
+        else:
+            nomatch = test.nomatch and Cell.NET in ipset.type.cells
+            tests.append(replace(test, counters=False, nomatch=nomatch))
+    return replace(rule, tests=tuple(tests), unknown=tuple(unknown))
 
 
 def _problem(
