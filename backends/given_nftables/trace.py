@@ -15,6 +15,7 @@ import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Final
 
 from backends.nftables.libnftables import NftHandle
@@ -32,6 +33,12 @@ _TRACE: Final = 10 << 8 | 17
 """``NFNL_SUBSYS_NFTABLES``, ``NFT_MSG_TRACE``."""
 _TABLE, _CHAIN, _VERDICT = 1, 2, 5
 _VERDICT_CHAIN: Final = 2
+_NAMING: Final = frozenset({_TABLE, _CHAIN, _VERDICT})
+_LEADING: Final = frozenset({_VERDICT_CHAIN})
+_MESSAGE: Final = struct.Struct("=IH")
+"""Length and type of a netlink message."""
+_ATTRIBUTE: Final = struct.Struct("=HH")
+"""Length and type of an attribute."""
 _SO_RCVBUFFORCE: Final = 33
 _ROOM: Final = 1 << 24
 """The size in bytes of the receive buffer: enough for messages of some thousand packets."""
@@ -185,32 +192,33 @@ def _places(data: bytes) -> Iterator[_Place]:
     """Yield the chain of each message and the chain to which its verdict leads."""
     at = 0
     while at + 20 <= len(data):
-        length, kind = struct.unpack_from("=IH", data, at)
+        length, kind = _MESSAGE.unpack_from(data, at)
         if kind == _TRACE:
             family = _FAMILIES.get(data[at + 16], "")
-            table = chain = target = ""
-            for name, value in _attributes(data, at + 20, at + length):
-                if name == _TABLE:
-                    table = _text(value)
-                elif name == _CHAIN:
-                    chain = _text(value)
-                elif name == _VERDICT:
-                    attributes = dict(_attributes(value, 0, len(value)))
-                    target = _text(attributes.get(_VERDICT_CHAIN, b""))
-            yield family, table, chain
+            attributes = _attributes(data, at + 20, at + length, _NAMING)
+            table = _text(attributes.get(_TABLE, b""))
+            yield family, table, _text(attributes.get(_CHAIN, b""))
+            verdict = attributes.get(_VERDICT, b"")
+            target = _text(_attributes(verdict, 0, len(verdict), _LEADING).get(_VERDICT_CHAIN, b""))
             if target:
                 yield family, table, target
         at += (length + 3) & ~3
 
 
-def _attributes(data: bytes, at: int, end: int) -> Iterator[tuple[int, bytes]]:
-    while at + 4 <= end:
-        length, kind = struct.unpack_from("=HH", data, at)
+def _attributes(data: bytes, at: int, end: int, kinds: frozenset[int]) -> dict[int, bytes]:
+    """Return the attributes of these kinds; a packet has dozens of messages, and each a dozen others."""
+    values: dict[int, bytes] = {}
+    while at + 4 <= end and len(values) < len(kinds):
+        length, kind = _ATTRIBUTE.unpack_from(data, at)
         if length < 4:
-            return
-        yield kind & 0x3FFF, data[at + 4 : at + length]
+            break
+        kind &= 0x3FFF
+        if kind in kinds:
+            values[kind] = data[at + 4 : at + length]
         at += (length + 3) & ~3
+    return values
 
 
+@lru_cache(maxsize=4096)
 def _text(value: bytes) -> str:
     return value.rstrip(b"\0").decode("utf-8", "surrogateescape")
