@@ -325,23 +325,13 @@ def _restarts(step: Again | Reply) -> bool:
 def _differences(
     flow: Flow, expected: OutcomeBranch, observed: OutcomeBranch, index: int
 ) -> Iterator[Mismatch]:
-    from deepdiff import DeepDiff
-
-    wanted, observed_fields = _plain(flow, expected, observed)
-    tree = DeepDiff(wanted, observed_fields, view="tree")
-    differences: list[tuple[int, str, object, object]] = []
-    for items in tree.values():
-        for item in items:
-            step, field = item.path(output_format="list")
-            differences.append((int(step), field, _present(item.t1), _present(item.t2)))
+    differences = sorted(
+        _different_fields(flow, expected, observed), key=lambda each: (each[0], _order(each[1]), each[1])
+    )
     if not differences:
         raise AssertionError(f"{flow.id}: no branch agrees, but no field differs from branch {index}")
-    for step, field, want, have in sorted(differences, key=lambda f: (f[0], _order(f[1]), f[1])):
+    for step, field, want, have in differences:
         yield Mismatch(step=step, field=field, expected=want, observed=have, branch=index)
-
-
-def _present(value: object) -> object:
-    return value if isinstance(value, str | int | float | bool | dict | list) else None
 
 
 def _order(field: str) -> int:
@@ -350,25 +340,21 @@ def _order(field: str) -> int:
     return names.index(head) if head in names else len(names)
 
 
-def _plain(
+def _different_fields(
     flow: Flow, expected: OutcomeBranch, observed: OutcomeBranch
-) -> tuple[dict[str, dict[str, object]], dict[str, dict[str, object]]]:
-    """Return both branches as dictionaries by step, with the same keys, and equal values where they agree.
+) -> Iterator[tuple[int, str, object, object]]:
+    """Yield step, field and both values of each difference; a value is None if its outcome lacks the field.
 
-    The keys are the same because deepdiff treats two dictionaries with few common keys as single values. If
-    the verdicts differ, only they are kept, because the other fields depend on them.
+    If the verdicts of a step differ, only they are compared, because the other fields depend on them.
     """
-    wanted: dict[str, dict[str, object]] = {}
-    have_fields: dict[str, dict[str, object]] = {}
-    family = flow.family
-    ignored: Sequence[frozenset[str]] = _ignored(flow, expected, observed)
-    for (step, want, have), unseen in zip(_paired(flow, expected, observed), ignored, strict=False):
-        wanted_fields, other = _readable(want, family), _readable(_with_classes(want, have), family)
+    pairs, ignored = _paired(flow, expected, observed), _ignored(flow, expected, observed)
+    for (step, want, have), unseen in zip(pairs, ignored, strict=False):
+        wanted = _readable(want, flow.family)
+        other = _readable(_with_classes(want, have), flow.family)
         moved = want.verdict is not have.verdict
-        keys = {"verdict"} if moved else (wanted_fields.keys() | other.keys()) - unseen
-        wanted[str(step)] = {key: wanted_fields.get(key) for key in keys}
-        have_fields[str(step)] = {key: other.get(key) for key in keys}
-    return wanted, have_fields
+        for field in ("verdict",) if moved else (wanted.keys() | other.keys()) - unseen:
+            if wanted.get(field) != other.get(field):
+                yield step, field, wanted.get(field), other.get(field)
 
 
 def _with_classes(expected: Outcome, observed: Outcome) -> Outcome:

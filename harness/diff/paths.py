@@ -57,6 +57,8 @@ def normal_paths(
         shown: _Ports = {_mark(number): port for number, port in enumerate(ports)}
         outcomes = tuple(_with_ports(outcome, shown) for outcome in shape)
         normal.setdefault(outcomes, replace(paths[0].branch, outcomes=outcomes))
+    if len(normal) < 2:
+        return tuple(normal.values())
     return tuple(sorted(normal.values(), key=lambda branch: path_key(flow, branch.outcomes)))
 
 
