@@ -202,6 +202,8 @@ def _infer(
     shown, doubtful = results[group.first], []
     sure = judge.by_another(flows[group.last], group.last_renaming, shown) == judged[group.last]
     sure = sure and judged[group.first].disputed is None
+    # A renaming changes neither verdicts nor which outcomes are equal, so these hold for the whole class.
+    same = group.first not in judge.measures and judged[group.first] == _Judged()
     branches = normal_paths(flows[group.first], shown[1].branches, runs=shown[1].runs)
     for flow_id, renaming in group.others:
         flow = flows[flow_id]
@@ -209,7 +211,7 @@ def _infer(
             flow_id not in results
             or _agrees(flow, results[flow_id], judge.expected[flow_id], branches, renaming)
         ):
-            judged[flow_id] = judge.by_another(flow, renaming, shown)
+            judged[flow_id] = _Judged() if same else judge.by_another(flow, renaming, shown)
         else:
             doubtful.append(flow)
             judged[flow_id] = _Judged()
