@@ -214,6 +214,10 @@ def _marking(name: str, value: int, mask: int) -> str:
     return f"sets {name} ({name} & ~{mask:#x}) ^ {value:#x}"
 
 
+def _shifted(mark: str, shift: int) -> str:
+    return f"({mark} {'<<' if shift > 0 else '>>'} {abs(shift)})" if shift else mark
+
+
 def action_text(action: Action, family: Family) -> str:
     """Return a description of an action, for example ``sets mark 0x4000``."""
     match action:
@@ -244,12 +248,14 @@ def action_text(action: Action, family: Family) -> str:
             return f"hands it to the program at {queue}, and {without} where none reads it"
         case StripOptions(options=options):
             return f"removes the TCP options {', '.join(map(str, options)) or 'of no number'}"
-        case SetConnmark(value=value, mask=mask):
+        case SetConnmark(value=value, mask=mask, shift=0):
             return _marking("connmark", value, mask)
-        case SaveMark(nfmask=nfmask, ctmask=ctmask):
-            return f"sets connmark (connmark & ~{ctmask:#x}) ^ (mark & {nfmask:#x})"
-        case RestoreMark(nfmask=nfmask, ctmask=ctmask):
-            return f"sets mark (mark & ~{nfmask:#x}) ^ (connmark & {ctmask:#x})"
+        case SetConnmark(value=value, mask=mask, shift=shift):
+            return f"sets connmark {_shifted(f'((connmark & ~{mask:#x}) ^ {value:#x})', shift)}"
+        case SaveMark(nfmask=nfmask, ctmask=ctmask, shift=shift):
+            return f"sets connmark (connmark & ~{ctmask:#x}) ^ {_shifted(f'(mark & {nfmask:#x})', shift)}"
+        case RestoreMark(nfmask=nfmask, ctmask=ctmask, shift=shift):
+            return f"sets mark (mark & ~{nfmask:#x}) ^ {_shifted(f'(connmark & {ctmask:#x})', shift)}"
         case SetTos(value=value, mask=0xFC) if not value & ~0xFC:
             return f"sets DSCP {value >> 2:#x}"
         case SetTos(value=value, mask=mask):

@@ -54,7 +54,13 @@ def _reasons(rule: Rule) -> Iterator[str]:
         match action:
             case SetMark(value, mask) | SetConnmark(value, mask) if value & ~mask:
                 yield f"toggles bits {value & ~mask:#x} of the mark: run twice, it has no effect on them"
-            case SaveMark(nfmask, ctmask) if nfmask & ~ctmask:
-                yield f"toggles bits {nfmask & ~ctmask:#x} of the connection's mark"
-            case RestoreMark(nfmask, ctmask) if ctmask & ~nfmask:
-                yield f"toggles bits {ctmask & ~nfmask:#x} of the mark"
+            case SetConnmark(shift=shift) if shift:
+                yield "shifts the connection's mark: run twice, it shifts it further"
+            case SaveMark(nfmask, ctmask, shift) if toggled := _shifted(nfmask, shift) & ~ctmask:
+                yield f"toggles bits {toggled:#x} of the connection's mark"
+            case RestoreMark(nfmask, ctmask, shift) if toggled := _shifted(ctmask, shift) & ~nfmask:
+                yield f"toggles bits {toggled:#x} of the mark"
+
+
+def _shifted(bits: int, shift: int) -> int:
+    return bits << shift & 0xFFFFFFFF if shift >= 0 else bits >> -shift

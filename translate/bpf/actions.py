@@ -106,15 +106,17 @@ def _action(action: Action, context: Context, number: NumberText) -> Code:
             raise CannotExpress("queue", "a tc program cannot hand a packet to a queue of netfilter")
         case LimitMss() | StripOptions():
             raise CannotExpress("tcp-options", NO_TCP_OPTIONS)
-        case SetConnmark(value, mask):
-            kept = f"(p->conn.mark & ~{number(mask)})"
-            return Code(("if (p->has_ct)", f"\tset_connmark(p, {kept} ^ {number(value)});"))
-        case SaveMark(nfmask, ctmask):
+        case SetConnmark(value, mask, shift):
+            mark = _shifted(f"(p->conn.mark & ~{number(mask)}) ^ {number(value)}", shift)
+            return Code(("if (p->has_ct)", f"\tset_connmark(p, {mark});"))
+        case SaveMark(nfmask, ctmask, shift):
             kept = f"(p->conn.mark & ~{number(ctmask)})"
-            return Code(("if (p->has_ct)", f"\tset_connmark(p, {kept} ^ (p->mark & {number(nfmask)}));"))
-        case RestoreMark(nfmask, ctmask):
+            saved = _shifted(f"(p->mark & {number(nfmask)})", shift)
+            return Code(("if (p->has_ct)", f"\tset_connmark(p, {kept} ^ {saved});"))
+        case RestoreMark(nfmask, ctmask, shift):
             kept = f"(p->mark & ~{number(nfmask)})"
-            return Code(("if (p->has_ct)", f"\tp->mark = {kept} ^ (p->conn.mark & {number(ctmask)});"))
+            restored = _shifted(f"(p->conn.mark & {number(ctmask)})", shift)
+            return Code(("if (p->has_ct)", f"\tp->mark = {kept} ^ {restored};"))
         case SetTos(value, mask):
             return Code((f"set_tos(skb, p, (p->tos & ~{number(mask)}) ^ {number(value)});",))
         case SetTtl(value):
@@ -144,6 +146,11 @@ def _action(action: Action, context: Context, number: NumberText) -> Code:
             return Code(_bind(None, ports, ("BIND_REDIRECT",), context.family, number))
         case _:
             assert_never(action)
+
+
+def _shifted(mark: str, shift: int) -> str:
+    """Return the expression of a mark that is shifted to the left, or to the right by a negative number."""
+    return f"(({mark}) {'<<' if shift > 0 else '>>'} {abs(shift)})" if shift else mark
 
 
 def _source_needs(ports: NatPorts) -> Needs:

@@ -186,29 +186,33 @@ class LimitMss:
 
 @dataclass(frozen=True, slots=True)
 class SetConnmark:
-    """``ctmark = (ctmark & ~mask) ^ value`` (``connmark_tg``, ``--set-xmark value/mask``).
+    """``ctmark = shifted((ctmark & ~mask) ^ value)`` (``connmark_tg``, ``--set-xmark value/mask``).
 
-    SetConnmark, SaveMark and RestoreMark do nothing to a packet without a conntrack entry.
+    SetConnmark, SaveMark and RestoreMark do nothing to a packet without a conntrack entry. ``shift`` is the
+    number of bits by which a mark is shifted to the left, negative for the right (``connmark_tg_shift``).
     """
 
     value: int
     mask: int
+    shift: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class SaveMark:
-    """``ctmark = (ctmark & ~ctmask) ^ (mark & nfmask)`` (``connmark_tg``, ``--save-mark``)."""
+    """``ctmark = (ctmark & ~ctmask) ^ shifted(mark & nfmask)`` (``connmark_tg``, ``--save-mark``)."""
 
     nfmask: int
     ctmask: int
+    shift: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class RestoreMark:
-    """``mark = (mark & ~nfmask) ^ (ctmark & ctmask)`` (``connmark_tg``, ``--restore-mark``)."""
+    """``mark = (mark & ~nfmask) ^ shifted(ctmark & ctmask)`` (``connmark_tg``, ``--restore-mark``)."""
 
     nfmask: int
     ctmask: int
+    shift: int = 0
 
 
 @dataclass(frozen=True, slots=True)

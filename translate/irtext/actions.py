@@ -52,6 +52,7 @@ __all__ = ["format_action", "format_actions", "take_actions"]
 
 _NOTHING = "continue"
 _MOST_MARK = (1 << 32) - 1
+_MOST_SHIFT = 31
 _MOST_BYTE = 0xFF
 
 
@@ -89,12 +90,12 @@ def format_action(action: Action, family: Family) -> str:
             return f"queue {first} to {last}{ways}"
         case StripOptions(options=options):
             return f"strip-options {quoted(' '.join(map(str, options)))}"
-        case SetConnmark(value=value, mask=mask):
-            return f"connmark set-xmark {value:#x}/{mask:#x}"
-        case SaveMark(nfmask=nfmask, ctmask=ctmask):
-            return f"connmark save-mark nfmask {nfmask:#x} ctmask {ctmask:#x}"
-        case RestoreMark(nfmask=nfmask, ctmask=ctmask):
-            return f"connmark restore-mark nfmask {nfmask:#x} ctmask {ctmask:#x}"
+        case SetConnmark(value=value, mask=mask, shift=shift):
+            return f"connmark set-xmark {value:#x}/{mask:#x}{_shift(shift)}"
+        case SaveMark(nfmask=nfmask, ctmask=ctmask, shift=shift):
+            return f"connmark save-mark nfmask {nfmask:#x} ctmask {ctmask:#x}{_shift(shift)}"
+        case RestoreMark(nfmask=nfmask, ctmask=ctmask, shift=shift):
+            return f"connmark restore-mark nfmask {nfmask:#x} ctmask {ctmask:#x}{_shift(shift)}"
         case SetTos(value=value, mask=mask):
             return f"tos set-tos {value:#x}/{mask:#x}"
         case SetTtl(value=value):
@@ -289,7 +290,7 @@ def _take_mark(cursor: Cursor, most: int = _MOST_MARK) -> tuple[int, int]:
 
 def _take_connmark(cursor: Cursor) -> SetConnmark | SaveMark | RestoreMark:
     if cursor.take("set-xmark"):
-        return SetConnmark(*_take_mark(cursor))
+        return SetConnmark(*_take_mark(cursor), _take_shift(cursor))
     saves = cursor.take("save-mark")
     if not saves and not cursor.take("restore-mark"):
         raise cursor.fault("expected set-xmark, save-mark or restore-mark")
@@ -297,7 +298,18 @@ def _take_connmark(cursor: Cursor) -> SetConnmark | SaveMark | RestoreMark:
     nfmask = cursor.number("a mask", most=_MOST_MARK)
     cursor.expect("ctmask")
     ctmask = cursor.number("a mask", most=_MOST_MARK)
-    return SaveMark(nfmask, ctmask) if saves else RestoreMark(nfmask, ctmask)
+    return (SaveMark if saves else RestoreMark)(nfmask, ctmask, _take_shift(cursor))
+
+
+def _shift(shift: int) -> str:
+    """Return the words for a shift of a mark, none without one."""
+    return f" {'left' if shift > 0 else 'right'} {abs(shift)}" if shift else ""
+
+
+def _take_shift(cursor: Cursor) -> int:
+    if cursor.take("left"):
+        return cursor.number("a number of bits", most=_MOST_SHIFT)
+    return -cursor.number("a number of bits", most=_MOST_SHIFT) if cursor.take("right") else 0
 
 
 def _take_addresses(cursor: Cursor, family: Family) -> Interval | None:

@@ -36,6 +36,7 @@ EFFECTS: Final = (
 
 _UNTRACKED: Final = ConnectionState.UNTRACKED
 _MOST_TTL: Final = 0xFF
+_MARK: Final = 0xFFFFFFFF
 
 
 def take_effect(action: Action, skb: Skb) -> None:
@@ -52,12 +53,12 @@ def take_effect(action: Action, skb: Skb) -> None:
             skb.packet = with_segment_size(skb, mss)
         case StripOptions(options=options) if MSS_OPTION in options and skb.packet.mss is not None:
             skb.packet = with_fields(skb.packet, mss=None)
-        case SetConnmark(value=value, mask=mask) if entry is not None:
-            entry.mark = entry.mark & ~mask ^ value
-        case SaveMark(nfmask=nfmask, ctmask=ctmask) if entry is not None:
-            entry.mark = entry.mark & ~ctmask ^ skb.mark & nfmask
-        case RestoreMark(nfmask=nfmask, ctmask=ctmask) if entry is not None:
-            skb.mark = skb.mark & ~nfmask ^ entry.mark & ctmask
+        case SetConnmark(value=value, mask=mask, shift=shift) if entry is not None:
+            entry.mark = _shifted(entry.mark & ~mask ^ value, shift)
+        case SaveMark(nfmask=nfmask, ctmask=ctmask, shift=shift) if entry is not None:
+            entry.mark = entry.mark & ~ctmask ^ _shifted(skb.mark & nfmask, shift)
+        case RestoreMark(nfmask=nfmask, ctmask=ctmask, shift=shift) if entry is not None:
+            skb.mark = skb.mark & ~nfmask ^ _shifted(entry.mark & ctmask, shift)
         case SetTos(value=value, mask=mask):
             skb.packet = with_fields(skb.packet, tos=skb.packet.tos & ~mask ^ value)
         case SetTtl(value=value):
@@ -70,3 +71,8 @@ def take_effect(action: Action, skb: Skb) -> None:
             skb.entry, skb.direction, skb.state = template_of(action), ORIGINAL, ConnectionState.NEW
         case _:
             pass
+
+
+def _shifted(mark: int, shift: int) -> int:
+    """Return a mark shifted to the left, or to the right by a negative number (``connmark_tg_shift``)."""
+    return mark << shift & _MARK if shift >= 0 else mark >> -shift

@@ -316,12 +316,16 @@ def _connmark(action: SetConnmark | SaveMark | RestoreMark, state: State) -> Non
     if not state.has_entry:
         return
     match action:
-        case SetConnmark(value=value, mask=mask):
-            state.connmark = (state.connmark & ~mask & _ALL) ^ value
-        case SaveMark(nfmask=nfmask, ctmask=ctmask):
-            state.connmark = (state.connmark & ~ctmask & _ALL) ^ (state.mark & nfmask)
-        case RestoreMark(nfmask=nfmask, ctmask=ctmask):
-            state.mark = (state.mark & ~nfmask & _ALL) ^ (state.connmark & ctmask)
+        case SetConnmark(value=value, mask=mask, shift=shift):
+            state.connmark = _shifted((state.connmark & ~mask & _ALL) ^ value, shift)
+        case SaveMark(nfmask=nfmask, ctmask=ctmask, shift=shift):
+            state.connmark = (state.connmark & ~ctmask & _ALL) ^ _shifted(state.mark & nfmask, shift)
+        case RestoreMark(nfmask=nfmask, ctmask=ctmask, shift=shift):
+            state.mark = (state.mark & ~nfmask & _ALL) ^ _shifted(state.connmark & ctmask, shift)
+
+
+def _shifted(mark: int, shift: int) -> int:
+    return mark << shift & _ALL if shift >= 0 else mark >> -shift
 
 
 def _range(interval: Interval | None) -> tuple[int, int] | None:

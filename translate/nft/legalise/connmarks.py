@@ -3,7 +3,8 @@
 * Reading ``ct mark`` ends the rule for a packet without a conntrack entry (``nft_ct_get_eval``). CONNMARK
   does nothing to such a packet, so this is correct if nothing follows in the rule.
 * nft before 1.1.2, and the kernel before 6.13, combine a mark only with constants. ``mark & A ^ ctmark & B``
-  takes one rule to clear bits, and one rule for each bit that is copied.
+  takes one rule to clear bits, and one rule for each bit that is copied, to another place if it is shifted.
+  A mark that is shifted in place takes two rules for each bit: one sets it, the other clears it.
 """
 
 from __future__ import annotations
@@ -69,30 +70,49 @@ def connmark_rules(action: Connmark) -> Iterator[tuple[tuple[FieldTest, ...], Ac
     Each copies a mark under a mask only, or changes a mark by constants.
     """
     match action:
-        case SetConnmark():
-            yield (), action
-        case SaveMark(nfmask=nfmask, ctmask=ctmask):
-            if ctmask == _ALL:
+        case SetConnmark(value=value, mask=mask, shift=shift):
+            yield (), SetConnmark(value, mask)
+            if shift:
+                yield from _in_place(shift)
+        case SaveMark(nfmask=nfmask, ctmask=ctmask, shift=shift):
+            if ctmask == _ALL and not shift:
                 yield (), action
                 return
-            if ctmask or not nfmask:
+            moved = _moved(nfmask, shift)
+            if ctmask or not moved:
                 yield (), SetConnmark(0, ctmask)
-            for bit in _bits(nfmask):
-                yield (_has_bit(Field.MARK, bit),), SetConnmark(bit, 0)
-        case RestoreMark(nfmask=nfmask, ctmask=ctmask):
-            if nfmask == _ALL:
+            for bit, to in moved:
+                yield (_has_bit(Field.MARK, bit),), SetConnmark(to, 0)
+        case RestoreMark(nfmask=nfmask, ctmask=ctmask, shift=shift):
+            if nfmask == _ALL and not shift:
                 yield (), action
                 return
-            if nfmask or not ctmask:
+            moved = _moved(ctmask, shift)
+            if nfmask or not moved:
                 yield (_HAS_ENTRY,), SetMark(0, nfmask)
-            for bit in _bits(ctmask):
-                yield (_has_bit(Field.CT_MARK, bit),), SetMark(bit, 0)
+            for bit, to in moved:
+                yield (_has_bit(Field.CT_MARK, bit),), SetMark(to, 0)
         case _:
             assert_never(action)
 
 
-def _has_bit(field: Field, bit: int) -> FieldTest:
-    return FieldTest(field=field, values=(Interval.point(bit),), mask=bit)
+def _in_place(shift: int) -> Iterator[tuple[tuple[FieldTest, ...], Action]]:
+    """Yield the rules that shift the connection's mark; a bit is read before it is written."""
+    left = _moved(_ALL, shift)
+    for bit, to in reversed(left) if shift > 0 else left:
+        yield (_has_bit(Field.CT_MARK, bit),), SetConnmark(to, to)
+        yield (_has_bit(Field.CT_MARK, bit, there=False),), SetConnmark(0, to)
+    yield (), SetConnmark(0, _ALL ^ sum(to for _, to in left))
+
+
+def _moved(mask: int, shift: int) -> list[tuple[int, int]]:
+    """Return the bits of a mask that a shift does not drop, each with the bit that it becomes."""
+    pairs = [(bit, bit << shift if shift >= 0 else bit >> -shift) for bit in _bits(mask)]
+    return [(bit, to) for bit, to in pairs if 0 < to <= _ALL]
+
+
+def _has_bit(field: Field, bit: int, *, there: bool = True) -> FieldTest:
+    return FieldTest(field=field, values=(Interval.point(bit if there else 0),), mask=bit)
 
 
 def _bits(mask: int) -> Iterator[int]:

@@ -14,6 +14,7 @@ from translate.read.extensions.declaration import (
     TargetExtension,
     mark_test,
     parse_mark,
+    parse_number,
     parse_value_mask,
 )
 from translate.read.spelling.errors import OptionError
@@ -21,6 +22,8 @@ from translate.read.spelling.errors import OptionError
 __all__ = ["CONNMARK_MATCH", "CONNMARK_TARGET"]
 
 _MASKS: Final = ("--nfmask", "--ctmask", "--mask")
+_SHIFTS: Final = {"--left-shift-mark": 1, "--right-shift-mark": -1}
+_MOST_SHIFT: Final = 31
 
 
 def _match(options: Options, _context: Context) -> tuple[Test, ...]:
@@ -28,7 +31,7 @@ def _match(options: Options, _context: Context) -> tuple[Test, ...]:
 
 
 def _target(options: Options, _context: Context) -> Action:
-    modes = [(i, o) for i, o in enumerate(options) if o.name not in _MASKS]
+    modes = [(i, o) for i, o in enumerate(options) if o.name not in _MASKS and o.name not in _SHIFTS]
     if not modes:
         raise OptionError("CONNMARK needs one of its options", hint="for example --restore-mark")
     if len(modes) > 1:
@@ -42,7 +45,7 @@ def _target(options: Options, _context: Context) -> Action:
                 raise OptionError(
                     f'"--mask" and "{option.name}" exclude each other', option=index, argument=0
                 )
-    value, ctmask, nfmask = 0, MARK_BITS, MARK_BITS
+    value, ctmask, nfmask, shift = 0, MARK_BITS, MARK_BITS, 0
     for index, option in enumerate(options):  # each overwrites the one before
         match option.name:
             case "--set-mark" | "--set-xmark":
@@ -50,16 +53,20 @@ def _target(options: Options, _context: Context) -> Action:
                 ctmask |= value if option.name == "--set-mark" else 0
             case "--save-mark" | "--restore-mark":
                 pass
+            case name if name in _SHIFTS:
+                shift = _SHIFTS[name] * parse_number(option.arguments[0], _MOST_SHIFT, option=index)
             case _:
                 bits = parse_mark(option.arguments[0], option=index)
                 value, ctmask, nfmask = _written(option.name, bits, value, ctmask, nfmask)
     match mode.name:
         case "--save-mark":
-            return SaveMark(nfmask, ctmask)
+            return SaveMark(nfmask, ctmask, shift)
         case "--restore-mark":
-            return RestoreMark(nfmask, ctmask)
+            return RestoreMark(nfmask, ctmask, shift)
+        case _ if ctmask == MARK_BITS:
+            return SetConnmark(value << shift & MARK_BITS if shift > 0 else value >> -shift, ctmask)
         case _:
-            return SetConnmark(value, ctmask)
+            return SetConnmark(value, ctmask, shift)
 
 
 def _written(name: str, bits: int, value: int, ctmask: int, nfmask: int) -> tuple[int, int, int]:
@@ -84,8 +91,6 @@ CONNMARK_MATCH: Final = MatchExtension(
 )
 """``-m connmark`` (``xt_connmark``)."""
 
-_SHIFTED: Final = "shifted marks are not modelled"
-
 CONNMARK_TARGET: Final = TargetExtension(
     name="CONNMARK",
     options=(
@@ -96,8 +101,7 @@ CONNMARK_TARGET: Final = TargetExtension(
         OptionSpec(name="--save-mark", arguments=0),
         OptionSpec(name="--restore-mark", arguments=0),
         *(OptionSpec(name=name) for name in _MASKS),
-        OptionSpec(name="--left-shift-mark", refused=_SHIFTED),
-        OptionSpec(name="--right-shift-mark", refused=_SHIFTED),
+        *(OptionSpec(name=name) for name in _SHIFTS),
     ),
     meaning=_target,
 )

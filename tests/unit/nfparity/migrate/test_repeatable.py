@@ -35,6 +35,11 @@ def test_what_comes_to_the_same_twice(rule: str) -> None:
         ("-j CONNMARK --set-xmark 0x3/0x1", "toggles bits 0x2 of the mark"),
         ("-j CONNMARK --save-mark --nfmask 0xff --ctmask 0xf", "toggles bits 0xf0 of the connection's mark"),
         ("-j CONNMARK --restore-mark --nfmask 0xf --ctmask 0xff", "toggles bits 0xf0 of the mark"),
+        ("-j CONNMARK --set-xmark 0x1/0xf --left-shift-mark 4", "shifts the connection's mark"),
+        (
+            "-j CONNMARK --save-mark --left-shift-mark 4 --mask 0xf",
+            "toggles bits 0xf0 of the connection's mark",
+        ),
         ("-m statistic --mode random --probability 0.5 -j DROP", "makes a random decision each time"),
         ("-m statistic --mode nth --every 2 --packet 0 -j DROP", "makes a random decision each time"),
     ],

@@ -70,6 +70,22 @@ def test_the_rules_compute_what_xt_connmark_does() -> None:
         assert written == (mark, connmark & ~ctmask & ALL ^ nfmask), given
 
 
+@pytest.mark.parametrize("shift", [1, 8, 31, -1, -9, -31])
+def test_shifted_marks(shift: int) -> None:
+    def shifted(value: int) -> int:
+        return value << shift & ALL if shift > 0 else value >> -shift
+
+    for given in itertools.product(MARKS, CONNMARKS, NFMASKS, CTMASKS):
+        mark, connmark, nfmask, ctmask = given
+        saved = run(SaveMark(nfmask, ctmask, shift), mark, connmark)
+        assert saved == (mark, connmark & ~ctmask & ALL ^ shifted(mark & nfmask)), given
+        restored = run(RestoreMark(nfmask, ctmask, shift), mark, connmark)
+        assert restored == (mark & ~nfmask & ALL ^ shifted(connmark & ctmask), connmark), given
+    for mark, connmark in itertools.product(MARKS, CONNMARKS):
+        written = run(SetConnmark(mark, 0xFF, shift), 0, connmark)
+        assert written == (0, shifted(connmark & ~0xFF & ALL ^ mark)), (mark, connmark)
+
+
 def run(action: SetConnmark | SaveMark | RestoreMark, mark: int, connmark: int) -> tuple[int, int]:
     """Do what the rules say, read as nft reads them."""
     values = {"meta mark": mark, "ct mark": connmark}

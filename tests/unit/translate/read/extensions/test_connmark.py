@@ -30,6 +30,11 @@ def read(options: str) -> Rule:
         ("--save-mark --nfmask 0xff --ctmask 0xf", SaveMark(0xFF, 0xF)),
         ("--restore-mark --ctmask 0xf", RestoreMark(ALL, 0xF)),
         ("--restore-mark --nfmask 0x80 --ctmask 0x80", RestoreMark(0x80, 0x80)),
+        ("--set-mark 0x80000005 --left-shift-mark 8", SetConnmark(0x500, ALL)),
+        ("--set-xmark 0x5/0xffffffff --right-shift-mark 2", SetConnmark(1, ALL)),
+        ("--set-xmark 0x5/0xff --left-shift-mark 8", SetConnmark(5, 0xFF, 8)),
+        ("--save-mark --right-shift-mark 31", SaveMark(ALL, ALL, -31)),
+        ("--restore-mark --nfmask 0xf0 --ctmask 0xf --left-shift-mark 4", RestoreMark(0xF0, 0xF, 4)),
     ],
 )
 def test_target(options: str, action: Action) -> None:
@@ -53,6 +58,8 @@ def test_match() -> None:
         ("-j CONNMARK --mask 1", "CONNMARK needs one of its options"),
         ("-j CONNMARK --save-mark --restore-mark", 'does not take "--restore-mark" as well'),
         ("-j CONNMARK --save-mark --mask 1 --ctmask 1", '"--mask" and "--ctmask" exclude each other'),
+        ("-j CONNMARK --left-shift-mark 1", "CONNMARK needs one of its options"),
+        ("-j CONNMARK --save-mark --left-shift-mark 32", "32"),
         ("-m connmark", 'connmark needs the option "--mark"'),
     ],
 )
