@@ -1,16 +1,23 @@
 #!/bin/sh
 # Builds the Debian package: deploy/deb/build.sh [FOLDER], by default into build/
 #
-# Needs git, dpkg-deb and a Python of at least 3.11, and neither root nor the network. Takes the tracked files of the
-# working tree. The same commit gives the same bytes: every time stamp is the commit's (or SOURCE_DATE_EPOCH), and the
-# modes do not depend on the umask. PYTHON names another Python.
+# Needs dpkg-deb and a Python of at least 3.11, and neither root nor the network. Takes the tracked files of the working
+# tree, or all files of an unpacked archive of it. The same commit gives the same bytes: every time stamp is the commit's
+# (or SOURCE_DATE_EPOCH; in an archive, that of pyproject.toml), and the modes do not depend on the umask. PYTHON names
+# another Python.
 set -eu
 
 cd "$(dirname "$0")/../.."
 target=${1:-build}
 python=${PYTHON:-python3}
 version=$(sed -n 's/^version = "\(.*\)"$/\1/p' pyproject.toml)
-SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
+if [ -e .git ]; then
+    SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
+    files() { git ls-files -z translate backends harness nfparity; }
+else
+    SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(stat -c %Y pyproject.toml)}
+    files() { find translate backends harness nfparity -name __pycache__ -prune -o -type f -print0; }
+fi
 export SOURCE_DATE_EPOCH
 
 umask 022
@@ -23,7 +30,7 @@ documents=$share/doc/nfparity
 mkdir -p "$root/DEBIAN" "$root/usr/bin" "$share/nfparity" "$share/python3/runtime.d" "$documents"
 
 # A private folder: modules with names as general as "translate" get in nobody's way there.
-git ls-files -z translate backends harness nfparity | xargs -0 cp --parents -t "$share/nfparity"
+files | xargs -0 cp --parents -t "$share/nfparity"
 cp deploy/deb/nfparity "$root/usr/bin/nfparity"
 cp deploy/deb/rtupdate "$share/python3/runtime.d/nfparity.rtupdate"
 "$python" -m nfparity.capture.package "$share/nfparity/nfparity-capture.pyz"

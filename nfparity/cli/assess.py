@@ -6,13 +6,14 @@ import argparse
 import sys
 from dataclasses import replace
 from ipaddress import ip_network
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from backends.model.variant import Variant
 from harness.diff.sampling import MISS
 from harness.status import DIFFERENCES, DONE, NOT_TESTED
 from nfparity.assess.catalogue import Version
 from nfparity.cli.options import add_format, add_miss, add_no_times, add_node
+from nfparity.cli.reports import add_reports, check_reports, write_reports
 from translate.errors import InputError
 from translate.ir import Family, Interval
 
@@ -126,6 +127,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="exit status 1 only for findings that break traffic, or that change it; default: any",
     )
     add_format(parser, "text", "json", "sarif", "junit", "html")
+    add_reports(parser)
     add_no_times(parser)
     group = parser.add_argument_group("several snapshots")
     place = group.add_mutually_exclusive_group()
@@ -168,38 +170,50 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the report; return 0 if nothing changes, 1 for findings, 4 if not everything was tested."""
     from nfparity.assess.fleet.paths import is_collection
 
+    check_reports(arguments.reports)
     if len(arguments.snapshots) > 1 or is_collection(arguments.snapshots[0]):
         return _run_fleet(arguments)
     for option in ("workers", "scheduler"):
         if getattr(arguments, option) is not None:
             raise InputError(f"--{option} needs several snapshots or a folder of them")
     summary = _accepted(arguments).removed_from(_summary(arguments, arguments.snapshots[0]))
-    match arguments.format:
-        case "json":
-            from nfparity.report.assessjson import assessment_json
-
-            sys.stdout.write(assessment_json(summary))
-        case "sarif":
-            from nfparity.cli.main import VERSION
-            from nfparity.report.assesssarif import assessment_sarif
-
-            sys.stdout.write(assessment_sarif(summary, version=VERSION))
-        case "junit":
-            from nfparity.report.assessjunit import assessment_junit
-
-            sys.stdout.write(assessment_junit(summary, times=not arguments.no_times))
-        case "html":
-            from nfparity.cli.main import VERSION
-            from nfparity.report.pages.assessment import assessment_page
-
-            sys.stdout.write(assessment_page(summary, version=VERSION))
-        case _:
-            from nfparity.report.assessment import print_assessment
-
-            print_assessment(summary, sys.stdout)
+    write_reports(
+        arguments,
+        lambda stream: _print(summary, stream),
+        lambda form: _rendered(summary, form, times=not arguments.no_times),
+    )
     if _fails(summary, arguments.fail_on):
         return DIFFERENCES
     return NOT_TESTED if summary.untested else DONE
+
+
+def _print(summary: Summary, stream: TextIO) -> None:
+    from nfparity.report.assessment import print_assessment
+
+    print_assessment(summary, stream)
+
+
+def _rendered(summary: Summary, form: str, *, times: bool) -> str:
+    """Return the report on one snapshot as JSON, SARIF, JUnit or HTML."""
+    from nfparity.cli.main import VERSION
+
+    match form:
+        case "json":
+            from nfparity.report.assessjson import assessment_json
+
+            return assessment_json(summary)
+        case "sarif":
+            from nfparity.report.assesssarif import assessment_sarif
+
+            return assessment_sarif(summary, version=VERSION)
+        case "junit":
+            from nfparity.report.assessjunit import assessment_junit
+
+            return assessment_junit(summary, times=times)
+        case _:
+            from nfparity.report.pages.assessment import assessment_page
+
+            return assessment_page(summary, version=VERSION)
 
 
 def _accepted(arguments: argparse.Namespace) -> Accepted:
@@ -237,8 +251,11 @@ def _run_fleet(arguments: argparse.Namespace) -> int:
             raise InputError(f"--{option.replace('_', '-')} is for one snapshot")
     if arguments.node is not None:
         raise InputError("--node describes one node, and several snapshots were given")
-    if arguments.format in ("sarif", "junit"):
-        raise InputError(f"--format {arguments.format} is for one snapshot; use json or html for several")
+    requested = [(f"--format {arguments.format}", arguments.format)]
+    requested += [(f"--report {path}", form) for path, form in arguments.reports]
+    for option, form in requested:
+        if form in ("sarif", "junit"):
+            raise InputError(f"{option} is for one snapshot; use json or html for several")
     paths = snapshot_paths(arguments.snapshots)
     options = _options(arguments)
     check_shared(options)
@@ -251,15 +268,16 @@ def _run_fleet(arguments: argparse.Namespace) -> int:
         with dask_pool(options, workers=arguments.workers, scheduler=arguments.scheduler) as pool:
             answers = gather_answers(pool, paths, tell)
     fleet = fleet_of(answers, options.words)
-    if arguments.format == "json":
-        sys.stdout.write(fleet_json(fleet))
-    elif arguments.format == "html":
+
+    def rendered(form: str) -> str:
+        if form == "json":
+            return fleet_json(fleet)
         from nfparity.cli.main import VERSION
         from nfparity.report.pages.fleet import fleet_page
 
-        sys.stdout.write(fleet_page(fleet, version=VERSION))
-    else:
-        print_fleet(fleet, sys.stdout)
+        return fleet_page(fleet, version=VERSION)
+
+    write_reports(arguments, lambda stream: print_fleet(fleet, stream), rendered)
     return fleet.status
 
 

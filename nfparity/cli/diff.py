@@ -7,6 +7,7 @@ import dataclasses
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TextIO
 
 from backends.model.contract import Backend
 from harness.diff.backends import BACKENDS, REFERENCE, backend, parse_backends
@@ -26,6 +27,7 @@ from nfparity.cli.options import (
     print_unknown,
     probability,
 )
+from nfparity.cli.reports import add_reports, check_reports, write_reports
 from nfparity.inputs.batches import load_batches, load_node
 from nfparity.inputs.rules import load_large_rules
 from translate.errors import InputError
@@ -99,6 +101,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_no_cache(parser)
     add_only(parser)
     add_format(parser, "text", "json", "junit", "sarif", "html")
+    add_reports(parser)
     add_no_times(parser)
 
 
@@ -115,6 +118,7 @@ def run(arguments: argparse.Namespace) -> int:
     from harness.diff.parity import Plan, choose_backends, run_parity
     from harness.report.progress import progress
 
+    check_reports(arguments.reports)
     requested = arguments.backends is not None
     names = parse_backends(arguments.backends) if requested else tuple(BACKENDS)
     left_out = () if arguments.without is None else parse_backends(arguments.without)
@@ -162,32 +166,43 @@ def run(arguments: argparse.Namespace) -> int:
             progress=report_progress,
         )
     report = dataclasses.replace(report, backends=report.backends + others)
-    match arguments.format:
-        case "json":
-            from harness.report.jsonreport import parity_json
-
-            sys.stdout.write(parity_json(report))
-        case "junit":
-            from harness.report.junit import parity_junit
-
-            sys.stdout.write(parity_junit(report, times=not arguments.no_times))
-        case "sarif":
-            from harness.report.paritysarif import parity_sarif
-            from nfparity.cli.main import VERSION
-
-            sys.stdout.write(parity_sarif(report, version=VERSION))
-        case "html":
-            from nfparity.cli.main import VERSION
-            from nfparity.report.pages.parity import parity_page
-
-            sys.stdout.write(parity_page(report, batches, version=VERSION))
-        case _:
-            from harness.report.text import print_parity
-
-            print_parity(report, sys.stdout)
+    write_reports(
+        arguments,
+        lambda stream: _print(report, stream),
+        lambda form: _rendered(report, batches, form, times=not arguments.no_times),
+    )
     if arguments.shrink is not None:
         _shrink(arguments.shrink, report, batches, able, arguments.level)
     return report.status
+
+
+def _print(report: ParityReport, stream: TextIO) -> None:
+    from harness.report.text import print_parity
+
+    print_parity(report, stream)
+
+
+def _rendered(report: ParityReport, batches: Sequence[Batch], form: str, *, times: bool) -> str:
+    """Return the report as JSON, JUnit, SARIF or HTML."""
+    from nfparity.cli.main import VERSION
+
+    match form:
+        case "json":
+            from harness.report.jsonreport import parity_json
+
+            return parity_json(report)
+        case "junit":
+            from harness.report.junit import parity_junit
+
+            return parity_junit(report, times=times)
+        case "sarif":
+            from harness.report.paritysarif import parity_sarif
+
+            return parity_sarif(report, version=VERSION)
+        case _:
+            from nfparity.report.pages.parity import parity_page
+
+            return parity_page(report, batches, version=VERSION)
 
 
 def _shrink(

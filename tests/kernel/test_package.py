@@ -17,9 +17,9 @@ from typing import Final
 import pytest
 
 from backends.tc_ebpf.bcc import find_headers
+from tests.kernel.helpers.roots import bare_root
 
 ROOT: Final = Path(__file__).parents[2]
-MIRROR: Final = "http://deb.debian.org/debian"
 RULES: Final = "tests/corpus/rulesets/kind-node/rules.iptables-save"
 CASE: Final = ("cases/aws-vpc-cni", "rulesets/aws-vpc-cni")
 
@@ -53,7 +53,7 @@ nfparity diff --corpus /corpus/cases/aws-vpc-cni
 @pytest.mark.parametrize("suite", ["bookworm", "trixie"])
 def test_installed_used_and_removed(suite: str, tmp_path: Path) -> None:
     root = tmp_path / "root"
-    subprocess.run(["cp", "-a", _bare(suite), root], check=True)
+    subprocess.run(["cp", "-a", bare_root(suite), root], check=True)
     built = subprocess.run(
         [ROOT / "deploy/deb/build.sh", tmp_path], env=os.environ | {"PYTHON": sys.executable},
         capture_output=True, text=True, check=True,
@@ -83,17 +83,3 @@ def test_installed_used_and_removed(suite: str, tmp_path: Path) -> None:
 
 def _quoted(script: str) -> str:
     return script.replace("'", "'\\''")
-
-
-def _bare(suite: str) -> Path:
-    """Return the root of a suite, made if it is not there. Skips the test where it cannot be made."""
-    root = ROOT / "build/roots" / suite
-    if not (root / "made").exists():
-        shutil.rmtree(root, ignore_errors=True)
-        root.parent.mkdir(parents=True, exist_ok=True)
-        words = ["debootstrap", "--variant=minbase", suite, str(root), MIRROR]
-        made = subprocess.run(words, capture_output=True, text=True, check=False)
-        if made.returncode != 0:
-            pytest.skip(f"debootstrap cannot make a root: {made.stdout[-200:]}{made.stderr[-200:]}")
-        (root / "made").touch()
-    return root
