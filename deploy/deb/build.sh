@@ -34,6 +34,7 @@ files | xargs -0 cp --parents -t "$share/nfparity"
 cp deploy/deb/nfparity "$root/usr/bin/nfparity"
 cp deploy/deb/rtupdate "$share/python3/runtime.d/nfparity.rtupdate"
 "$python" -m nfparity.capture.package "$share/nfparity/nfparity-capture.pyz"
+"$python" -m nfparity.kubectl.package "$root/usr/bin/kubectl-nfparity"
 
 "$python" -m nfparity.manual "$share"
 gzip -9n "$share"/man/man1/*.1
@@ -58,7 +59,7 @@ cp deploy/deb/postinst deploy/deb/prerm "$root/DEBIAN"
 
 chmod -R u=rwX,go=rX "$root"
 find "$root" -type f -exec chmod 644 {} +
-chmod 755 "$root/usr/bin/nfparity" "$root/DEBIAN/postinst" "$root/DEBIAN/prerm" \
+chmod 755 "$root/usr/bin/nfparity" "$root/usr/bin/kubectl-nfparity" "$root/DEBIAN/postinst" "$root/DEBIAN/prerm" \
     "$share/nfparity/nfparity-capture.pyz" "$share/python3/runtime.d/nfparity.rtupdate"
 find "$root" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +
 

@@ -22,7 +22,7 @@ from harness.files.output import Output
 from harness.files.wholefiles import new_folder, write_file
 from nfparity.capture.tarball import read_members
 
-__all__ = ["FILES", "MOST_BYTES", "RULE_FILES", "is_snapshot", "read_files", "write_files"]
+__all__ = ["FILES", "MOST_BYTES", "RULE_FILES", "is_snapshot", "packed", "read_files", "write_files"]
 
 RULE_FILES = (
     *("iptables-save", "iptables-legacy-save", "iptables-nft-save"),
@@ -75,11 +75,11 @@ def write_files(path: str, files: Mapping[str, bytes], *, now: float) -> None:
     """
     try:
         if path == "-":
-            _to_standard_output(_packed(files, now))
+            _to_standard_output(packed(files, now=now))
         elif path.endswith((".tar.gz", ".tgz")):
             if os.path.lexists(path):
                 raise CaptureError(f"{path}: already exists")
-            write_file(path, _packed(files, now), mode=0o600)
+            write_file(path, packed(files, now=now), mode=0o600)
         else:
             with new_folder(path, mode=0o700) as made:
                 for name, data in files.items():
@@ -96,14 +96,15 @@ def _to_standard_output(data: bytes) -> None:
         sys.stdout.buffer.flush()
 
 
-def _packed(files: Mapping[str, bytes], now: float) -> bytes:
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w:gz", format=tarfile.USTAR_FORMAT) as archive:
+def packed(files: Mapping[str, bytes], *, now: float) -> bytes:
+    """Return a snapshot as a ``.tar.gz``; ``now`` is the modification time of its files."""
+    archived = io.BytesIO()
+    with tarfile.open(fileobj=archived, mode="w:gz", format=tarfile.USTAR_FORMAT) as archive:
         for name, data in files.items():
             member = tarfile.TarInfo(name)
             member.size, member.mode, member.mtime = len(data), 0o600, int(now)
             archive.addfile(member, io.BytesIO(data))
-    return packed.getvalue()
+    return archived.getvalue()
 
 
 def _of_folder(folder: Path) -> dict[str, bytes]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 import zipfile
+from collections.abc import Iterable
 from pathlib import Path
 
-__all__ = ["make"]
+__all__ = ["make", "write_program"]
 
-_MAIN = "import sys\n\nfrom nfparity.capture.program import main\n\nsys.exit(main())\n"
 _SHARED = ("harness/files/errors.py", "harness/files/output.py", "harness/files/wholefiles.py")
 _WHEN = (2020, 1, 1, 0, 0, 0)
 """A constant time stamp, so that the same source gives the same file."""
@@ -17,11 +17,18 @@ _WHEN = (2020, 1, 1, 0, 0, 0)
 def make(target: Path) -> None:
     """Write the file: the modules of capture, and the modules of other packages that they import."""
     root = Path(__file__).resolve().parents[2]
-    texts = {"__main__.py": _MAIN}
-    texts.update((f"{package}/__init__.py", "") for package in ("nfparity", "harness", "harness/files"))
-    sources = [*(root / "nfparity/capture").rglob("*.py"), *(root / name for name in _SHARED)]
-    for source in sorted(sources):
-        texts[source.relative_to(root).as_posix()] = source.read_text(encoding="utf-8")
+    own = [source.relative_to(root).as_posix() for source in (root / "nfparity/capture").rglob("*.py")]
+    write_program(target, "nfparity.capture.program", (*own, *_SHARED))
+
+
+def write_program(target: Path, main: str, sources: Iterable[str]) -> None:
+    """Write a program of some modules as one file that Python runs: ``main`` is the module with ``main``."""
+    root = Path(__file__).resolve().parents[2]
+    texts = {"__main__.py": f"import sys\n\nfrom {main} import main\n\nsys.exit(main())\n"}
+    names = sorted(sources)
+    folders = {parent.as_posix() for name in names for parent in Path(name).parents if parent.name}
+    texts.update((f"{folder}/__init__.py", "") for folder in sorted(folders))
+    texts.update((name, (root / name).read_text(encoding="utf-8")) for name in names)
     target.parent.mkdir(parents=True, exist_ok=True)
     with open(target, "wb") as file:
         file.write(b"#!/usr/bin/env python3\n")

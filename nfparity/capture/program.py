@@ -11,7 +11,8 @@ import time
 from harness.files.errors import BAD_INPUT, CaptureError
 from harness.files.output import standard_streams
 from nfparity.capture.anonymise.snapshot import anonymise
-from nfparity.capture.files import read_files, write_files
+from nfparity.capture.armour import armoured
+from nfparity.capture.files import packed, read_files, write_files
 from nfparity.capture.node import capture_node
 
 __all__ = ["EXAMPLE", "configure", "main", "run"]
@@ -51,6 +52,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="replace addresses and names; packets are treated the same, see below",
     )
     parser.add_argument(
+        "--text",
+        action="store_true",
+        help="with -o -: as text with a checksum, for the log of a container",
+    )
+    parser.add_argument(
         "--from", dest="source", metavar="SNAPSHOT", help="read this snapshot instead of the node"
     )
 
@@ -59,7 +65,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Capture, write, and print the missing parts. Raises CaptureError."""
     now = time.time()
     output = arguments.output
-    if output == "-" and sys.stdout.isatty():
+    if arguments.text and output != "-":
+        raise CaptureError("--text needs -o -")
+    if output == "-" and not arguments.text and sys.stdout.isatty():
         raise CaptureError("an archive cannot be printed on a terminal; use -o FILE.tar.gz")
     if arguments.source is None:
         files, notes = capture_node(now=now)
@@ -76,7 +84,10 @@ def run(arguments: argparse.Namespace) -> int:
         stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
         host = "" if arguments.anonymise or arguments.source is not None else f"{os.uname().nodename}-"
         output = f"snapshot-{host}{stamp}.tar.gz"
-    write_files(output, files, now=now)
+    if arguments.text:
+        sys.stdout.write(armoured(packed(files, now=now)))
+    else:
+        write_files(output, files, now=now)
     for line in notes:
         print(f"nfparity: {line}", file=sys.stderr)
     if output != "-":

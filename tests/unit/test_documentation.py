@@ -148,7 +148,7 @@ def _texts(node: ast.AST) -> Iterator[ast.Constant]:
                 yield one.value
 
 
-@pytest.mark.parametrize("package", ["translate", "backends", "harness", "nfparity", "tests", "vm"])
+@pytest.mark.parametrize("package", ["translate", "backends", "harness", "nfparity", "deploy", "tests", "vm"])
 def test_docstrings_begin_with_the_thing_or_the_act(package: str) -> None:
     wrong = [
         f"{place}: {text.splitlines()[0]}"
@@ -189,7 +189,7 @@ def _helpers() -> Iterator[Path]:
 
 
 @pytest.mark.parametrize(
-    "package", ["translate", "backends", "harness", "nfparity", "vm", "tests/lab", "helpers"]
+    "package", ["translate", "backends", "harness", "nfparity", "deploy", "vm", "tests/lab", "helpers"]
 )
 def test_names_mean_something(package: str) -> None:
     paths = _helpers() if package == "helpers" else (ROOT / package).rglob("*.py")

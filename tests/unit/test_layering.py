@@ -295,6 +295,14 @@ def test_capture_stands_alone() -> None:
     assert not wrong
 
 
+def test_the_kubectl_plugin_imports_what_it_carries() -> None:
+    carried = ("harness.files.errors", "harness.files.wholefiles", "nfparity.capture.armour")
+    allowed = ("nfparity.kubectl", *carried, "nfparity.capture.package")
+    own = [i for i in imports() if _within(i.module, "nfparity.kubectl") and _room(i.target)]
+    assert own
+    assert not [i for i in own if not _within(i.target, *allowed)]
+
+
 def test_what_a_kube_proxy_is_follows_from_rules_alone() -> None:
     allowed = ("nfparity.kubeproxy", "translate", "backends.model.node")
     wrong = [

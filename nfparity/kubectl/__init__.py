@@ -1,0 +1,10 @@
+"""``kubectl nfparity``: snapshots of a cluster's nodes, by a pod on each that ends with its capture.
+
+It is packed into one file for kubectl's plugins (``package``), needs only Python 3.8, and may import
+``nfparity.capture``. ``program`` reads the options and assesses the snapshots; ``cluster`` has the steps from
+the list of nodes to the removal of what was created; ``objects`` has the pod; ``client`` sends requests with
+kubectl; ``interruption`` runs programs so that a signal interrupts what may be interrupted.
+
+It is in Python and not in a shell's language: the steps read JSON, and a signal must interrupt a wait but
+never a request that creates something.
+"""

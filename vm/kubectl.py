@@ -1,0 +1,35 @@
+"""Debian's kubectl, unpacked under the build folder and not installed: a program without libraries."""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Final
+
+from vm.apt import Archive
+
+__all__ = ["ensure_kubectl"]
+
+_PACKAGE: Final = "kubernetes-client"
+
+
+def ensure_kubectl(release: str, *, build: Path) -> Path:
+    """Return the kubectl of a release, fetching it the first time. MachineError if it cannot be fetched."""
+    root = build / "kubectl" / release
+    program = root / "usr/bin/kubectl"
+    root.parent.mkdir(parents=True, exist_ok=True)
+    with (root.parent / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not program.exists():
+            archive = Archive(build / f"apt-kubectl-{release}", release)
+            archive.update()
+            partial = root.with_name(f"{release}.partial")
+            shutil.rmtree(partial, ignore_errors=True)
+            for deb in archive.download((_PACKAGE,), partial / "debs"):
+                subprocess.run(["dpkg-deb", "-x", str(deb), str(partial)], check=True, capture_output=True)
+            shutil.rmtree(partial / "debs")
+            shutil.rmtree(root, ignore_errors=True)
+            partial.rename(root)
+    return program
