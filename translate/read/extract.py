@@ -135,11 +135,17 @@ def _leads(line: str) -> bool:
     return text.startswith(("#", "<summary>")) or text.rstrip("*_`").endswith(":") or len(text.split()) < 5
 
 
+def _names_table(line: str) -> bool:
+    """Return True for a line that names the table of the text below it; not for a remark of iptables-save."""
+    return bool(_PROMPT.search(line) or _MENTION.search(line)) and not line.endswith("use 'nft' tool.")
+
+
 class _Finder:
     def __init__(self) -> None:
         self._pieces: list[_Piece] = []
         self._block: list[_Line] = []  # the lines of one chain's listing so far
         self._dump: _Piece | None = None
+        self._committed = False  # the last line of the dump, apart from comments, is COMMIT
         self._rules: _Piece | None = None
         self._table: str | None = None
         self._stated: int | None = None
@@ -183,8 +189,15 @@ class _Finder:
             self._parted = self._parted or bool(tables - {last})
 
     def _in_dump(self, number: int, line: str) -> bool:
-        """Read a line of a dump. A dump ends at the first line after COMMIT that cannot be part of one."""
+        """Read a line of a dump. A dump ends at the first line after COMMIT that cannot be part of one.
+
+        Between tables these are rules, and comments that name the table of the text below them, such as a
+        heading in Markdown.
+        """
         text = line.strip()
+        between = self._committed and text and not _TABLE.fullmatch(text)
+        if self._dump is not None and between and (text[0] != "#" or _names_table(text)):
+            self._dump = None
         if _TABLE.fullmatch(text) and not (self._dump is not None and self._again(text)):
             self._end_block()
             if self._dump is None:
@@ -200,6 +213,7 @@ class _Finder:
             return False
         if text:
             self._dump.lines.append((number, line.lstrip()))
+            self._committed = text == "COMMIT" or (self._committed and text[0] == "#")
         return True
 
     def _again(self, text: str) -> bool:

@@ -69,6 +69,22 @@ def test_a_dump_and_a_cut_dump():
     assert cut.unknown == ("table nat is cut off after line 8",)
 
 
+@pytest.mark.parametrize("line", ["### The `nat` table", "# iptables -t nat -S"])
+def test_a_comment_after_a_dump_may_name_the_table_of_the_rules_below_it(line):
+    page = f"*raw\n:OUTPUT ACCEPT [0:0]\nCOMMIT\n# Completed\n\n{line}\n\n-P OUTPUT ACCEPT\n-A OUTPUT -j RETURN\n"
+    dump, rules = _pieces(page)
+    assert [one.tables[0].name for one in (dump, rules)] == [TableName.RAW, TableName.NAT]
+    assert (_shown(dump), _shown(rules)) == ({"OUTPUT": 0}, {"OUTPUT": 1})
+
+
+def test_a_remark_about_a_table_is_part_of_the_dump():
+    remark = "# Table `nat' is incompatible, use 'nft' tool."
+    page = f"*raw\n:OUTPUT ACCEPT [0:0]\nCOMMIT\n{remark}\n*filter\n:INPUT ACCEPT [0:0]\nCOMMIT\n"
+    (ruleset,) = _pieces(page)
+    assert [table.name for table in ruleset.tables] == [TableName.RAW, TableName.FILTER]
+    assert any("table nat has rules" in one for one in ruleset.unknown)
+
+
 def test_rules_without_a_dump():
     page = "the rules:\n\n-A KUBE -s 10.0.0.1/32 -j RETURN\n-A KUBE -j KUBE-SEP\n\nend\n"
     (ruleset,) = _pieces(page, table=TableName.NAT)
