@@ -14,13 +14,13 @@ from typing import Any, Final
 
 from backends.model.flow import Again, Flow, IcmpError, Reply, Send, Step
 from backends.model.node import Node
-from backends.model.packet import Packet
+from backends.model.packet import GRE, Packet
 from backends.model.withfields import with_fields
 from harness.corpus.entry import entry_of
 from harness.corpus.headers import with_header
 from harness.corpus.packets import icmp_has_identifier
 from harness.corpus.random.constants import Constants, Target, constants_of
-from harness.corpus.random.kinds import ICMP, ODD_ADDRESSES, OTHER_PROTOCOLS, is_of_link
+from harness.corpus.random.kinds import GRE_HEADERS, ICMP, ODD_ADDRESSES, OTHER_PROTOCOLS, is_of_link
 from harness.corpus.segments import announced_sizes, announcing
 from translate.ir import PORT_PROTOCOLS, Family, Protocol, Ruleset, TcpFlag
 
@@ -50,7 +50,8 @@ def random_flows(ruleset: Ruleset, node: Node, *, seed: int, count: int) -> Iter
     flows without its connections being deleted in between.
     """
     draw = random.Random(seed)
-    artist = _Artist(draw, constants_of(ruleset, node), node, ruleset.family)
+    encapsulation = random.Random(f"encapsulation {seed}")
+    artist = _Artist(draw, encapsulation, constants_of(ruleset, node), node, ruleset.family)
     sizes = announced_sizes(ruleset)
     for number in range(count):
         artist.sport = _EPHEMERAL[(number * 7919) % len(_EPHEMERAL)]
@@ -62,6 +63,8 @@ def random_flows(ruleset: Ruleset, node: Node, *, seed: int, count: int) -> Iter
 @dataclass(slots=True)
 class _Artist:
     draw: random.Random
+    encapsulation: random.Random
+    """Draws the headers in GRE packets, so that everything else stays that of a seed."""
     constants: Constants
     node: Node
     family: Family
@@ -140,7 +143,14 @@ class _Artist:
             aimed = self._aimed(packet, self.draw.choice(self.constants.targets))
             if not made_here or self._can_send(aimed.src, aimed.dst):
                 packet = aimed
-        return Send(packet=self._with_headers(packet, entry), entry=entry)
+        return Send(packet=self._with_headers(self._encapsulating(packet), entry), entry=entry)
+
+    def _encapsulating(self, packet: Packet) -> Packet:
+        """Return a GRE packet with a header of its own, and any other packet as it is."""
+        if packet.proto != GRE or self.encapsulation.random() < 0.25:
+            return packet
+        header = self.encapsulation.choice(GRE_HEADERS)
+        return with_fields(packet, payload=header + self.sport.to_bytes(2, "big"))
 
     def _with_headers(self, packet: Packet, entry: str | None) -> Packet:
         """Set each header field that rules test, with a chance of one in three, to a value from the rules."""

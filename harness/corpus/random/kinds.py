@@ -8,7 +8,16 @@ from typing import Final
 from backends.model.packet import GRE, NO_NEXT_HEADER, Icmp6Type, IcmpType
 from translate.ir import Family, Protocol, parse_address
 
-__all__ = ["ICMP", "LOOPBACK", "MULTICAST", "ODD_ADDRESSES", "OTHER_PROTOCOLS", "Icmp", "is_of_link"]
+__all__ = [
+    "GRE_HEADERS",
+    "ICMP",
+    "LOOPBACK",
+    "MULTICAST",
+    "ODD_ADDRESSES",
+    "OTHER_PROTOCOLS",
+    "Icmp",
+    "is_of_link",
+]
 
 _LISTENER, _ESP, _OSPF, _NOBODY = 2, 50, 89, 99
 OTHER_PROTOCOLS: Final = {
@@ -16,6 +25,18 @@ OTHER_PROTOCOLS: Final = {
     Family.IP6: (Protocol.SCTP, Protocol.UDPLITE, GRE, _ESP, NO_NEXT_HEADER, _OSPF, _NOBODY),
 }
 """Protocols other than TCP, UDP and ICMP: with and without a tracker of their own in conntrack."""
+
+GRE_HEADERS: Final = tuple(
+    bytes.fromhex(text)
+    for text in (
+        *("00006558", "000065580000", "2001880b00080007", "2001880b00080008"),
+        *("2001080000080007", "0002880b00080007", "0000"),
+    )
+)
+"""Beginnings of GRE packets: of version 0, enhanced with a key, for no PPP, of no known version, and short.
+
+Conntrack reads eight bytes of a GRE packet (``gre_pkt_to_tuple``).
+"""
 
 ODD_ADDRESSES: Final = {
     Family.IP: tuple(

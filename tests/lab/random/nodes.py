@@ -1,4 +1,4 @@
-"""Random routing rules and tables for a node, from a seed."""
+"""Random routing rules, tables and settings for a node, from a seed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from backends.model.node import Node
 from backends.model.routes import DEFAULT, MAIN, Route, RoutingRule, RuleAction
 from translate.ir import AddressType, Family, Interval
 
-__all__ = ["with_random_rules"]
+__all__ = ["with_random_rules", "with_random_settings"]
 
 _TABLES: Final = (DEFAULT, 100, 101, 1 << 31)
 _REFUSING: Final = (
@@ -21,6 +21,14 @@ _REFUSING: Final = (
     AddressType.THROW,
 )
 _MARKS: Final = ((0x4000, 0x4000), (0x1, 0xF), (0x2, 0xFFFFFFFF), (0x0, 0x4000), (0x8000, 0xC000))
+
+
+def with_random_settings(node: Node, seed: int) -> Node:
+    """Return the node, every other time without routes for loopback addresses between devices."""
+    if random.Random(f"settings {seed}").random() < 0.5:
+        return node
+    kept = {name: value for name, value in node.sysctls.items() if not name.endswith(".route_localnet")}
+    return replace(node, sysctls=kept)
 
 
 def with_random_rules(node: Node, family: Family, seed: int) -> Node:

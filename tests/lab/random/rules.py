@@ -9,7 +9,7 @@ which is what ``iptables-restore`` takes.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -62,6 +62,9 @@ _FLAGS: Final = (
     "FIN,SYN,RST,PSH,ACK,URG NONE",
 )
 _ZONES: Final = ("--zone 1", "--zone 2", "--zone-orig 1", "--zone-reply 2")
+_MANY_PORTS: Final = ("1024-65535", "8000-8003")
+_LAST: Final = 0.15
+"""The share of tables with rules for every packet that comes to their end."""
 _HOOKS: Final = {
     "raw": ("PREROUTING", "OUTPUT"),
     "mangle": ("PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"),
@@ -73,9 +76,10 @@ _DESTINATION: Final = frozenset({"PREROUTING", "OUTPUT"})
 
 def random_rules(seed: int, family: Family = Family.IP) -> str:
     """Return a small ruleset for the tables of a family, as ``iptables-restore`` takes it."""
-    draw, options = random.Random(seed), random.Random(f"options {seed}")
+    draw = random.Random(seed)
+    options, last = (random.Random(f"{kind} {seed}") for kind in ("options", "last"))
     tables = [t for t in _HOOKS if draw.random() < (0.35 if t == "raw" else 0.75)] or ["filter"]
-    return "".join(_Table(draw, options, name, WORDS[family]).text() for name in tables)
+    return "".join(_Table(draw, options, last, name, WORDS[family]).text() for name in tables)
 
 
 @dataclass(slots=True)
@@ -84,6 +88,8 @@ class _Table:
 
     draw: random.Random
     options: random.Random
+    last: random.Random
+    """Draws the rules for what no other rule has decided, so that the others stay those of a seed."""
     name: str
     words: Words
     lines: list[str] = field(default_factory=list)
@@ -115,7 +121,20 @@ class _Table:
         for at, chain in enumerate(names):
             later = [c for c in names[at + 1 :] if chains[c] is chains[chain]]
             self._chain(chain, side=chains[chain], callees=later)
+        if self.last.random() < _LAST:
+            self.lines += self._last_rules()
         return "\n".join([*head, *self.lines, "COMMIT", ""])
+
+    def _last_rules(self) -> Iterator[str]:
+        """Rules for every packet that comes to them: a firewall's last ones, and NAT of all connections."""
+        draw = self.last
+        if self.name == "filter":
+            for hook in ("INPUT", "FORWARD"):
+                yield f"-A {hook} -j REJECT --reject-with {draw.choice(self.words.rejects)}"
+        if self.name == "nat":
+            to = self.words.with_port(draw.choice(self.words.targets), draw.choice(_MANY_PORTS))
+            yield f"-A PREROUTING -p {draw.choice(('tcp', 'udp'))} -j DNAT --to-destination {to}"
+            yield f"-A POSTROUTING -j SNAT --to-source {draw.choice(self.words.sources)}"
 
     def _chain(self, chain: str, *, side: bool, callees: Sequence[str]) -> None:
         for _ in range(self.draw.randint(0, 3)):

@@ -1,18 +1,24 @@
 from __future__ import annotations
 
 import contextlib
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from backends.model.conversation import Conversation
+from backends.model.node import node_from_json
 from backends.model.packet import Packet
 from backends.model.withfields import with_fields
+from backends.wire import parsing
 from backends.wire.frames import build, identity
 from backends.wire.parsing import FrameError, parse
+from harness.corpus.random.flows import random_flows
 from translate.errors import UnsupportedError
 from translate.ir import Family, Protocol, TcpFlag, parse_address
+from translate.read import read_ruleset
 
 U16 = st.integers(0, 0xFFFF)
 U32 = st.integers(0, 0xFFFFFFFF)
@@ -243,3 +249,44 @@ def test_the_segment_size_is_the_first_that_tcpmss_finds(options: str, mss: int 
     segment = bare[20:32] + bytes([0x50 + len(more) * 4]) + bare[33:] + more
     header = bare[:2] + (20 + len(segment)).to_bytes(2, "big") + bare[4:20]
     assert parse(header + segment).packet.mss == mss
+
+
+CORPUS = Path(__file__).parents[3] / "corpus/rulesets"
+PLACES = (
+    (Family.IP, "kind-node/rules.iptables-save", "kind-node/worker.json"),
+    (Family.IP6, "six/rules.ip6tables-save", "six/node.json"),
+)
+
+
+def misread(family: Family, rules: str, node: str) -> list[str]:
+    """The random flows whose first packet is another one when it is read from its frame."""
+    ruleset = read_ruleset((CORPUS / rules).read_bytes(), name=rules, family=family)
+    place = node_from_json((CORPUS / node).read_text(), name=node)
+    ids = []
+    for flow in random_flows(ruleset, place, seed=0, count=200):
+        sent = Conversation(flow).emit(flow.first)
+        assert sent is not None
+        read = parse(build(sent.packet))
+        if identity(read.packet) != identity(sent.packet) or bool(read.faults) != sent.packet.bad_checksum:
+            ids.append(flow.id)
+    return ids
+
+
+@pytest.mark.parametrize(("family", "rules", "node"), PLACES)
+def test_a_random_packet_is_known_again(
+    family: Family, rules: str, node: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert misread(family, rules, node) == []
+    right = parsing._parse_icmp
+
+    def that_quotes(
+        body: bytes, pseudo: int, whole: bool, fields: dict[str, object], faults: list[str]
+    ) -> None:
+        """As it was: the payload of an error that quotes no packet was not read."""
+        right(body, pseudo, whole, fields, faults)
+        if body[0] in (parsing._ERRORS_6 if pseudo else parsing._ERRORS) and "quoted" not in fields:
+            fields.pop("payload", None)
+            faults.append("ICMP error quotes nothing")
+
+    monkeypatch.setattr(parsing, "_parse_icmp", that_quotes)
+    assert misread(family, rules, node) != []

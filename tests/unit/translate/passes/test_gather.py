@@ -5,10 +5,14 @@ from __future__ import annotations
 import pytest
 
 import translate.passes.gather
+from tests.lab.random.rules import random_rules
 from tests.unit.translate.helpers.rules import program
 from tests.unit.translate.passes.helpers.evaluate import State, run
 from translate.ir import ConnectionState, Family, Field, parse_address
+from translate.passes import lower
 from translate.passes.gather import gather
+from translate.passes.lookup import Candidate
+from translate.read import read_ruleset
 
 BASE = "filter/FORWARD"
 
@@ -79,3 +83,18 @@ def test_rules_that_a_packet_could_tell_stay_in_their_order(
     assert run(program(table, *rules, level=2), base, sent) == run(written, base, sent)
     monkeypatch.setattr(translate.passes.gather, "_passes", lambda *_: True)
     assert run(gather(written), base, sent) != run(written, base, sent)
+
+
+@pytest.mark.parametrize("seed", [16, 110])
+def test_random_rules_show_that_a_range_joins_a_kind(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    ruleset = read_ruleset(random_rules(seed).encode(), name=f"random-{seed}")
+    lower(ruleset, level=2)
+    right = translate.passes.gather._points
+
+    def without_fields(candidate: Candidate | None) -> object:
+        keys, fields = right(candidate)
+        return (((),), ()) if keys is None else (keys, fields)
+
+    monkeypatch.setattr(translate.passes.gather, "_points", without_fields)
+    with pytest.raises(IndexError):
+        lower(ruleset, level=2)

@@ -9,11 +9,14 @@ from backends.model.contract import Job
 from backends.model.flow import Flow, Send
 from backends.model.node import node_from_json
 from backends.simulator import RuleVisited, trace
-from harness.corpus.generate import GeneratedCorpus, generate_corpus
+from harness.corpus.generate import GeneratedCorpus, generate_corpus, search
 from harness.corpus.jsonlines import read_flows, write_flows
+from tests.lab.random.rules import random_rules
+from translate.errors import UnsupportedError
 from translate.ir import Dnat, Family, Goto, Hook, Jump, Random, Ruleset
 from translate.read import read_ruleset
 
+CORPUS = Path(__file__).parents[4] / "corpus"
 NODE = node_from_json(
     """{"interfaces": {"eth0": ["192.0.2.2/24"], "pod0": ["10.1.0.1/24"]},
         "routes": [{"dst": "default", "via": "192.0.2.1", "dev": "eth0"}]}""",
@@ -254,3 +257,13 @@ def test_a_client_comes_back_to_its_endpoint() -> None:
     made = generate_corpus(Job(rules=rules, node=NODE), seed=0)
     assert not made.coverage.missed
     assert any(sum(isinstance(s, Send) for s in f.steps) == 2 for f in made.flows)
+
+
+def test_packets_that_cannot_be_simulated_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    node = node_from_json((CORPUS / "rulesets/six/node.json").read_text(), name="six")
+    rules = read_ruleset(random_rules(679, Family.IP6).encode(), name="random-679", family=Family.IP6)
+    assert generate_corpus(Job(rules=rules, node=node), seed=0).flows
+    # As it was: such a packet ends the search.
+    monkeypatch.setattr(search, "UnsupportedError", ZeroDivisionError)
+    with pytest.raises(UnsupportedError, match="link-local"):
+        generate_corpus(Job(rules=rules, node=node), seed=0)

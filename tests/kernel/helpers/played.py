@@ -1,0 +1,123 @@
+"""Random rulesets with their flows, what the simulator allows of each, and how a backend differs from it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from backends.model.contract import Backend, Job
+from backends.model.flow import Flow, Send
+from backends.model.node import Node, node_from_json
+from backends.model.outcome import FlowResult, Verdict
+from backends.simulator import Simulation
+from harness.corpus.random.flows import random_flows
+from harness.diff.compare import compare
+from tests.lab.random.nodes import with_random_settings
+from tests.lab.random.rules import random_rules
+from translate.errors import InputError, UnsupportedError
+from translate.ir import Family, Protocol, Rule, Ruleset, SaveMark, SetConnmark
+from translate.read import read_ruleset
+
+__all__ = ["Played", "expected_flows", "node_of", "random_job"]
+
+FLOWS: Final = 30
+ANSWERED_AT_ONCE: Final = (
+    4  # the kernel answers one source five times at once, and then every second (ip_error)
+)
+BY_ROUTING: Final = ("icmp-net-unreachable", "icmp-host-unreachable", "icmp-admin-prohibited")
+_RULESETS: Final = Path(__file__).parents[2] / "corpus/rulesets"
+_NODES: Final = {Family.IP: "kind-node/worker.json", Family.IP6: "six/node.json"}
+
+
+def node_of(family: Family) -> Node:
+    """Return the node on which random rules of a family are played."""
+    name = _NODES[family]
+    return node_from_json((_RULESETS / name).read_text(), name=name)
+
+
+def random_job(seed: int, family: Family, node: Node) -> Job:
+    """Return the random ruleset of a seed on a node, with settings of its own."""
+    ruleset = read_ruleset(random_rules(seed, family).encode(), name=f"random-{seed}", family=family)
+    return Job(rules=ruleset, node=with_random_settings(node, seed))
+
+
+@dataclass
+class Played:
+    """Rulesets with their nodes and flows, and what the simulator allows of each."""
+
+    jobs: list[tuple[int, Job, list[tuple[Flow, FlowResult]]]] = field(default_factory=list)
+
+    def differences(self, backend: Backend, level: int, most: int = 100) -> tuple[list[str], int]:
+        """Return how ``backend`` differs on the first ``most`` rulesets, and how many it refused."""
+        differences, refused = [], 0
+        for seed, job, expected in self.jobs[:most]:
+            try:
+                with backend.open(replace(job, level=level)) as session:
+                    results = list(session.replay(flow for flow, _ in expected))
+            except UnsupportedError:
+                refused += 1
+                continue
+            for (flow, wanted), result in zip(expected, results, strict=True):
+                differences += [f"ruleset {seed}, {flow.id}: {m}" for m in compare(flow, wanted, result)]
+        return differences, refused
+
+
+def expected_flows(job: Job, seed: int, count: int = FLOWS) -> Iterator[tuple[Flow, FlowResult]]:
+    """Yield random flows that have one outcome on a kernel, with what the simulator allows."""
+    simulation, ruleset, node = Simulation(job), job.ruleset, job.node
+    # What answers a broadcast address leaves the node and comes back to it: two ends of one packet.
+    loud = {
+        a.network.high
+        for i in node.interfaces
+        for a in i.addresses
+        if a.family is Family.IP and a.prefix_length < 31
+    }
+    refused: Counter[int] = Counter()
+    for flow in random_flows(ruleset, node, seed=seed, count=count):
+        # Chance that each packet draws anew has too many ways for long flows.
+        short = Flow(id=flow.id, steps=flow.steps[:3])
+        if not any(_is_left_out(s, loud) for s in short.steps if isinstance(s, Send)):
+            with suppress(InputError):  # too many ways even so
+                cut, result = _unanswered(short, simulation, ruleset)
+                more = refused + Counter(_refused_by_routing(cut, result))
+                if max(more.values(), default=0) <= ANSWERED_AT_ONCE:
+                    refused = more
+                    yield cut, result
+
+
+def _refused_by_routing(flow: Flow, result: FlowResult) -> Iterator[int]:
+    """Yield the source of each packet to which routing answers that there is no route (``ip_error``)."""
+    for branch in result.branches[:1]:
+        for step, outcome in zip(flow.steps, branch.outcomes, strict=False):
+            if outcome.reject_with in BY_ROUTING:
+                yield step.packet.src if isinstance(step, Send) else flow.first.packet.src
+
+
+def _is_left_out(sent: Send, loud: set[int]) -> bool:
+    packet = sent.packet
+    # The tc program drops replies to what left the node from ::1 (docs/limits.md).
+    localhost = sent.entry is None and packet.family is Family.IP6 and packet.src == 1
+    return packet.src in loud or localhost
+
+
+def _unanswered(flow: Flow, simulation: Simulation, ruleset: Ruleset) -> tuple[Flow, FlowResult]:
+    """Cut a flow behind what the stack itself answers, if rules could mark the connection for it.
+
+    Nobody listens on the node, so that a UDP packet that is delivered there makes an ICMP error, which is
+    RELATED and passes the rules; the simulator's node has somebody who listens.
+    """
+    result = simulation.simulate(flow)
+    local = any(b.outcomes[0].verdict is Verdict.LOCAL for b in result.branches)
+    writes = any(isinstance(a, SetConnmark | SaveMark) for r in _rules(ruleset) for a in r.actions)
+    if not (local and writes and flow.first.packet.proto != Protocol.TCP):
+        return flow, result
+    cut = replace(flow, steps=flow.steps[:1])
+    return cut, simulation.simulate(cut)
+
+
+def _rules(ruleset: Ruleset) -> Iterator[Rule]:
+    return (rule for table in ruleset.tables for chain in table.chains for rule in chain.rules)
