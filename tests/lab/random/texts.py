@@ -572,6 +572,12 @@ _USUAL: Final = {
 }
 _RICH: Final = ("conntrack", "recent", "statistic", "multiport", "addrtype")
 """Matches with many options, which are drawn more often."""
+_COMMON_MATCHES: Final = {
+    Family.IP: ("tcp", "udp", "sctp", "icmp", "multiport", "statistic"),
+    Family.IP6: ("tcp", "udp", "sctp", "icmp6", "multiport", "statistic"),
+}
+_COMMON_TARGETS: Final = ("DNAT", "SNAT", "REDIRECT", "MASQUERADE", "LOG", "NFLOG")
+"""The extensions of most rules; some texts have only these, with one odd value, and so more spellings."""
 
 _PROTO_OF: Final = {
     "tcp": "tcp",
@@ -616,22 +622,61 @@ _HOME: Final = {
 
 
 def random_text(seed: int, family: Family = Family.IP) -> str:
-    """Return a text with one rule, or with something near to one."""
-    return _Text(random.Random(seed), family).text()
+    """Return a text with one rule, or with something near to one; the rule is the last line but one."""
+    common = random.Random(f"common {seed}")
+    if common.random() < 0.2:
+        text = _Text(common, family, _COMMON_MATCHES[family], _COMMON_TARGETS, odd_values=1).text()
+    else:
+        text = _Text(random.Random(seed), family, (*MATCHES, *_RICH, *_RICH), tuple(TARGETS)).text()
+    return _framed(text, random.Random(f"frame {seed}"))
+
+
+def _framed(text: str, draw: random.Random) -> str:
+    """Return a text in which, now and then, other lines about its table and chains precede the rule.
+
+    A table or a chain is declared twice, or chains call each other in a loop, which a hook may reach.
+    """
+    table, *lines = text.split("\n")
+    if draw.random() < 0.85:
+        return text
+    chains = _PLACES[TableName(table[1:])]
+    chain = draw.choice(chains)
+    loop = [":one - [0:0]", ":two - [0:0]", "-A one -j two", "-A two -g one"]
+    way = [f"-A {draw.choice((*chains, 'user'))} -j {draw.choice(('one', 'two'))}"]
+    frames = (
+        [":user - [0:0]", "-A user -j ACCEPT", "COMMIT", table],
+        [f":{chain} ACCEPT [0:0]", f":{chain} ACCEPT [1:2]"],
+        [":user - [0:0]"],
+        loop,
+    )
+    more = draw.choice(frames)
+    behind = way if more is loop and draw.random() < 0.5 else []
+    return "\n".join((table, *more, lines[0], *behind, *lines[1:]))
 
 
 class _Text:
-    def __init__(self, draw: random.Random, family: Family) -> None:
+    """A text. ``odd_values`` is the number of odd values in it; None: any share of odd words, also none."""
+
+    def __init__(
+        self,
+        draw: random.Random,
+        family: Family,
+        matches: Sequence[str],
+        targets: Sequence[str],
+        odd_values: int | None = None,
+    ) -> None:
         self._draw = draw
         self._family = family
+        self._matches = matches
+        self._targets = targets
         self._pools = _pools(family)
-        self._odd = draw.choice((0.0, 0.0, 0.3, 0.6))
+        self._odd = draw.choice((0.0, 0.0, 0.3, 0.6)) if odd_values is None else 0.0
+        self._odd_values = odd_values
 
     def text(self) -> str:
         draw = self._draw
-        target = draw.choice(("", "ACCEPT", "DROP", "RETURN", "user", *TARGETS))
-        names = (*MATCHES, *_RICH, *_RICH)
-        matches = [draw.choice(names) for _ in range(draw.choice((0, 0, 1, 1, 1, 2)))]
+        target = draw.choice(("", "ACCEPT", "DROP", "RETURN", "user", *self._targets))
+        matches = [draw.choice(self._matches) for _ in range(draw.choice((0, 0, 1, 1, 1, 2)))]
         table, chains = _HOME.get(target) or next(
             (_HOME[name] for name in matches if name in _HOME), (draw.choice(tuple(_PLACES)), None)
         )
@@ -645,7 +690,8 @@ class _Text:
         if target:
             known = TARGETS.get(target)
             flag = draw.choice(("-j", "-j", "-j", "--jump", "-g" if target == "user" else "-j"))
-            head = [f"--jump={target}"] if draw.random() < self._odd / 5 else [flag, target]
+            odd = self._odd / 5 if self._odd_values is None else 0.1
+            head = [f"--jump={target}"] if draw.random() < odd else [flag, target]
             parts.append([*head, *(self._options(target, known.options) if known else ())])
         words = [word for part in parts for word in part]
         if draw.random() < self._odd:
@@ -659,6 +705,9 @@ class _Text:
 
     def _value(self, kind: str) -> str:
         usual, odd = self._pools[kind]
+        if self._odd_values and self._draw.random() < 0.4:
+            self._odd_values -= 1
+            return self._draw.choice(odd)
         return self._draw.choice(odd if self._draw.random() < self._odd / 2 else usual)
 
     def _base(self, matches: Sequence[str], target: str) -> list[str]:
