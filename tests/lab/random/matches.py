@@ -133,11 +133,10 @@ IPSETS: Final = {Family.IP: _SETS, Family.IP6: _sets6()}
 def random_matches(seed: int, family: Family = Family.IP) -> str:
     """Return a ruleset for every table of a family, as ``iptables-restore`` takes it."""
     draw = random.Random(seed)
-    others = (random.Random(f"{kind} {seed}") for kind in ("options", "counts", "times", "rare"))
-    options, counts, times, rare = others
-    return "".join(
-        _Table(draw, options, counts, times, rare, name, family, _WORDS[family]).text() for name in _HOOKS
-    )
+    kinds = ("options", "counts", "times", "rare", "hits")
+    options, counts, times, rare, hits = (random.Random(f"{kind} {seed}") for kind in kinds)
+    streams = (draw, options, counts, times, rare, hits)
+    return "".join(_Table(*streams, name, family, _WORDS[family]).text() for name in _HOOKS)
 
 
 def matching_rules(seed: int, family: Family = Family.IP) -> Ruleset:
@@ -153,6 +152,8 @@ _RARE: Final = 0.15
 """The share of rules with a match of :mod:`tests.lab.random.rare`."""
 _TIMED: Final = 0.1
 """The share of rules that test the clock or a helper."""
+_HIT: Final = 0.05
+"""The share of rules that test how often an address was seen, or change a list where they do not match."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +166,8 @@ class _Table:
     """Draws the matches of the clock and of helpers, for the same reason."""
     rare: random.Random
     """Draws the matches that few rulesets have, for the same reason."""
+    hits: random.Random
+    """Draws the matches of ``-m recent`` that count or are negated, for the same reason."""
     name: str
     family: Family
     words: _Words
@@ -252,6 +255,8 @@ class _Table:
             matches.append(option_match(self.options, proto, sizes=True))
         if self.counts.random() < _COUNTING:
             matches.insert(self.counts.randint(0, len(matches)), self._counting())
+        if self.hits.random() < _HIT:
+            matches.insert(self.hits.randint(0, len(matches)), self._recent())
         return proto, " ".join((*head, *matches))
 
     def _port(self, proto: str) -> str:
@@ -307,6 +312,14 @@ class _Table:
             f" --connbytes-dir {draw.choice(('original', 'reply', 'both'))}",
         )
         return f"-m {draw.choice(modules)}"
+
+    def _recent(self) -> str:
+        draw = self.hits
+        if draw.random() < 0.5:
+            seconds, count = draw.choice((10, 60)), draw.randint(1, 4)
+            way = draw.choice(("rcheck", "update"))
+            return f"-m recent --name hits --{way} --seconds {seconds} --hitcount {count}"
+        return f"-m recent --name others ! --{draw.choice(('update --seconds 10', 'update', 'remove'))}"
 
     # -- targets ---------------------------------------------------------------------------------
 
