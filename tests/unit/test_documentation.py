@@ -45,6 +45,15 @@ def test_every_file_that_a_page_mentions_exists(page: str) -> None:
     assert not missing
 
 
+@pytest.mark.parametrize("page", PAGES)
+def test_every_test_that_a_page_names_exists(page: str) -> None:
+    named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", (ROOT / page).read_text())
+    assert [
+        f"{path}::{name}" for path, name in named if f"def {name}(" not in (ROOT / path).read_text()
+    ] == []
+    assert named or page != "docs/faults.md"
+
+
 def test_pages_about_the_source_mention_files() -> None:
     assert len(set(mentioned("docs/architecture.md"))) > 40
 
