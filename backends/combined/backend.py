@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import prod
 from typing import Final
 
+from backends.model.packet import Packet
 from backends.replay.loader import Loader, RuleId, Watched
 from backends.testbed.tapnode import TapNode
 
@@ -44,6 +45,10 @@ class BesideLoader(Loader):
         """Forget every connection of both loaders."""
         for loader in self._loaders:
             loader.forget_connections(tap)
+
+    def forget_all(self, tap: TapNode, sent: Sequence[Packet]) -> bool:
+        """Forget the connections that began with these packets; False if either may have others."""
+        return all(loader.forget_all(tap, sent) for loader in self._loaders)
 
     def forget_lists(self) -> None:
         """Empty the lists of both loaders."""

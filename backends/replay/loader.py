@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
@@ -112,8 +112,14 @@ class Loader(ABC):
         """
         if not isinstance(sent.sport, int) or not isinstance(sent.dport, int):
             return False
-        tap.conntrack.forget(sent.family, sent.src, sent.dst, sent.proto, sent.sport, sent.dport)
-        return True
+        return tap.conntrack.forget(sent.family, sent.src, sent.dst, sent.proto, sent.sport, sent.dport)
+
+    def forget_all(self, tap: TapNode, sent: Sequence[Packet]) -> bool:
+        """Forget the connections that began with these packets, which is fast if they are few.
+
+        Return False if there may be other connections.
+        """
+        return all(self.forget_one(tap, packet) for packet in sent) and not tap.conntrack.count()
 
     def watch(self) -> None:  # noqa: B027  # only given nftables rules are watched
         """Begin to watch the rules; only if ``watches``."""

@@ -47,6 +47,8 @@ _TIMESTAMPS: Final = (Protocol.ICMP, IcmpType.TIMESTAMP, IcmpType.TIMESTAMP_REPL
 _MOSTLY: Final = 4
 _ALONE: Final = 1024
 """The flows sent one by one after a burst in which more than one in :data:`_MOSTLY` was uncertain."""
+_FEW: Final = 8
+"""The greatest number of packets whose connections are forgotten one by one."""
 _INNER: Final = "quoted packet: "
 
 _Key = tuple[int, Port | None]
@@ -77,6 +79,8 @@ class Replayer:
     """True if a translated source port is still in use: a small range of them would soon be exhausted."""
     _sent: list[Packet] = field(default_factory=list)
     """The packets that the last flow has sent."""
+    _left: list[Packet] | None = field(default_factory=list)
+    """The packets with which the connections that are not forgotten may have begun; None if they are many."""
     _known: dict[bytes, Parsed] = field(default_factory=dict)
     """The results of the runs of one flow: most are equal."""
 
@@ -120,6 +124,7 @@ class Replayer:
                 self._forget_run()
             counts[outcomes] += 1
             notes.update(dict.fromkeys(new_notes))
+        self._leave()
         # Only the first run was watched.
         certain = loader.watches and repeated.times == 1
         self._listed |= loader.lists and (watched.lists if certain else repeated.lists or watched.lists)
@@ -144,6 +149,7 @@ class Replayer:
             ends = send_burst(self.tap, burst)
         except KeyError as e:
             raise MachineError(f"the node has no interface {e}") from None
+        self._left = None
         taken = {end[DPORT] for end in ends if end is not None}
         used |= taken
         used.update([datagram[DPORT] for datagram in burst])
@@ -162,9 +168,14 @@ class Replayer:
 
     def _forget_run(self) -> None:
         """Forget the connections of the last flow; each began with one of the flow's packets."""
-        sent = {(p.src, p.dst, *_key(p), p.dport): p for p in self._sent if p.quoted is None}
-        if not all(self.loader.forget_one(self.tap, packet) for packet in sent.values()):
+        if not all(self.loader.forget_one(self.tap, packet) for packet in _beginnings(self._sent)):
             self.loader.forget_connections(self.tap)
+
+    def _leave(self) -> None:
+        """Record the connections of the last flow, which stay until another flow could meet them."""
+        if self._left is not None:
+            left = [*self._left, *_beginnings(self._sent)]
+            self._left = left if len(left) <= _FEW else None
 
     def _part_from(self, flow: Flow) -> None:
         """Forget the connections that this flow could meet."""
@@ -177,7 +188,10 @@ class Replayer:
             self.loader.forget_lists()
             self._listed = False
         if meet or self._crowded:
-            self.loader.forget_connections(self.tap)
+            left, self._left = self._left, []
+            # To forget every connection, the kernel walks the table of the whole machine.
+            if self._crowded or left is None or not self.loader.forget_all(self.tap, left):
+                self.loader.forget_connections(self.tap)
             for ports in self._used.values():
                 ports.clear()
             self._crowded = False
@@ -320,6 +334,11 @@ class Replayer:
 
 def _key(packet: Packet) -> _Key:
     return packet.proto, packet.icmp_id if packet.is_icmp else packet.sport
+
+
+def _beginnings(sent: Iterable[Packet]) -> Iterable[Packet]:
+    """Return the packets that may have begun a connection, one of each connection."""
+    return {(p.src, p.dst, *_key(p), p.dport): p for p in sent if p.quoted is None}.values()
 
 
 def _arrivals(received: list[_Received], wanted: Identity) -> list[_Received]:

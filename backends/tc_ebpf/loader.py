@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from backends.model.packet import Packet
@@ -54,6 +55,10 @@ class TcEbpfLoader(Loader):
 
     def forget_one(self, tap: TapNode, sent: Packet) -> bool:
         """Return False: only the program knows which table entries belong to a connection."""
+        return False
+
+    def forget_all(self, tap: TapNode, sent: Sequence[Packet]) -> bool:
+        """Return False, as :meth:`forget_one` does."""
         return False
 
     def change(self, steps: tuple[MapChange, ...]) -> None:

@@ -70,6 +70,8 @@ _NETLINK_NETFILTER: Final = 12
 _ACCT_NEW: Final = 7 << 8 | 0  # NFNL_SUBSYS_ACCT, NFNL_MSG_ACCT_NEW
 _NFACCT_NAME: Final = 1
 _CT_DELETE: Final = 1 << 8 | 2  # NFNL_SUBSYS_CTNETLINK, IPCTNL_MSG_CT_DELETE
+_CT_STATS: Final = 1 << 8 | 5  # IPCTNL_MSG_CT_GET_STATS
+_CTA_STATS_ENTRIES: Final = 1
 _NLA_F_NESTED: Final = 0x8000
 _CTA_TUPLE_ORIG: Final = 1
 _CTA_TUPLE_IP, _CTA_TUPLE_PROTO = 1, 2
@@ -129,6 +131,19 @@ class Netlink:
                     if sequence >= last:
                         return failed
                 data = data[(length + 3) & ~3 :]
+
+    def answer(self, kind: int, body: bytes) -> bytes:
+        """Return the message that answers one request, without its header. Raises OSError."""
+        self._sequence += 1
+        self._socket.send(_HEADER.pack(16 + len(body), kind, _REQUEST, self._sequence, 0) + body)
+        while True:
+            data = self._socket.recv(65536)
+            length, kind, _, sequence, _ = _HEADER.unpack_from(data)
+            if sequence == self._sequence:
+                if kind == _NLMSG_ERROR:
+                    number = -int(struct.unpack_from("=i", data, 16)[0])
+                    raise OSError(number, os.strerror(number))
+                return data[16:length]
 
     def dump(self, kind: int, body: bytes) -> list[bytes]:
         """Return the messages that answer a dump, without their headers. Raises OSError."""
@@ -256,10 +271,10 @@ class Conntrack(Netlink):
         """
         self.demand(_CT_DELETE, 0, struct.pack("=BBH", socket.AF_INET, 0, 0))
 
-    def forget(self, family: Family, src: int, dst: int, proto: int, sport: int, dport: int) -> None:
+    def forget(self, family: Family, src: int, dst: int, proto: int, sport: int, dport: int) -> bool:
         """Forget the connection of a packet with these fields, if there is one, in microseconds.
 
-        The protocol must have ports.
+        The protocol must have ports. Return False if the kernel keeps it, because it is in a flowtable.
         """
         size, v6 = family.bits // 8, family is Family.IP6
         addresses = attribute(_CTA_IP_V6_SRC if v6 else _CTA_IP_V4_SRC, src.to_bytes(size, "big"))
@@ -270,8 +285,14 @@ class Conntrack(Netlink):
         connection = nested(_CTA_TUPLE_IP, addresses) + nested(_CTA_TUPLE_PROTO, ports)
         body = struct.pack("=BBH", family.socket_family, 0, 0) + nested(_CTA_TUPLE_ORIG, connection)
         number = self.request(_CT_DELETE, 0, body)
-        if number not in (0, errno.ENOENT):
+        if number not in (0, errno.ENOENT, errno.EBUSY):
             raise OSError(number, os.strerror(number))
+        return number != errno.EBUSY
+
+    def count(self) -> int:
+        """Return the number of connections in this namespace, in microseconds. Raises OSError."""
+        stats = self.answer(_CT_STATS, struct.pack("=BBH", socket.AF_UNSPEC, 0, 0))
+        return int.from_bytes(attributes(stats[4:])[_CTA_STATS_ENTRIES], "big")
 
 
 class Accounting(Netlink):

@@ -49,6 +49,10 @@ class ProbingLoader(NftablesLoader):
         self.forget(tap)
         assert [self.leaves(tap, p) for p in packets] == [True] * 6
         assert not self.forget_one(tap, with_fields(packets[0], proto=Protocol.ICMP, sport=None, dport=None))
+        assert not self.forget_all(tap, packets[:5]), "another connection is left"
+        assert [self.leaves(tap, p) for p in packets] == [True] * 5 + [False]
+        assert self.forget_all(tap, packets)
+        assert [self.leaves(tap, p) for p in packets] == [True] * 6
 
     def leaves(self, tap: TapNode, packet: Packet) -> bool:
         tap.inject("a", build(packet))

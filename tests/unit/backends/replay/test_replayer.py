@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import pytest
 
-from backends.model.flow import Flow, IcmpError, Pause, Repeated, Reply, Send
+from backends.model.flow import Again, Flow, IcmpError, Pause, Repeated, Reply, Send
 from backends.model.outcome import FlowResult, Verdict
 from backends.model.packet import Packet
 from backends.model.withfields import with_fields
@@ -85,7 +85,7 @@ class Node:
 class Forgetful:
     """Forgets all, and if it may, single connections."""
 
-    def __init__(self, *, lists: bool = False, single: bool = False) -> None:
+    def __init__(self, *, lists: bool = False, single: bool = False, alone: bool = False) -> None:
         self.lists = lists
         self.watches = False
         self.pins = False
@@ -94,12 +94,18 @@ class Forgetful:
         self.emptied = 0
         self.looked = 0
         self.single = single
+        self.alone = alone
+        self.left: list[list[object]] = []
         self.fills = True
         self.forgotten: list[object] = []
 
     def forget_one(self, tap: object, sent: Packet) -> bool:
         self.forgotten.append(sent.sport)
         return self.single
+
+    def forget_all(self, tap: object, sent: Sequence[Packet]) -> bool:
+        self.left.append([packet.sport for packet in sent])
+        return self.alone
 
     def forget_connections(self, tap: object) -> None:
         self.times += 1
@@ -356,6 +362,25 @@ def test_flows_that_get_another_source_port_are_kept_apart():
     assert forgotten(lambda p: [out(with_fields(p, sport=555))], TCP, with_fields(TCP, sport=11)) == 1
     # Sent in one burst, they are all sent again, each on a node that knows of no other.
     assert forgotten(lambda p: [out(with_fields(p, sport=555))], UDP, other, third) == 3
+
+
+def test_connections_are_forgotten_one_by_one_where_no_others_are_left():
+    loader = Forgetful(alone=True)
+    other = with_fields(UDP, sport=77)
+    steps = (Send(packet=UDP, entry="a"), Again(), Again())
+    flows = [Flow(id=str(n), steps=steps) for n in range(3)]
+    flows += [Flow(id=f"{n} more", steps=(*steps, Send(packet=other, entry="a"))) for n in range(2)]
+    replay_all(Node(lambda p: [out(p)]), flows, loader)
+    port = UDP.sport
+    assert (loader.times, loader.left) == (0, [[port], [port], [port], [port, 77]])
+
+
+def test_all_connections_are_forgotten_where_they_are_many_or_unknown():
+    loader = Forgetful(alone=True)
+    steps = tuple(Send(packet=with_fields(UDP, sport=port), entry="a") for port in range(20, 29))
+    replay_all(Node(lambda p: [out(p)]), [Flow(id=str(n), steps=steps) for n in range(2)], loader)
+    assert (loader.times, loader.left) == (1, [])
+    assert forgotten(lambda p: [out(p)], UDP, UDP) == 1  # by a loader that says that others may be left
 
 
 def test_one_connection_is_forgotten_where_that_is_enough():
