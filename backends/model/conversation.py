@@ -169,6 +169,8 @@ class Conversation:
             smac=None,
             dmac=None,
             routing=None,
+            hop_options=None,
+            destination_options=None,
         )
         if packet.proto == Protocol.TCP:
             first = bool(request.flags & TcpFlag.SYN) and not talk.server_spoke
@@ -215,6 +217,8 @@ class Conversation:
                 smac=None,
                 dmac=None,
                 routing=None,
+                hop_options=None,
+                destination_options=None,
             ),
         )
         self._original, self._last = False, None

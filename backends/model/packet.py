@@ -145,11 +145,12 @@ class Packet:
     announces; None for no such option. ``tos`` is the whole byte, DSCP and ECN (the traffic class of IPv6).
     ``filled_to``: zeros follow the payload up to this length of the IP packet. ``smac`` and ``dmac`` are the
     hardware addresses of the frame, None for those of the neighbour and of the device
-    (:mod:`backends.model.link`). ``routing`` is the extension header of an IPv6 packet that has one. ``time``
-    is the time on the node's clock when the packet is sent, in seconds since 1970 (UTC). None is the present,
-    or the time of the packet before it and the pauses since. Only the simulator sets its clock. ``cpu`` is
-    the number of the processor that handles the packet. Ports are a :class:`PortClass` only in the simulator,
-    for a port that the kernel picks.
+    (:mod:`backends.model.link`). ``routing`` is the routing header of an IPv6 packet that has one;
+    ``hop_options`` and ``destination_options`` are the lengths of headers with such options, in units of 8
+    bytes after the first one, None without the header. ``time`` is the time on the node's clock when the
+    packet is sent, in seconds since 1970 (UTC). None is the present, or the time of the packet before it and
+    the pauses since. Only the simulator sets its clock. ``cpu`` is the number of the processor that handles
+    the packet. Ports are a :class:`PortClass` only in the simulator, for a port that the kernel picks.
     """
 
     family: Family
@@ -177,6 +178,8 @@ class Packet:
     smac: int | None = None
     dmac: int | None = None
     routing: Routing | None = None
+    hop_options: int | None = None
+    destination_options: int | None = None
     time: int | None = None
     cpu: int = 0
 
@@ -186,12 +189,18 @@ class Packet:
         length = _HEADER[self.family] + _TRANSPORT.get((self.family, self.proto), 0)
         if self.routing is not None:
             length += self.routing.size
+        length += sum(8 * (units + 1) for units in self.option_headers if units is not None)
         if self.quoted is not None and self.is_icmp:
             return length + min(self.quoted.length, LONGEST_QUOTE[self.family])
         if self.proto == Protocol.TCP and self.mss is not None and self.flags & TcpFlag.SYN:
             length += _MSS_LENGTH
         body = len(self.payload)
         return length + (-(-body // 4) * 4 if self.proto == Protocol.SCTP else body)
+
+    @property
+    def option_headers(self) -> tuple[int | None, int | None]:
+        """The lengths of the hop-by-hop and the destination options."""
+        return self.hop_options, self.destination_options
 
     @property
     def has_ports(self) -> bool:

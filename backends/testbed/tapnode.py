@@ -386,8 +386,8 @@ def _marks(packets: list[bytes], marked: list[tuple[bytes, int]]) -> list[int | 
 
 
 def _is_listener_report(frame: bytes) -> bool:
-    """Return whether an IPv6 frame is a multicast listener report: hop-by-hop options, to ff02::/16."""
-    return frame[20:21] == b"\0" and frame[38:40] == b"\xff\x02"
+    """Return whether an IPv6 frame is a multicast listener report: options, then ICMPv6, to ff02::/16."""
+    return frame[20:21] == b"\0" and frame[38:40] == b"\xff\x02" and frame[54:55] == b"\x3a"
 
 
 def _with_header(data: bytes, proto: int, sender: str, extra: list[tuple[int, int, bytes]]) -> bytes:

@@ -78,6 +78,7 @@ def to_datagram(flow: Flow, family: Family) -> Datagram | None:
         or packet.dmac is not None
         or packet.routing is not None
         or packet.cpu
+        or packet.option_headers != (None, None)
         or not isinstance(sport, int)
         or not isinstance(dport, int)
     ):

@@ -7,7 +7,14 @@ from typing import Final
 from backends.model.packet import LONGEST_QUOTE, Icmp6Type, Packet
 from backends.model.withfields import with_fields
 from backends.wire.checksums import crc32c, ones_sum
-from backends.wire.ipv6header import ROUTING, pack_ipv6, pack_routing
+from backends.wire.ipv6header import (
+    DESTINATION,
+    HOP_BY_HOP,
+    ROUTING,
+    pack_ipv6,
+    pack_options,
+    pack_routing,
+)
 from backends.wire.layouts import (
     ICMP_HEADER,
     IP_HEADER,
@@ -77,8 +84,12 @@ def build(packet: Packet) -> bytes:
             body = packet.payload
     if packet.family is Family.IP6:
         proto = packet.proto
+        if packet.destination_options is not None:
+            proto, body = DESTINATION, pack_options(packet.destination_options, proto) + body
         if packet.routing is not None:
             proto, body = ROUTING, pack_routing(packet.routing, proto) + body
+        if packet.hop_options is not None:
+            proto, body = HOP_BY_HOP, pack_options(packet.hop_options, proto) + body
         header = pack_ipv6(
             src=packet.src,
             dst=packet.dst,

@@ -1,4 +1,4 @@
-"""The IPv6 header as bytes: written with at most a routing header, read with any extension headers.
+"""The IPv6 header as bytes: written with options and a routing header, read with any extension headers.
 
 The extension headers before the transport header are skipped as in ``ipv6_skip_exthdr``, so that they are
 never read as ports.
@@ -13,11 +13,14 @@ from typing import Final
 from backends.model.packet import Routing
 
 __all__ = [
+    "DESTINATION",
     "FLOW_LABEL",
+    "HOP_BY_HOP",
     "IPV6_HEADER_SIZE",
     "ROUTING",
     "Ipv6Header",
     "pack_ipv6",
+    "pack_options",
     "pack_routing",
     "unpack_ipv6",
 ]
@@ -30,8 +33,15 @@ _HEADER: Final = struct.Struct("!IHBB16s16s")
 ROUTING: Final = 43
 """The number of a routing header."""
 
-_HOP_BY_HOP, _FRAGMENT, _AH, _DESTINATION = 0, 44, 51, 60
-_OPTIONS: Final = frozenset({_HOP_BY_HOP, ROUTING, _DESTINATION})
+HOP_BY_HOP: Final = 0
+DESTINATION: Final = 60
+"""The number of a header with options of the destination, and before it, that of hop-by-hop options."""
+
+_FRAGMENT, _AH = 44, 51
+_OPTIONS: Final = frozenset({HOP_BY_HOP, ROUTING, DESTINATION})
+_PADDING: Final = 1
+_EXPERIMENT: Final = 0x1E
+"""An option that nodes skip (RFC 4727). The kernel takes at most 7 bytes of padding (``ip6_parse_tlv``)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +73,13 @@ def pack_ipv6(*, src: int, dst: int, proto: int, ttl: int, length: int, tos: int
 def pack_routing(routing: Routing, proto: int) -> bytes:
     """Return a routing header before a header of ``proto``, with zeros after its first four bytes."""
     return bytes((proto, routing.length, routing.type, routing.left)).ljust(routing.size, b"\0")
+
+
+def pack_options(units: int, proto: int) -> bytes:
+    """Return a header with options before a header of ``proto``: one option, which nodes skip."""
+    size = 8 * (units + 1)
+    kind = _EXPERIMENT if units else _PADDING
+    return bytes((proto, units, kind, size - 4)).ljust(size, b"\0")
 
 
 def unpack_ipv6(data: bytes) -> Ipv6Header | None:

@@ -11,7 +11,7 @@ from backends.model.link import BROADCAST_MAC, eui64, frame_type, neighbour_mac
 from backends.model.node import Node
 from backends.model.packet import NOT_TAKEN, Packet, Routing
 from backends.model.withfields import with_fields
-from harness.corpus.packets import LONGEST
+from harness.corpus.packets import LONGEST, LONGEST_OPTIONS
 from translate.ir import INDEX_PROTOCOLS, Family, Field, PacketType, Protocol, TcpFlag
 
 __all__ = ["HEADER_FIELDS", "PLAIN_TIME", "header_value", "shortest", "with_header"]
@@ -20,6 +20,7 @@ PLAIN_TIME: Final = 1767614400
 """The time of generated flows to which no rule gives another one: Monday, 2026-01-05T12:00:00."""
 _DAY: Final = 86400
 
+_OPTIONS: Final = (Field.HOP_LENGTH, Field.DESTINATION_LENGTH)
 _ROUTING: Final = (Field.ROUTING_TYPE, Field.ROUTING_LEFT, Field.ROUTING_LENGTH)
 HEADER_FIELDS: Final = (
     *(
@@ -29,6 +30,7 @@ HEADER_FIELDS: Final = (
         Field.TCP_MSS,
         *INDEX_PROTOCOLS,
         *_ROUTING,
+        *_OPTIONS,
         Field.LENGTH,
         Field.ETHER_SADDR,
         Field.EUI64,
@@ -70,6 +72,8 @@ def header_value(field: Field, packet: Packet, iif: str, node: Node) -> int | No
             return packet.length
         case Field.ROUTING_TYPE | Field.ROUTING_LEFT | Field.ROUTING_LENGTH:
             return None if packet.routing is None else packet.routing[_ROUTING.index(field)]
+        case Field.HOP_LENGTH | Field.DESTINATION_LENGTH:
+            return packet.option_headers[_OPTIONS.index(field)]
         case Field.EUI64:
             return int(_is_of_frame(packet, number)) if number else None
         case Field.PACKET_TYPE:
@@ -108,6 +112,8 @@ def with_header(
             return made if least <= value <= LONGEST and _can_be(made, value) else None
         case Field.ROUTING_TYPE | Field.ROUTING_LEFT | Field.ROUTING_LENGTH:
             return _routed(packet, field, value, whole=forwarded or entry is None)
+        case Field.HOP_LENGTH | Field.DESTINATION_LENGTH:
+            return _with_options(packet, field, value)
         case Field.CLOCK:
             return with_fields(packet, time=value) if 0 <= value <= LATEST_TIME else None
         case Field.CLOCK_DAYTIME:
@@ -161,6 +167,15 @@ def _routed(packet: Packet, field: Field, value: int, *, whole: bool) -> Packet 
     if routing.type == _MOBILITY or (not whole and (routing.left or routing.type in NOT_TAKEN)):
         return None
     return with_fields(packet, routing=routing)
+
+
+def _with_options(packet: Packet, field: Field, units: int) -> Packet | None:
+    """Return the packet with a header with options of this length."""
+    if packet.family is Family.IP or units > LONGEST_OPTIONS or packet.quoted is not None:
+        return None
+    if field is Field.HOP_LENGTH:
+        return with_fields(packet, hop_options=units)
+    return with_fields(packet, destination_options=units)
 
 
 def shortest(packet: Packet) -> int:

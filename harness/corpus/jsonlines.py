@@ -9,9 +9,11 @@ The shortest line is a packet with an ``id`` and its entry interface::
 of ``src``. Further keys of a packet: ``ttl``, ``tos``, ``payload``, ``length`` (of the IP packet; zeros pad
 the payload), ``mark``, ``bad_checksum``, and ``smac`` and ``dmac``, the hardware addresses of its frame
 (default: those of the neighbour on the link and of the node's device). A packet of IPv6 may have a routing
-header: ``"routing": {"type": 0, "left": 0, "length": 0}``, each 0 by default. ``time`` is the node's clock in
-UTC (``2026-01-05T12:00:00``; default: the present). ``cpu`` is the processor that handles the packet, 0 by
-default. ``then`` lists the steps after the first packet: ``{"reply": {}}``, ``{"again": {"flags": "FA"}}``,
+header: ``"routing": {"type": 0, "left": 0, "length": 0}``, each 0 by default, and ``hop_options`` and
+``destination_options``, headers of this length in units of 8 bytes, without the first. ``time`` is the node's
+clock in UTC (``2026-01-05T12:00:00``; default: the present). ``cpu`` is the processor that handles the
+packet, 0 by default. ``then`` lists the steps after the first packet: ``{"reply": {}}``,
+``{"again": {"flags": "FA"}}``,
 ``{"error": "port-unreachable"}``, ``{"pause": 1.5}``, ``{"send": {packet}}``.
 """
 

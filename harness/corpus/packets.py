@@ -15,6 +15,7 @@ from translate.jsoninput import MISSING, JsonObject
 
 __all__ = [
     "LONGEST",
+    "LONGEST_OPTIONS",
     "flags_to_text",
     "icmp_has_identifier",
     "icmp_kinds",
@@ -27,6 +28,9 @@ __all__ = [
 
 LONGEST: Final = 1500
 """The MTU of the node's devices, in bytes."""
+
+LONGEST_OPTIONS: Final = 31
+"""The length of a header with the longest option, in units of 8 bytes after the first one."""
 
 _LETTERS: Final = (
     ("S", TcpFlag.SYN),
@@ -193,6 +197,13 @@ def _read_routing(obj: JsonObject, family: Family) -> Routing | None:
     return Routing(*(part or 0 for part in parts))
 
 
+def _read_options(obj: JsonObject, key: str, family: Family) -> int | None:
+    units = obj.integer(key, None, low=0, high=LONGEST_OPTIONS)
+    if units is not None and family is Family.IP:
+        obj.problem(key, "only packets of IPv6 have headers with options")
+    return units
+
+
 def read_packet(obj: JsonObject, *, quotable: bool = True) -> Packet | None:
     """Return the packet that the keys of ``obj`` describe; None when they are wrong.
 
@@ -215,6 +226,7 @@ def read_packet(obj: JsonObject, *, quotable: bool = True) -> Packet | None:
     filled_to = obj.integer("length", 0, low=20, high=LONGEST)
     smac, dmac = _read_mac(obj, "smac"), _read_mac(obj, "dmac")
     routing = _read_routing(obj, family)
+    options = [_read_options(obj, key, family) for key in ("hop_options", "destination_options")]
     time = _read_time(obj)
     cpu = obj.integer("cpu", 0, low=0, high=0xFFFFFFFF)
     payload = b""
@@ -269,6 +281,8 @@ def read_packet(obj: JsonObject, *, quotable: bool = True) -> Packet | None:
         smac=smac,
         dmac=dmac,
         routing=routing,
+        hop_options=options[0],
+        destination_options=options[1],
         time=time,
         cpu=cpu,
     )
@@ -313,6 +327,8 @@ def packet_fields(packet: Packet) -> dict[str, object]:
         out["length"] = packet.filled_to
     if packet.routing is not None:
         out["routing"] = packet.routing._asdict()
+    lengths = zip(("hop_options", "destination_options"), packet.option_headers, strict=True)
+    out.update({key: units for key, units in lengths if units is not None})
     if packet.time is not None:
         out["time"] = time_to_text(packet.time)
     if packet.cpu:

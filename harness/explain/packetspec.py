@@ -8,7 +8,8 @@
     tcp 172.18.0.2:40000 > 10.96.0.1:443 from node mark 0x4000
 
 Options: ``in IFACE`` (``-``: made on the node, like ``from node``), ``ttl N``, ``tos N``, ``length N``,
-``routing TYPE/LEFT/LENGTH`` (a routing header of IPv6), ``smac MAC`` and ``dmac MAC`` of the frame,
+``routing TYPE/LEFT/LENGTH`` (a routing header of IPv6), ``hop LENGTH`` and ``destination LENGTH`` (headers of
+IPv6 with options), ``smac MAC`` and ``dmac MAC`` of the frame,
 ``time 2026-01-05T12:00:00`` (in UTC), ``cpu N`` (the processor that handles the packet), ``mark N``,
 ``uid N``, ``gid N``, ``flags SA``, ``type T/C`` or its name, ``id N``, ``payload HEX``, ``mss N`` of a SYN,
 ``bad-checksum``. Without ``in`` the packet enters at the interface of the route to its source. The default
@@ -26,7 +27,14 @@ from backends.model.node import Node
 from backends.model.packet import Packet, Routing
 from backends.model.withfields import with_fields
 from harness.corpus.entry import entry_of
-from harness.corpus.packets import LONGEST, icmp_has_identifier, icmp_kinds, parse_flags, parse_protocol
+from harness.corpus.packets import (
+    LONGEST,
+    LONGEST_OPTIONS,
+    icmp_has_identifier,
+    icmp_kinds,
+    parse_flags,
+    parse_protocol,
+)
 from translate.errors import Diagnostic, ParseError
 from translate.ir import PORT_PROTOCOLS, Family, Origin, Protocol, parse_mac
 from translate.jsoninput import parse_any_address
@@ -37,7 +45,7 @@ DEFAULT_SPORT: Final = 40000
 
 _NAME: Final = "--packet"
 _WITH_VALUE: Final = (
-    *("in", "from", "ttl", "tos", "length", "routing", "smac", "dmac", "time", "cpu"),
+    *("in", "from", "ttl", "tos", "length", "routing", "hop", "destination", "smac", "dmac", "time", "cpu"),
     *("mark", "uid", "gid", "flags", "type", "mss", "id", "payload"),
 )
 
@@ -158,6 +166,13 @@ def _with_option(words: _Words, packet: Packet, option: str, value: str) -> Pack
                 raise words.error("a routing header is TYPE/LEFT/LENGTH, in a packet of IPv6")
             routing = Routing(*(_number(words, part, "routing", 255) for part in parts[:3]))
             return with_fields(packet, routing=routing)
+        case "hop" | "destination":
+            units = _number(words, value, "length of options", LONGEST_OPTIONS)
+            if packet.family is Family.IP:
+                raise words.error("only packets of IPv6 have headers with options")
+            if option == "hop":
+                return with_fields(packet, hop_options=units)
+            return with_fields(packet, destination_options=units)
         case "smac":
             return with_fields(packet, smac=_mac(words, value))
         case "dmac":

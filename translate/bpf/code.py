@@ -28,6 +28,8 @@ class Feature(Enum):
     """``get_unique_tuple`` looks for an earlier binding of the same source."""
     NOTRACK = "HAS_NOTRACK"
     """Some packets bypass connection tracking."""
+    OPTIONS = "READS_OPTIONS"
+    """Rules test headers of IPv6 with options."""
     ROUTING = "READS_ROUTING"
     """Rules test routing headers of IPv6."""
     INDEXES = "READS_INDEXES"

@@ -53,6 +53,8 @@ _TAKERS: Final = (Field.TAKER, Field.TAKER_WILDCARD, Field.TAKER_TRANSPARENT)
 _IPSEC: Final = (Field.IPSEC_IN, Field.IPSEC_OUT)
 _GROUPS: Final = (Field.IIF_GROUP, Field.OIF_GROUP)
 _ROUTING: Final = Needs(features=frozenset({Feature.ROUTING}))
+_OPTIONS: Final = Needs(features=frozenset({Feature.OPTIONS}))
+_FRAGMENTS: Final = frozenset(field for field in Field if field.text.partition(".")[0] == "fragment")
 _SPI: Final = Needs(features=frozenset({Feature.INDEXES}))
 _FRAME: Final = Needs(features=frozenset({Feature.FRAMES}))
 _CT: Final = "p->has_ct"
@@ -80,6 +82,8 @@ FIELDS: Final = {
     Field.ROUTING_TYPE: _Column("p->routing_type", "p->has_routing", _ROUTING),
     Field.ROUTING_LEFT: _Column("p->routing_left", "p->has_routing", _ROUTING),
     Field.ROUTING_LENGTH: _Column("p->routing_length", "p->has_routing", _ROUTING),
+    Field.HOP_LENGTH: _Column("p->hop_length", "p->has_hop", _OPTIONS),
+    Field.DESTINATION_LENGTH: _Column("p->destination_length", "p->has_destination", _OPTIONS),
     Field.MARK: _Column("p->mark"),
     Field.CPU: _Column("bpf_get_smp_processor_id()"),
     Field.IIF: _Column("p->in"),
@@ -116,6 +120,7 @@ FIELDS: Final = {
             *_TAKERS,
             *_IPSEC,
             *_GROUPS,
+            *_FRAGMENTS,
             Field.TCP_MSS,
             Field.CT_HELPER,
             *ACCOUNTS,
@@ -287,6 +292,8 @@ def refuse_field(field: Field, family: Family) -> None:
         raise CannotExpress("helper", "the tc program has no helpers, which expect connections")
     if field in CLOCKS:
         raise CannotExpress("clock", "a tc program has no helper that reads the time of day")
+    if field in _FRAGMENTS:
+        raise CannotExpress("fragments", "the tc program does not store the fields of a fragment header")
     if field in _GROUPS:
         raise CannotExpress("interface-group", "the tc program does not know the groups of interfaces")
     if field in _IPSEC:

@@ -20,6 +20,7 @@ REFUSED: Final = {
     "ct-template": "`-j CT` with anything but `--notrack`",
     "empty-nat": "a NAT target that binds neither an address nor a port",
     "entry-size": "rules that become one map entry whose actions have more than twelve numbers",
+    "fragments": "`-m frag`, and `-m ipv6header --header frag`",
     "hashlimit": "`-m hashlimit`",
     "helper": "`-m helper`",
     "interface-group": "`-m devgroup`",

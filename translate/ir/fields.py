@@ -81,6 +81,13 @@ class Field(Enum):
     ROUTING_TYPE = _Row("routing.type", 8, steady=True)  # of the first routing header of IPv6
     ROUTING_LEFT = _Row("routing.left", 8, steady=True)
     ROUTING_LENGTH = _Row("routing.length", 8, steady=True)  # in units of 8 bytes, without the first
+    HOP_LENGTH = _Row("hop.length", 8, steady=True)  # of the hop-by-hop options of IPv6, counted alike
+    DESTINATION_LENGTH = _Row("destination.length", 8, steady=True)  # of the first destination options
+    FRAGMENT_ID = _Row("fragment.id", 32, steady=True)  # of the fragment header of IPv6, like the next four
+    FRAGMENT_OFFSET = _Row("fragment.offset", 13, steady=True)
+    FRAGMENT_MORE = _Row("fragment.more", 1, steady=True)
+    FRAGMENT_RESERVED = _Row("fragment.reserved", 8, steady=True)
+    FRAGMENT_RESERVED2 = _Row("fragment.reserved2", 2, steady=True)
     MARK = _Row("meta.mark", 32, _ALWAYS, hexadecimal=True)
     IIF = _Row("meta.iif", 0, _ALWAYS)
     OIF = _Row("meta.oif", 0, _ALWAYS)

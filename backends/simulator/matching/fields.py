@@ -159,6 +159,11 @@ def _reverse_route_by_mark(view: View) -> Value:
     return int(view.router.leads_back(skb.packet.src, skb.packet.dst, view.iif, skb.mark, loose=True))
 
 
+_OF_FRAGMENTS: Final = (
+    *(Field.FRAGMENT_ID, Field.FRAGMENT_OFFSET, Field.FRAGMENT_MORE),
+    *(Field.FRAGMENT_RESERVED, Field.FRAGMENT_RESERVED2),
+)
+
 _READERS: Final[dict[Field, Reader]] = {
     Field.SADDR: attrgetter("skb.packet.src"),
     Field.DADDR: attrgetter("skb.packet.dst"),
@@ -180,6 +185,10 @@ _READERS: Final[dict[Field, Reader]] = {
     Field.ROUTING_TYPE: _of_routing(0),
     Field.ROUTING_LEFT: _of_routing(1),
     Field.ROUTING_LENGTH: _of_routing(2),
+    Field.HOP_LENGTH: attrgetter("skb.packet.hop_options"),
+    Field.DESTINATION_LENGTH: attrgetter("skb.packet.destination_options"),
+    # no packet of a corpus is a fragment
+    **dict.fromkeys(_OF_FRAGMENTS, lambda view: None),
     Field.MARK: attrgetter("skb.mark"),
     Field.CPU: attrgetter("skb.packet.cpu"),
     Field.IIF: attrgetter("iif"),

@@ -137,7 +137,17 @@ def constraints_of(tests: Iterable[Test], family: Family) -> Iterator[Constraint
             yield constraints
 
 
+def _lacks(test: FieldTest, family: Family) -> bool:
+    """Return whether only a packet without the field can miss the test's opposite."""
+    if not test.negated or test.mask is not None or test.field.is_name or test.field.is_always_present:
+        return False
+    whole = Interval(0, (1 << field_bits(test.field, family)) - 1)
+    return not subtraction((whole,), intervals(test.values))
+
+
 def _solved(tests: list[FieldTest], family: Family) -> Constraints | None:
+    # A candidate has the headers that tests name, and no others.
+    tests = [test for test in tests if not _lacks(test, family)]
     numbers = [t for t in tests if t.mask is None and not t.field.is_name]
     plain: dict[Field, IntervalSet] = {}
     for field in dict.fromkeys(t.field for t in numbers):

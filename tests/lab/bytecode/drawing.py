@@ -14,7 +14,7 @@ from itertools import chain
 from typing import Final
 
 from tests.lab.bytecode.meaning import World, holds
-from tests.lab.bytecode.samples import NEVER_SEEN, TRACKED, Sample
+from tests.lab.bytecode.samples import EXTENSIONS, NEVER_SEEN, TRACKED, Sample
 from translate.ir import (
     INDEX_PROTOCOLS,
     PORT_PROTOCOLS,
@@ -60,7 +60,7 @@ _ICMP: Final = {Family.IP: Protocol.ICMP, Family.IP6: Protocol.ICMPV6}
 _ICMP_FIELDS: Final = frozenset({Field.ICMP_TYPE, Field.ICMP_CODE})
 _OF_TCP: Final = frozenset({Field.TCP_FLAGS, Field.TCP_MSS})
 _HEADER_FIELDS: Final = _ICMP_FIELDS | _OF_TCP | {Field.SPORT, Field.DPORT, *INDEX_PROTOCOLS}
-_EXTRAS: Final = frozenset({Field.TCP_MSS, Field.ROUTING_TYPE, Field.ROUTING_LEFT, Field.ROUTING_LENGTH})
+_EXTRAS: Final = frozenset({Field.TCP_MSS, *chain.from_iterable(EXTENSIONS.values())})
 """Fields of headers and options that most packets lack."""
 _SOURCE: Final = {Family.IP: 0xC6336407, Family.IP6: 0x20010DB8 << 96 | 7}
 """An address that has no type by itself: 198.51.100.7 and 2001:db8::7."""
@@ -267,6 +267,7 @@ class _Drawer:
             yield replace(witness, ether=False)
         if fields & _EXTRAS:
             yield replace(witness, extended=False)
+            yield from (replace(witness, lacking=number) for number in EXTENSIONS)
         if Field.CLOCK in fields:
             for value in self.values(Field.CLOCK):
                 for fraction in _FRACTIONS:
@@ -287,6 +288,7 @@ class _Drawer:
             ages=self.draw.choice(_AGES),
             ether=self.draw.random() < 0.8,
             extended=self.draw.random() < 0.8,
+            lacking=self.draw.choice((None, None, *EXTENSIONS)),
             kind=witness.kind if self.draw.random() < 0.5 else self.draw.choice(_KINDS),
         )
 

@@ -45,7 +45,7 @@ from tests.lab.bytecode.instructions import (
     Verdict,
 )
 from tests.lab.bytecode.listing import Listing
-from tests.lab.bytecode.samples import State
+from tests.lab.bytecode.samples import EXTENSIONS, FRAGMENT, State
 from translate.ir import ACCOUNTS, ConnectionState, Family, Field
 
 __all__ = ["Names", "RecentSet", "run"]
@@ -53,7 +53,6 @@ __all__ = ["Names", "RecentSet", "run"]
 _WORD: Final = 4
 _SECOND: Final = 10**9  # of nft_meta_get_eval_time, in nanoseconds
 _NAME: Final = 16  # IFNAMSIZ
-_ROUTING: Final = 43  # IPPROTO_ROUTING
 _RANDOM_BITS: Final = 31
 _OF_SOCKET: Final = {
     "skuid": Field.SOCKET_UID,
@@ -371,11 +370,15 @@ class _Rule:
         return self._network()[offset : offset + length]
 
     def _extension(self, kind: int) -> bytes:
-        sample = self._state.sample
-        if kind != _ROUTING or not sample.extended:
+        fields = EXTENSIONS[kind]
+        if self._state.get(fields[0]) is None:
             raise _Break
-        parts = (Field.ROUTING_LENGTH, Field.ROUTING_TYPE, Field.ROUTING_LEFT)
-        return bytes((0, *map(sample.number, parts)))
+        parts = [self._state.sample.number(field) for field in fields]
+        if kind != FRAGMENT:
+            return bytes((0, *parts))
+        identification, offset, more, reserved, reserved2 = parts
+        where = offset << 3 | reserved2 << 1 | more
+        return bytes((0, reserved)) + where.to_bytes(2, "big") + identification.to_bytes(4, "big")
 
     def _network(self) -> bytes:
         sample, tos, ttl = self._state.sample, self._state.tos, self._state.ttl

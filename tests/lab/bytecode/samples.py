@@ -23,7 +23,7 @@ from translate.ir import (
     Protocol,
 )
 
-__all__ = ["NEVER_SEEN", "TRACKED", "Sample", "State"]
+__all__ = ["EXTENSIONS", "FRAGMENT", "NEVER_SEEN", "TRACKED", "Sample", "State"]
 
 TRACKED: Final = frozenset({ConnectionState.NEW, ConnectionState.ESTABLISHED, ConnectionState.RELATED})
 """The states of packets that have a conntrack entry (``nf_ct_get``)."""
@@ -31,6 +31,19 @@ TRACKED: Final = frozenset({ConnectionState.NEW, ConnectionState.ESTABLISHED, Co
 NEVER_SEEN: Final = -1
 """The age of an address that is not in a list of ``-m recent``."""
 
+FRAGMENT: Final = 44
+EXTENSIONS: Final = {
+    0: (Field.HOP_LENGTH,),
+    43: (Field.ROUTING_LENGTH, Field.ROUTING_TYPE, Field.ROUTING_LEFT),
+    FRAGMENT: (
+        *(Field.FRAGMENT_ID, Field.FRAGMENT_OFFSET, Field.FRAGMENT_MORE),
+        *(Field.FRAGMENT_RESERVED, Field.FRAGMENT_RESERVED2),
+    ),
+    60: (Field.DESTINATION_LENGTH,),
+}
+"""The fields of each extension header of IPv6 by its number, in its order except for that of a fragment."""
+
+_EXTENSION_OF: Final = {field: number for number, fields in EXTENSIONS.items() for field in fields}
 _ICMP: Final = {Family.IP: Protocol.ICMP, Family.IP6: Protocol.ICMPV6}
 _LIMITED_BROADCAST: Final = 0xFFFFFFFF
 
@@ -45,7 +58,8 @@ class Sample:
     seconds since an address was put into a list, by turns for the lists of the ruleset. ``broadcast_back``
     says that the local table has the source as a broadcast address of the in-device, and ``kind`` is that of
     the in-device (``rtnl_link_ops``), None where it has none. ``ether`` says that it is an Ethernet device.
-    ``extended``: the packet has the headers and options that most packets lack, a routing header and an MSS.
+    ``extended``: the packet has the headers and options that most packets lack, extension headers and an MSS.
+    ``lacking`` is the number of an extension header that it does not have even so.
     ``fraction`` are the nanoseconds of the clock since its second.
     """
 
@@ -59,6 +73,7 @@ class Sample:
     kind: str | None = None
     ether: bool = True
     extended: bool = True
+    lacking: int | None = None
     fraction: int = 0
 
     def having(self, changed: Field, value: int | str) -> Sample:
@@ -206,8 +221,9 @@ class State:
                 return int(sample.kind == "bridge")
             case Field.ETHER_SADDR:
                 return sample.values[field] if sample.ether else None
-            case Field.ROUTING_TYPE | Field.ROUTING_LEFT | Field.ROUTING_LENGTH:
-                return sample.values[field] if sample.extended else None
+            case _ if field in _EXTENSION_OF:
+                lacks = not sample.extended or _EXTENSION_OF[field] == sample.lacking
+                return None if lacks else sample.values[field]
             case _ if field.name.startswith("FIB_"):
                 return sample.address_type(field)
             case _:

@@ -11,6 +11,10 @@ __all__ = ["rare_match"]
 
 _WITH_IN_DEVICE: Final = frozenset({"PREROUTING", "INPUT", "FORWARD"})
 _WITH_OUT_DEVICE: Final = frozenset({"FORWARD", "OUTPUT", "POSTROUTING"})
+_LENGTHS: Final = ("8", "16", "9", "0", "2048", "2056", "256")
+_FRAGMENTS: Final = ("--fragres", "--fragfirst", "--fragmore", "--fraglen 8")
+_IDS: Final = ("0", "5", "5:7", ":9", "9:", "7:5", "0:4294967295")
+_HEADERS: Final = ("hop", "dst", "route", "frag", "esp", "none", "prot")
 _CPUS: Final = ("0", "1", "63", "4294967295")
 _BACK: Final = (
     *("--loose", "--loose --invert", "--loose --validmark", "--loose --accept-local"),
@@ -34,11 +38,31 @@ def rare_match(draw: random.Random, family: Family, hook: str, *, early: bool = 
     matches.append(f"-m set {_no(draw)}--match-set {draw.choice(_SETS)}")
     if early and hook == "PREROUTING":
         matches.append(f"-m rpfilter {draw.choice(_BACK)}")
+    if family is Family.IP6:
+        matches += [_options(draw), _options(draw), _fragment(draw), _headers(draw)]
     return draw.choice(matches)
 
 
 def _no(draw: random.Random) -> str:
     return "! " if draw.random() < 0.35 else ""
+
+
+def _options(draw: random.Random) -> str:
+    name = draw.choice(("hbh", "dst"))
+    length = f" {_no(draw)}--{name}-len {draw.choice(_LENGTHS)}" if draw.random() < 0.7 else ""
+    return f"-m {name}{length}"
+
+
+def _fragment(draw: random.Random) -> str:
+    words = [word for word in _FRAGMENTS if draw.random() < 0.4]
+    if draw.random() < 0.6:
+        words.append(f"{_no(draw)}--fragid {draw.choice(_IDS)}")
+    return " ".join(("-m frag", *words))
+
+
+def _headers(draw: random.Random) -> str:
+    names = draw.sample(_HEADERS, draw.randint(1, 3))
+    return f"-m ipv6header {_no(draw)}--header {','.join(names)} --soft"
 
 
 def _devgroup(draw: random.Random, hook: str) -> str:

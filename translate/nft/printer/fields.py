@@ -93,6 +93,20 @@ def expression(field: Field, family: Family) -> str:
             return "rt seg-left"
         case Field.ROUTING_LENGTH:
             return "rt hdrlength"
+        case Field.HOP_LENGTH:
+            return "hbh hdrlength"
+        case Field.DESTINATION_LENGTH:
+            return "dst hdrlength"
+        case Field.FRAGMENT_ID:
+            return "frag id"
+        case Field.FRAGMENT_OFFSET:
+            return "frag frag-off"
+        case Field.FRAGMENT_MORE:
+            return "frag more-fragments"
+        case Field.FRAGMENT_RESERVED:
+            return "frag reserved"
+        case Field.FRAGMENT_RESERVED2:
+            return "frag reserved2"
         case Field.MARK:
             return "meta mark"
         case Field.CPU:

@@ -23,6 +23,7 @@ from translate.read.extensions.ct import CT, NOTRACK
 from translate.read.extensions.devgroup import DEVGROUP
 from translate.read.extensions.ecn import ECN_MATCH
 from translate.read.extensions.eui64 import EUI64
+from translate.read.extensions.extensionheaders import DST, FRAG, HBH, IPV6HEADER
 from translate.read.extensions.hashlimit import HASHLIMIT
 from translate.read.extensions.helper import HELPER
 from translate.read.extensions.icmp import ICMP, ICMP6
@@ -74,16 +75,20 @@ MATCHES: Final = MappingProxyType(
             CPU,
             DEVGROUP,
             DSCP_MATCH,
+            DST,
             ECN_MATCH,
             ESP,
             EUI64,
+            FRAG,
             HASHLIMIT,
+            HBH,
             HELPER,
             HL_MATCH,
             ICMP,
             ICMP6,
             IPCOMP,
             IPRANGE,
+            IPV6HEADER,
             LENGTH,
             LIMIT,
             MAC,

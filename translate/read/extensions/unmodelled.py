@@ -19,10 +19,6 @@ bpf: --bytecode=1 --object-pinned=1
 cluster: --cluster-total-nodes=1 !--cluster-local-node=1 !--cluster-local-nodemask=1 --cluster-hash-seed=1
 connlabel: !--label=1 --set=0
 dccp: !--sport,--source-port=1 !--dport,--destination-port=1 !--dccp-types=1 !--dccp-option=1
-dst: !--dst-len=1 --dst-opts=1
-frag: !--fragid=1 !--fraglen=1 --fragres=0 --fragfirst=0 --fragmore=0 --fraglast=0
-hbh: !--hbh-len=1 --hbh-opts=1
-ipv6header: !--header=1 --soft=0
 ipvs: !--ipvs=0 !--vproto=1 !--vaddr=1 !--vport=1 --vdir=1 !--vmethod=1 !--vportctl=1
 mh: !--mh-type=1
 osf: !--genre=1 --ttl=1 --log=1
@@ -62,7 +58,7 @@ SYNPROXY: --sack-perm=0 --timestamp=0 --wscale=1 --mss=1 --ecn=0
 
 _ONE_FAMILY: Final = {
     **dict.fromkeys(("realm", "CLUSTERIP", "ECN", "ULOG"), Family.IP),
-    **dict.fromkeys(("dst", "frag", "hbh", "ipv6header", "mh", "srh"), Family.IP6),
+    **dict.fromkeys(("mh", "srh"), Family.IP6),
     **dict.fromkeys(("DNPT", "SNPT"), Family.IP6),
 }
 

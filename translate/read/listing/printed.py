@@ -172,6 +172,30 @@ def _devgroup(match: re.Match[str]) -> _Words:
     return words
 
 
+def _frag(match: re.Match[str]) -> _Words:
+    words = ["-m", "frag"]
+    for item in re.finditer(r"(?:(ids?|length):(!)?(\S+)|(reserved|first|more|last))", match[1]):
+        if item[4]:
+            words.append(f"--frag{item[4].removesuffix('erved')}")
+        else:
+            words += _inverted(item[2], ["--fraglen" if item[1] == "length" else "--fragid", item[3]])
+    return words
+
+
+_HEADERS: Final = (
+    *("hop-by-hop", "ipv6-opts", "ipv6-route", "ipv6-frag"),
+    *("ah", "esp", "ipv6-nonxt", "protocol"),
+)
+"""The headers of ``-m ipv6header``, by the bits that a listing prints, from the highest."""
+
+
+def _ipv6header(match: re.Match[str]) -> _Words:
+    flags = int(match[2], 16)
+    names = ",".join(name for bit, name in enumerate(_HEADERS) if flags & 0x80 >> bit)
+    soft = ["--soft"] if match[3] else []
+    return ["-m", "ipv6header", *_inverted(match[1], ["--header", names]), *soft]
+
+
 def _rt(match: re.Match[str]) -> _Words:
     words = ["-m", "rt"]
     for item in re.finditer(r" (type|segsleft|length)s?:(!)?(\S+)", match[1]):
@@ -289,6 +313,15 @@ _MATCHES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], _Words]],
             _time,
         ),
         (r'helper match (! )?"([^" ]*)"', _simple("helper", "--helper")),
+        (
+            r" ?(hbh|dst)(?: length:(!)?(\d+))?(?: opts (\S+))?",
+            lambda f: [
+                *("-m", f[1], *(_inverted(f[2], [f"--{f[1]}-len", f[3]]) if f[3] else ())),
+                *((f"--{f[1]}-opts", f[4]) if f[4] else ()),
+            ],
+        ),
+        (r"frag ?((?: ?(?:ids?:!?\S+|length:!?\d+|reserved|first|more|last))*)", _frag),
+        (r"ipv6header flags:(!)?0x([0-9A-F]{2})( soft)?", _ipv6header),
         (r"eui64", lambda _: ["-m", "eui64"]),
         (r"cpu (! )?(\d+)", _simple("cpu", "--cpu")),
         (r"length (!)?(\d+(?::\d+)?)", _simple("length", "--length")),

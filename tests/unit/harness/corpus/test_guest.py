@@ -17,6 +17,7 @@ NOT_TRANSLATED = {
     "-m devgroup",
     "-m hashlimit",
     "-m eui64",
+    "-m frag",
     "-m helper",
     "-m owner",
     "-m policy",

@@ -117,15 +117,38 @@ def test_routing_headers_that_no_node_takes_for_itself() -> None:
     assert header_value(Field.ROUTING_TYPE, SIX, "pod0", NODE) is None
 
 
-def test_answers_have_no_routing_header() -> None:
+@pytest.mark.parametrize("units", [0, 1, 31])
+def test_headers_with_options_are_sent_as_they_were_asked_for(units: int) -> None:
+    made = SIX
+    for field in (Field.HOP_LENGTH, Field.DESTINATION_LENGTH):
+        with_it = with_header(made, field, units, "pod0", forwarded=False)
+        assert with_it is not None
+        made = with_it
+        assert header_value(field, made, "pod0", NODE) == units
+    data, size = build(made), 8 * (units + 1)
+    assert len(data) == made.length
+    assert (data[6], data[40:42], data[40 + size : 42 + size]) == (0, bytes((60, units)), bytes((17, units)))
+    parsed = parse(data)
+    assert (parsed.packet.sport, parsed.packet.dport, parsed.faults) == (3, 4, ())
+
+
+def test_headers_with_options_that_no_packet_has() -> None:
+    assert with_header(SIX, Field.HOP_LENGTH, 32, "pod0", forwarded=False) is None
+    assert with_header(UDP, Field.HOP_LENGTH, 0, "pod0", forwarded=False) is None
+    assert header_value(Field.DESTINATION_LENGTH, SIX, "pod0", NODE) is None
+
+
+def test_answers_have_no_extension_headers() -> None:
     made = with_header(SIX, Field.ROUTING_TYPE, 0, "pod0", forwarded=True)
     assert made is not None
+    made = with_fields(made, hop_options=1, destination_options=2)
     talk = Conversation(Flow(id="f", steps=(Send(packet=made, entry="pod0"), Reply())))
     talk.emit(Send(packet=made, entry="pod0"))
     talk.arrived(Arrival(made, "eth0"))
     answer = talk.emit(Reply())
     assert answer is not None
     assert answer.packet.routing is None
+    assert answer.packet.option_headers == (None, None)
 
 
 def test_the_default_values_by_interface() -> None:

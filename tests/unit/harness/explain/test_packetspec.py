@@ -38,6 +38,15 @@ def test_the_processor(worker: Job) -> None:
         packet(f"{text} cpu x", worker)
 
 
+def test_headers_with_options(worker: Job) -> None:
+    text = "udp [fd00::1]:1 > [fd00::2]:53 from node"
+    assert packet(f"{text} hop 0 destination 3", worker).option_headers == (0, 3)
+    with pytest.raises(ParseError, match="'32' is not a length of options"):
+        packet(f"{text} hop 32", worker)
+    with pytest.raises(ParseError, match="only packets of IPv6"):
+        packet("udp 1.1.1.1:1 > 2.2.2.2:2 from node hop 0", worker)
+
+
 def test_a_routing_header(worker: Job) -> None:
     text = "udp [fd00::1]:1 > [fd00::2]:53 from node routing"
     assert packet(f"{text} 5", worker).routing == Routing(5, 0, 0)

@@ -86,6 +86,7 @@ LONG = "recent --name a --rcheck --seconds 60 --mask 255.255.255.255 --rsource -
 CASES: dict[str, tuple[Case, int]] = {
     "ah6": (rules("-m ah --ahspi 5 -j DROP", family=Family.IP6), 3),
     "addrtype6": (rules("-m addrtype --dst-type UNICAST -j DROP", family=Family.IP6), 3),
+    "fragments": (rules("-m frag --fragid 5 -j DROP", family=Family.IP6), 3),
     "interface-group": (rules("-m devgroup --src-group 1 -j DROP"), 3),
     "ipset": (rules("-m set --match-set somebody src -j DROP"), 3),
     "program-size": (rules(*["-o eth0 -j MARK --set-mark 1"] * (MOST_STATEMENTS + 1), level=0), 2),

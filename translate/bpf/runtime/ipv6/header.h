@@ -11,7 +11,7 @@
 enum { NEXT_HOP_BY_HOP = 0, NEXT_ROUTING = 43, NEXT_FRAGMENT = 44, NEXT_AH = 51, NEXT_DESTINATION = 60 };
 
 /* Find the transport header (ipv6_skip_exthdr). `offset` and `proto` are those of the first header, and become
- * those of the last one. The fields of the routing header are stored in p unless it is 0 (ipv6_find_hdr).
+ * those of the last one. The fields of the other headers are stored in p unless it is 0 (ipv6_find_hdr).
  * Returns 1 for a fragment, -1 if there are too many headers. */
 INLINE int skip_extensions(struct __sk_buff *skb, u32 *offset, u8 *proto, struct pkt *p)
 {
@@ -28,6 +28,14 @@ INLINE int skip_extensions(struct __sk_buff *skb, u32 *offset, u8 *proto, struct
 		if (bpf_skb_load_bytes(skb, *offset, head, sizeof(head)))
 			return -1;
 		*proto = head[0];
+		if (READS_OPTIONS && p && kind == NEXT_HOP_BY_HOP && !p->has_hop) {
+			p->has_hop = 1;
+			p->hop_length = head[1];
+		}
+		if (READS_OPTIONS && p && kind == NEXT_DESTINATION && !p->has_destination) {
+			p->has_destination = 1;
+			p->destination_length = head[1];
+		}
 		if (READS_ROUTING && p && kind == NEXT_ROUTING && !p->has_routing) {
 			p->has_routing = 1;
 			p->routing_length = head[1];
@@ -71,7 +79,7 @@ INLINE int parse_network(struct __sk_buff *skb, struct pkt *p)
 	p->saddr = read_address(ip + SADDR_AT);
 	p->daddr = read_address(ip + DADDR_AT);
 	proto = ip[6];
-	p->has_routing = 0;
+	p->has_routing = p->has_hop = p->has_destination = 0;
 	found = skip_extensions(skb, &offset, &proto, p);
 	p->proto = proto;
 	p->fragment = found == 1;
