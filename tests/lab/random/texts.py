@@ -490,6 +490,7 @@ KINDS: Final = {
         "--expevents": "expevents",
     },
     "CLASSIFY": {"--set-class": "class"},
+    "ECN": {"--ecn-ip-ect": "ecn"},
     "DSCP": {"--set-dscp": "dscp", "--set-dscp-class": "dscp-class"},
     "HL": dict.fromkeys(("--hl-set", "--hl-dec", "--hl-inc"), "byte"),
     "TOS": {"--set-tos": "tos", **dict.fromkeys(("--and-tos", "--or-tos", "--xor-tos"), "byte")},
@@ -538,6 +539,7 @@ _MANDATORY: Final = {
     "tos": ("--tos",),
     "AUDIT": ("--type",),
     "TPROXY": ("--on-port",),
+    "ECN": ("--ecn-ip-ect",),
     "CHECKSUM": ("--checksum-fill",),
     "CLASSIFY": ("--set-class",),
     "DNAT": ("--to-destination",),
@@ -639,7 +641,7 @@ _HOME: Final = {
     "MASQUERADE": (TableName.NAT, ("POSTROUTING",)),
     "rpfilter": (TableName.RAW, ("PREROUTING",)),
     **dict.fromkeys(
-        ("DSCP", "HL", "TOS", "TTL"),
+        ("DSCP", "ECN", "HL", "TOS", "TTL"),
         (TableName.MANGLE, ("PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING")),
     ),
 }

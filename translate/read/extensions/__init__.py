@@ -21,7 +21,7 @@ from translate.read.extensions.conntrack import CONNTRACK, STATE
 from translate.read.extensions.cpu import CPU
 from translate.read.extensions.ct import CT, NOTRACK
 from translate.read.extensions.devgroup import DEVGROUP
-from translate.read.extensions.ecn import ECN_MATCH
+from translate.read.extensions.ecn import ECN_MATCH, ECN_TARGET
 from translate.read.extensions.eui64 import EUI64
 from translate.read.extensions.extensionheaders import DST, FRAG, HBH, IPV6HEADER
 from translate.read.extensions.hashlimit import HASHLIMIT
@@ -129,6 +129,7 @@ TARGETS: Final = MappingProxyType(
             DNAT,
             DROP,
             DSCP_TARGET,
+            ECN_TARGET,
             HL_TARGET,
             LOG,
             MARK_TARGET,

@@ -1,14 +1,32 @@
-"""``-m ecn``: congestion bits of the TCP header and of the IP header (RFC 3168)."""
+"""``-m ecn`` and ``-j ECN``: congestion bits of the TCP header and of the IP header (RFC 3168)."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from translate.ir import Field, FieldTest, Interval, Protocol, TcpFlag, Test
-from translate.read.extensions.declaration import Context, MatchExtension, Options, OptionSpec, parse_number
+from translate.ir import (
+    Family,
+    Field,
+    FieldTest,
+    Hidden,
+    Interval,
+    Protocol,
+    SetTos,
+    TableName,
+    TcpFlag,
+    Test,
+)
+from translate.read.extensions.declaration import (
+    Context,
+    MatchExtension,
+    Options,
+    OptionSpec,
+    TargetExtension,
+    parse_number,
+)
 from translate.read.spelling.errors import OptionError
 
-__all__ = ["ECN_MATCH"]
+__all__ = ["ECN_MATCH", "ECN_TARGET"]
 
 _IN_IP: Final = 0x03
 """The bits of the TOS that are not DSCP (``XT_ECN_IP_MASK``)."""
@@ -45,3 +63,26 @@ ECN_MATCH: Final = MatchExtension(
     meaning=_ecn,
 )
 """``-m ecn`` (``xt_ecn``); the bits of TCP need ``-p tcp`` (``ecn_mt_check4``)."""
+
+
+def _ecn_target(options: Options, _context: Context) -> SetTos:
+    index, option = options.need("--ecn-ip-ect", "ECN")
+    return SetTos(parse_number(option.arguments[0], _IN_IP, option=index), _IN_IP)
+
+
+_OF_TCP: Final = "nft 1.0.6 cannot compute the flags of a segment from those that it has"
+
+ECN_TARGET: Final = TargetExtension(
+    name="ECN",
+    options=(
+        *(
+            OptionSpec(name=name, arguments=arguments, refused=_OF_TCP, hides=Hidden.EFFECT)
+            for name, arguments in (("--ecn-tcp-remove", 0), ("--ecn-tcp-cwr", 1), ("--ecn-tcp-ece", 1))
+        ),
+        OptionSpec(name="--ecn-ip-ect"),
+    ),
+    meaning=_ecn_target,
+    family=Family.IP,
+    tables=frozenset({TableName.MANGLE}),
+)
+"""``-j ECN`` (``ecn_tg``)."""

@@ -35,7 +35,6 @@ u32: !--u32=1
 
 _EFFECTS: Final = """
 CONNSECMARK: --save=0 --restore=0
-ECN: --ecn-tcp-remove=0 --ecn-tcp-cwr=1 --ecn-tcp-ece=1 --ecn-ip-ect=1
 IDLETIMER: --timeout=1 --label=1 --alarm=0
 LED: --led-trigger-id=1 --led-delay=1 --led-always-blink=0
 RATEEST: --rateest-name=1 --rateest-interval=1 --rateest-ewmalog=1
@@ -57,7 +56,7 @@ SYNPROXY: --sack-perm=0 --timestamp=0 --wscale=1 --mss=1 --ecn=0
 """
 
 _ONE_FAMILY: Final = {
-    **dict.fromkeys(("realm", "CLUSTERIP", "ECN", "ULOG"), Family.IP),
+    **dict.fromkeys(("realm", "CLUSTERIP", "ULOG"), Family.IP),
     **dict.fromkeys(("mh", "srh"), Family.IP6),
     **dict.fromkeys(("DNPT", "SNPT"), Family.IP6),
 }

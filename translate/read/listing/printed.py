@@ -389,6 +389,16 @@ _OPTIONS: Final[tuple[tuple[re.Pattern[str], str, Callable[[re.Match[str]], _Wor
                 *(["--queue-cpu-fanout"] if f[4] else []),
             ],
         ),
+        (
+            r"ECN(?: (TCP remove))?(?: ECE=(\d))?(?: CWR=(\d))?(?: ECT codepoint=(\d))?",
+            "ECN",
+            lambda f: [
+                *(["--ecn-tcp-remove"] if f[1] else ()),
+                *(["--ecn-tcp-ece", f[2]] if f[2] else ()),
+                *(["--ecn-tcp-cwr", f[3]] if f[3] else ()),
+                *(["--ecn-ip-ect", f[4]] if f[4] else ()),
+            ],
+        ),
         (r"DSCP set (0x[0-9a-f]+)", "DSCP", lambda f: ["--set-dscp", f[1]]),
         (r"TOS (set|and|or|xor) ?(\S+)", "TOS", lambda f: [f"--{f[1]}-tos", f[2]]),
         (r"(TTL|HL) (set to|increment by|decrement by) (\d+)", "TTL", _change_of_ttl),

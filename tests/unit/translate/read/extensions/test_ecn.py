@@ -9,9 +9,10 @@ import pytest
 import translate.nft
 from tests.unit.translate.read.helpers.fieldtests import field_test
 from translate.errors import Diagnostic
-from translate.ir import AnyOf, Family, Field, Rule, Test
+from translate.ir import AnyOf, Family, Field, Rule, SetTos, Test
 from translate.passes import lower
 from translate.read import read_ruleset
+from translate.read.listing.printed import parse_printed
 
 ReadRule = Callable[..., Rule]
 ReadFault = Callable[..., Diagnostic]
@@ -66,3 +67,44 @@ def test_a_segment_without_the_option_passes_the_negated_test_in_nftables() -> N
     # an own chain, because "maxseg size != 5-9" fails without the option
     assert "tcp option maxseg size 5-9 return" in written
     assert "!= 5-9" not in written
+
+
+@pytest.mark.parametrize(("words", "value"), [("0", 0), ("0x2", 2), ("3", 3)])
+def test_the_target_sets_two_bits(read_rule: ReadRule, words: str, value: int) -> None:
+    assert read_rule(f"-j ECN --ecn-ip-ect {words}", table="mangle").actions == (SetTos(value, 3),)
+
+
+@pytest.mark.parametrize(
+    "options",
+    ["--ecn-tcp-remove", "--ecn-tcp-cwr 1", "--ecn-tcp-ece 0 --ecn-ip-ect 1"],
+)
+def test_changes_of_a_segment_are_kept_as_written(read_rule: ReadRule, options: str) -> None:
+    rule = read_rule(f"-p tcp -j ECN {options}", table="mangle")
+    assert "cannot compute the flags of a segment" in rule.unknown[0].reason
+
+
+@pytest.mark.parametrize(
+    ("rule", "family", "table", "message"),
+    [
+        ("-j ECN", Family.IP, "mangle", 'ECN needs the option "--ecn-ip-ect"'),
+        ("-j ECN --ecn-ip-ect 4", Family.IP, "mangle", '"4" is not a number from 0 to 3'),
+        ("-j ECN --ecn-ip-ect 1", Family.IP, "filter", "mangle"),
+        ("-j ECN --ecn-ip-ect 1", Family.IP6, "mangle", '"ECN" does not belong to IPv6'),
+    ],
+)
+def test_faults_of_the_target(
+    read_fault: ReadFault, rule: str, family: Family, table: str, message: str
+) -> None:
+    assert message in str(read_fault(rule, family=family, table=table))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("ECN ECT codepoint=2", "--ecn-ip-ect 2"),
+        ("ECN TCP remove", "--ecn-tcp-remove"),
+        ("ECN ECE=0 CWR=1 ECT codepoint=1", "--ecn-tcp-ece 0 --ecn-tcp-cwr 1 --ecn-ip-ect 1"),
+    ],
+)
+def test_words_of_the_target_in_a_listing(text: str, words: str) -> None:
+    assert parse_printed(text, "ECN").options == words.split()
