@@ -48,6 +48,7 @@ _TEST_PROGRAMS: Final = {
     "busybox": ("busybox-static", "--help", "make diff-test in a guest"),
 }
 _LIBRARIES: Final = {
+    "deepdiff": "nfparity diff",
     "pyroute2": "kernel backends",
     "rich": "tables and progress on a terminal",
     "scapy": "pcap import and export",

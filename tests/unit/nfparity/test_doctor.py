@@ -54,10 +54,10 @@ def _lacking(monkeypatch: pytest.MonkeyPatch, *, checkout: bool, environment: bo
 
 def test_an_installed_package_is_told_to_use_apt(monkeypatch: pytest.MonkeyPatch) -> None:
     checks = _lacking(monkeypatch, checkout=False, environment=False)
-    assert "sudo apt install python3-pyroute2" in checks["pyroute2"].detail
+    assert "sudo apt install python3-deepdiff" in checks["deepdiff"].detail
     assert "sudo apt install python3-distributed" in checks["distributed"].detail
     wanted = packages_to_install(tuple(checks.values()))
-    assert {"python3-pyroute2", "python3-scapy", headers_package()} <= set(wanted)
+    assert {"python3-deepdiff", "python3-scapy", headers_package()} <= set(wanted)
     assert "python3-distributed" not in wanted
     assert not [check for check in checks.values() if check.kind == "test" or "make" in check.detail]
 
@@ -66,6 +66,6 @@ def test_a_checkout_is_told_to_use_make_and_pip(monkeypatch: pytest.MonkeyPatch)
     checks = _lacking(monkeypatch, checkout=True, environment=True)
     assert "make setup" in checks["kernel headers"].detail
     assert checks["kernel headers"].package is None
-    assert "pip install pyroute2" in checks["pyroute2"].detail
-    assert checks["pyroute2"].package is None
+    assert "pip install deepdiff" in checks["deepdiff"].detail
+    assert checks["deepdiff"].package is None
     assert "curl" in checks

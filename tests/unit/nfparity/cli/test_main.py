@@ -56,6 +56,7 @@ def test_help_imports_nothing_heavy() -> None:
     loaded = done.stdout.splitlines()[-1]
     for heavy in (
         "'scapy'",
+        "'deepdiff'",
         "'rich'",
         "'pyroute2'",
         "'backends.simulator'",
