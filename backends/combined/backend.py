@@ -1,4 +1,4 @@
-"""Two loaders on one node: one for the rules that it has already, one for rules that are added."""
+"""Several loaders on one node: for the rules that it has already, and for rules that are added."""
 
 from __future__ import annotations
 
@@ -17,32 +17,36 @@ _ONE: Final = Fraction(1)
 
 
 class BesideLoader(Loader):
-    """Loads ``first``, and then ``second``.
+    """Loads the rules of several loaders, one after the other.
 
-    The order must be that in which a node loads the two, because it decides the order of chains with the same
+    The order must be that in which a node loads them, because it decides the order of chains with the same
     hook and priority: the kernel begins with the one that was registered last (``nf_hook_entries_grow``).
     """
 
-    def __init__(self, first: Loader, second: Loader) -> None:
-        if first.family is not second.family or first.reset_fallback is not second.reset_fallback:
-            raise ValueError("two loaders on one node must have the same family and the same reset_fallback")
-        self._loaders = (first, second)
+    def __init__(self, *loaders: Loader) -> None:
+        first = loaders[0]
+        if any(
+            each.family is not first.family or each.reset_fallback is not first.reset_fallback
+            for each in loaders
+        ):
+            raise ValueError("loaders on one node must have the same family and the same reset_fallback")
+        self._loaders = loaders
         self.family = first.family
         self.reset_fallback = first.reset_fallback
-        self.lists = first.lists or second.lists
-        self.gap = max(first.gap, second.gap)
-        self.counts = first.counts or second.counts
-        self.pins = first.pins or second.pins
+        self.lists = any(loader.lists for loader in loaders)
+        self.gap = max(loader.gap for loader in loaders)
+        self.counts = any(loader.counts for loader in loaders)
+        self.pins = any(loader.pins for loader in loaders)
 
     def load(self, tap: TapNode) -> None:
-        """Load both in order. Raises MachineError with the message of the tool that failed."""
+        """Load all in order. Raises MachineError with the message of the tool that failed."""
         for loader in self._loaders:
             loader.load(tap)
         self.lists = any(loader.lists for loader in self._loaders)
         self.watches = any(loader.watches for loader in self._loaders)
 
     def forget_connections(self, tap: TapNode) -> None:
-        """Forget every connection of both loaders."""
+        """Forget every connection of all loaders."""
         for loader in self._loaders:
             loader.forget_connections(tap)
 
@@ -51,10 +55,14 @@ class BesideLoader(Loader):
         return all(loader.forget_all(tap, sent) for loader in self._loaders)
 
     def forget_lists(self) -> None:
-        """Empty the lists of both loaders."""
+        """Empty the lists of all loaders, and keep the order in which their chains are registered."""
+        moved = False
         for loader in self._loaders:
             if loader.lists:
                 loader.forget_lists()
+            if moved and not loader.registers_again:
+                loader.register_again()
+            moved = moved or loader.registers_again
 
     def watch(self) -> None:
         """Begin to watch the rules of the loaders that need it."""
@@ -63,7 +71,7 @@ class BesideLoader(Loader):
                 loader.watch()
 
     def watched(self) -> Watched:
-        """Return the joint observations of both loaders."""
+        """Return the joint observations of all loaders."""
         observations = [loader.watched() for loader in self._loaders if loader.watches]
         return Watched(
             prod((watched.rarest for watched in observations), start=_ONE),
@@ -76,6 +84,6 @@ class BesideLoader(Loader):
         return next((counters for loader in self._loaders if (counters := loader.counters())), {})
 
     def close(self) -> None:
-        """Close both loaders."""
+        """Close all loaders."""
         for loader in self._loaders:
             loader.close()

@@ -43,6 +43,7 @@ class GivenNftLoader(Loader):
         self._flush = listing.flush
         self._counting = bool(listing.counting)
         self.lists = bool(listing.filled) or self._counting
+        self.registers_again = self._counting
         self.family = family
         if any("ct count" in script.text for script in self._scripts):
             self.gap = JIFFIES
@@ -91,15 +92,19 @@ class GivenNftLoader(Loader):
 
     def forget_lists(self) -> None:
         """Empty the sets that packets fill, and reset rules that count."""
-        assert self._handle is not None
         if self._counting:
-            self._handle.run("".join(f"delete {table}\n" for table in self._own))
-            for script in self._scripts:
-                self._load(self._handle, script)
+            self.register_again()
         elif self._flush:
             if self._emptier is None:
                 self._emptier = SetEmptier(self._flush)
             self._emptier.empty()
+
+    def register_again(self) -> None:
+        """Delete the tables, and load them again."""
+        assert self._handle is not None
+        self._handle.run("".join(f"delete {table}\n" for table in self._own))
+        for script in self._scripts:
+            self._load(self._handle, script)
 
     def watch(self) -> None:
         """Begin to record the rules that packets meet."""

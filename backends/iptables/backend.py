@@ -73,6 +73,8 @@ class IptablesLoader(Loader):
         self.counts = " -m connbytes " in text
         self.pins = " -m cpu " in text
         self._limited = tuple(match[1] for match in _TABLE.finditer(text) if _LIMITED.search(match[0]))
+        # A restore of iptables-nft deletes its table and adds it again; x_tables keeps its hooks.
+        self.registers_again = bool(self._limited) and "-nft" in self._variant
 
     def load(self, tap: TapNode) -> None:
         """Load the ipsets and the rules; raises MachineError with the command's message."""

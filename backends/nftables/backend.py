@@ -48,6 +48,11 @@ class NftablesLoader(Loader):
             raise ValueError("nothing is loaded")
         self._handle.run(text)
 
+    def register_again(self) -> None:
+        """Load the text again, which deletes its table first."""
+        assert self._handle is not None
+        self._handle.run(self._text)
+
     def forget_lists(self) -> None:
         """Empty the sets that packets fill."""
         if not only_empties_sets(self._flush):

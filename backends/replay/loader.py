@@ -12,7 +12,7 @@ from typing import Any, Final
 from backends.model.packet import Packet
 from backends.testbed.suppress_stack_rst import ResetFallback
 from backends.testbed.tapnode import TapNode
-from translate.errors import Refusal, UnsupportedError
+from translate.errors import MachineError, Refusal, UnsupportedError
 from translate.ir import Family, Ruleset, longest_walk
 
 __all__ = ["JIFFIES", "Loader", "RuleId", "Watched", "refuse_endless_walks"]
@@ -81,6 +81,9 @@ class Loader(ABC):
     pins: bool = False
     """True if rules test which processor handles a packet."""
 
+    registers_again: bool = False
+    """True if :meth:`forget_lists` registers the chains again, after all other chains of their priority."""
+
     watches: bool = False
     """True if only :meth:`watch` can find the flows that meet a random choice or change a list."""
 
@@ -104,6 +107,10 @@ class Loader(ABC):
 
     def forget_lists(self) -> None:  # noqa: B027  # most rules have none
         """Empty every list of addresses and reset counters; called between flows if a list may be in use."""
+
+    def register_again(self) -> None:
+        """Register the chains again, after all other chains of their priority."""
+        raise MachineError("the chains of these rules cannot be registered again")
 
     def forget_one(self, tap: TapNode, sent: Packet) -> bool:
         """Forget only the connection that began with ``sent``, which is fast. Lists of addresses stay.

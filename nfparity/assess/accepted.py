@@ -8,6 +8,7 @@ from typing import Final
 
 from nfparity.assess.assessing import Assessment, Finding
 from nfparity.assess.catalogue import catalogue
+from nfparity.assess.orders import OrderDifference
 from nfparity.assess.summary import Summary
 from translate.errors import InputError
 from translate.ir import Family
@@ -16,9 +17,10 @@ from translate.jsoninput import Problems, read_object
 __all__ = ["Accepted"]
 
 _LEAK: Final = "LEAK"
+_ORDER: Final = "ORDER"
 _UNEXPLAINED: Final = "UNEXPLAINED"
 _Key = tuple[str, str, str]
-"""A family, an id of the catalogue, ``LEAK`` or ``UNEXPLAINED``, and a subject."""
+"""A family, an id of the catalogue, ``LEAK``, ``ORDER`` or ``UNEXPLAINED``, and a subject."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +52,15 @@ class Accepted:
                     keys.add((version, _UNEXPLAINED, "" if flow is None else flow.text("id", "")))
             for leak in family.objects("leaks"):
                 keys.add((version, _LEAK, leak.text("kind", "")))
+            for order in family.objects("orders") if family.has("orders") else ():
+                keys.add((version, _ORDER, order.text("affects", "")))
         problems.raise_if_any()
         return cls(frozenset(keys))
 
     @classmethod
     def of_names(cls, names: Iterable[str]) -> Accepted:
         """Return the findings with these names. Raises InputError for an id that is not in the catalogue."""
-        known = {entry.id for entry in catalogue()}
+        known = {_ORDER, *(entry.id for entry in catalogue())}
         for name in names:
             if name.partition("/")[0] not in known:
                 raise InputError(
@@ -80,8 +84,13 @@ class Accepted:
             assessment,
             findings=tuple(f for f in assessment.findings if not self._has(family, f)),
             unexplained=tuple(f for f in assessment.unexplained if not self._has(family, f)),
+            orders=tuple(order for order in assessment.orders if not self._has_order(family, order)),
             leaks=tuple(leak for leak in assessment.leaks if (family, _LEAK, leak.kind) not in self.keys),
         )
+
+    def _has_order(self, family: Family, order: OrderDifference) -> bool:
+        names = (_ORDER, f"{_ORDER}/{order.subject}")
+        return (family, _ORDER, order.subject) in self.keys or not self.names.isdisjoint(names)
 
     def _has(self, family: Family, finding: Finding) -> bool:
         if finding.entry is None:
@@ -92,4 +101,5 @@ class Accepted:
 
 
 def _size(assessment: Assessment) -> int:
-    return len(assessment.findings) + len(assessment.unexplained) + len(assessment.leaks)
+    lists = (assessment.findings, assessment.unexplained, assessment.leaks, assessment.orders)
+    return sum(map(len, lists))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -17,6 +17,7 @@ from nfparity.assess.detectors.clusterips import unassigned_flows
 from nfparity.assess.difference import ChangedPacket, Claim, Evidence, Measure
 from nfparity.assess.facts import Facts
 from nfparity.assess.leaks import Leak, leaks
+from nfparity.assess.orders import OrderDifference
 from nfparity.assess.replaying import Disputed, Trial, try_flows
 from nfparity.assess.static_findings import static_findings
 
@@ -60,7 +61,9 @@ class Assessment:
     """The findings for one family of a node.
 
     ``disputed`` are flows whose outcome before the change differs between simulator and kernel; they are
-    excluded from the findings. ``sides`` are the backends by name, with the seconds that each flow took.
+    excluded from the findings. ``orders`` are the packets whose outcome after the change depends on the order
+    in which components register their chains. ``sides`` are the backends by name, with the seconds that each
+    flow took.
     """
 
     facts: Facts
@@ -70,12 +73,13 @@ class Assessment:
     checked: tuple[Checked, ...] = ()
     flows: int = 0
     disputed: tuple[Disputed, ...] = ()
+    orders: tuple[OrderDifference, ...] = ()
     sides: tuple[tuple[str, dict[str, float]], ...] = ()
 
     @property
     def changes(self) -> bool:
         """True if there is any finding."""
-        return bool(self.findings or self.unexplained or self.leaks or self.disputed)
+        return bool(self.findings or self.unexplained or self.leaks or self.disputed or self.orders)
 
 
 def detector_flows(facts: Facts) -> tuple[dict[str, Flow], dict[str, Measure], dict[str, int]]:
@@ -96,12 +100,18 @@ def detector_flows(facts: Facts) -> tuple[dict[str, Flow], dict[str, Measure], d
     return flows, measures, counts
 
 
+def _no_orders(flows: Sequence[Flow], trial: Trial) -> tuple[OrderDifference, ...]:
+    return ()
+
+
 def assess(
     facts: Facts,
     *,
     before: Backend,
     after: Backend,
     late: Backend | None = None,
+    compare_orders: Callable[[Sequence[Flow], Trial], tuple[OrderDifference, ...]] = _no_orders,
+    beside: bool = False,
     corpus: Sequence[Flow] = (),
     only: Iterable[str] = (),
     sampling: Sampling = CERTAIN,
@@ -111,6 +121,8 @@ def assess(
     """Replay the detectors' flows and ``corpus`` in both modes, and return the differences.
 
     ``late`` is ``after`` with the other rules registered after kube-proxy's, or None if there are none.
+    ``compare_orders`` replays flows in the other orders of registration. With ``beside``, both modes have
+    rules that the simulator does not know.
     ``only`` restricts the flows to those with these ids, or to those of differences with these ids. With
     ``by_class``, only two services of each kind are tested in full (:mod:`nfparity.assess.alike`). A
     difference is reported only if packets show it. Every difference that packets show is reported, by the
@@ -128,12 +140,19 @@ def assess(
     measures = {flow.id: measures[flow.id] for flow in chosen if flow.id in measures}
     afterwards = _late_flows(facts) if late is not None else frozenset()
     try_them = partial(
-        try_flows, facts, before=before, progress=progress, sampling=sampling, by_class=by_class
+        try_flows,
+        facts,
+        before=before,
+        progress=progress,
+        sampling=sampling,
+        by_class=by_class,
+        beside=beside,
     )
     trial = try_them(chosen, after=after, measures=measures)
     trials: tuple[Trial, ...] = (trial,)
     if late is not None and (again := [flow for flow in chosen if flow.id in afterwards]):
         trials += (try_them(again, after=late, measures={}),)
+    orders = compare_orders(chosen, trial)
     findings: dict[tuple[str, str], Finding] = {}
     unexplained: dict[tuple[int, str], Finding] = {}
     for number, changed in ((n, changed) for n, trial in enumerate(trials) for changed in trial.changed):
@@ -166,6 +185,7 @@ def assess(
         checked=checked,
         flows=len(chosen),
         disputed=tuple(dict.fromkeys(flow for each in trials for flow in each.disputed)),
+        orders=orders,
         sides=tuple(side for each in trials for side in each.sides),
     )
 

@@ -156,8 +156,6 @@ def gather(
     ``assumed`` is appended to the assumptions about the node.
     """
     said = [*node.assumed, *assumed]
-    if native_tables:
-        said.append(f"other nftables tables are ignored and not loaded: {', '.join(native_tables)}")
     ips = [s.cluster_ip for s in state.services if s.cluster_ip is not None]
     if service_range is None and len(ips) > 1:
         service_range = _smallest(ips, ruleset.family)

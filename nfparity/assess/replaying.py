@@ -11,7 +11,7 @@ until every outcome has been seen (:mod:`harness.diff.sampling`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 
 from backends.model.contract import Backend, Job
@@ -28,7 +28,7 @@ from nfparity.assess.facts import Facts
 from nfparity.assess.fate import Fate, fate_of
 from translate.ir import Rule
 
-__all__ = ["Disputed", "Trial", "try_flows"]
+__all__ = ["Disputed", "Trial", "changed_packet", "try_flows"]
 
 _NOTHING = Outcome(verdict=Verdict.UNSENT)
 
@@ -49,13 +49,17 @@ class Trial:
     """The results of the flows: changed packets and disputed flows.
 
     ``routed`` are the flows whose first packet leaves the node untranslated in iptables mode. ``sides``
-    are the two backends by name, with the seconds that each flow took.
+    are the two backends by name, with the seconds that each flow took. ``later`` are the results after the
+    change, by id, of the flows that were tested in full and measured by none; ``inferred`` are the results
+    that the other flows have according to another flow of their class.
     """
 
     sides: tuple[tuple[str, dict[str, float]], ...]
     changed: tuple[ChangedPacket, ...]
     routed: tuple[ChangedPacket, ...] = ()
     disputed: tuple[Disputed, ...] = ()
+    later: Mapping[str, FlowResult] = field(default_factory=dict)
+    inferred: Mapping[str, FlowResult] = field(default_factory=dict)
 
 
 _Results = tuple[FlowResult, FlowResult]
@@ -76,13 +80,17 @@ class _Judged:
 
 @dataclass(frozen=True, slots=True)
 class _Judge:
-    """A comparison of results of single flows. ``expected`` are the simulator's results, by id."""
+    """A comparison of results of single flows. ``expected`` are the simulator's results, by id.
+
+    With ``beside``, both sides have rules that the simulator does not know, and the kernel is right.
+    """
 
     facts: Facts
     simulation: Simulation
     expected: Mapping[str, FlowResult]
     measures: Mapping[str, Measure]
     sampling: Sampling
+    beside: bool = False
 
     def of(self, flow: Flow, before: _Side, after: _Side) -> _Judged:
         """Judge a flow by its results in both modes."""
@@ -90,18 +98,18 @@ class _Judge:
         if flow.id in self.measures:
             return _Judged(changed=tuple(_measured(self.facts, flow, self.measures[flow.id], now, later)))
         wanted = self.expected[flow.id]
-        if wrong:
+        if wrong and not self.beside:
             first_wrong = wrong[0].mismatches[0]
             reason = f"{first_wrong.expected} simulated, {first_wrong.observed} observed"
             return _Judged(disputed=Disputed(flow.id, f"{first_wrong.field}: {reason}"))
-        if wanted.is_open:
-            # The simulator cannot decide: the outcome of iptables on the kernel is expected.
+        if wanted.is_open or wrong:
+            # The simulator cannot decide: the outcome on the kernel before the change is expected.
             ways = normal_paths(flow, now.branches, runs=now.runs, expected=wanted)
             wanted = replace(now, branches=ways)
             other = tuple(differing_paths(flow, wanted, later))
         leaves = any(fate_of(branch.outcomes[0]) is Fate.ROUTED for branch in now.branches)
         return _Judged(
-            changed=tuple(_changed(self.simulation, flow, wanted, way) for way in other),
+            changed=tuple(changed_packet(flow, wanted, way, self.simulation) for way in other),
             routed=_routed(flow, now, later) if leaves else None,
         )
 
@@ -123,11 +131,13 @@ def try_flows(
     progress: Progress,
     sampling: Sampling = CERTAIN,
     by_class: bool = False,
+    beside: bool = False,
 ) -> Trial:
     """Run all flows through both backends.
 
     ``measures`` maps ids of flows to their measure. With ``by_class``, two flows represent all flows to
-    services of one kind (:mod:`nfparity.assess.alike`), which the backend ``after`` must treat alike.
+    services of one kind (:mod:`nfparity.assess.alike`), which the backend ``after`` must treat alike. With
+    ``beside``, both backends have rules that the simulator does not know.
     Raises MachineError when a backend fails or rejects its rules.
     """
     job = Job(rules=facts.ruleset, node=facts.node)
@@ -154,7 +164,7 @@ def try_flows(
     for side in sides:
         if side.refusal is not None:
             raise side.refusal
-    judge = _Judge(facts, simulation, expected, measures, sampling)
+    judge = _Judge(facts, simulation, expected, measures, sampling, beside)
     results: dict[str, _Results] = {}
     judged: dict[str, _Judged] = {}
     for flow, now, later in zip(
@@ -165,11 +175,24 @@ def try_flows(
             judged[flow.id] = judge.of(flow, now, later)
     by_id = {flow.id: flow for flow in flows}
     doubtful = [flow for group in classes for flow in _infer(group, by_id, judge, results, judged)]
+    uncertain = {flow.id for flow in doubtful}
+    inferred = {
+        flow_id: renaming.result(_normal(by_id[group.first], results[group.first][1]), by_id[flow_id])
+        for group in classes
+        for flow_id, renaming in group.others
+        if flow_id not in measures and flow_id not in uncertain
+    }
     trial = Trial(
         sides=tuple((side.backend, {r.flow_id: r.seconds for r in side.results}) for side in sides),
         changed=tuple(changed for flow in flows for changed in judged[flow.id].changed),
         routed=tuple(packet for flow in flows if (packet := judged[flow.id].routed) is not None),
         disputed=tuple(d for flow in flows if (d := judged[flow.id].disputed) is not None),
+        later={
+            flow.id: _normal(flow, results[flow.id][1])
+            for flow in sent
+            if flow.id not in others and flow.id not in measures
+        },
+        inferred=inferred,
     )
     if not doubtful:
         return trial
@@ -181,6 +204,7 @@ def try_flows(
         measures={flow.id: measures[flow.id] for flow in doubtful if flow.id in measures},
         progress=progress,
         sampling=sampling,
+        beside=beside,
     )
     order = {flow.id: number for number, flow in enumerate(flows)}
     return Trial(
@@ -188,6 +212,8 @@ def try_flows(
         changed=tuple(sorted((*trial.changed, *again.changed), key=lambda packet: order[packet.flow.id])),
         routed=tuple(sorted((*trial.routed, *again.routed), key=lambda packet: order[packet.flow.id])),
         disputed=tuple(sorted((*trial.disputed, *again.disputed), key=lambda flow: order[flow.flow_id])),
+        later={**trial.later, **again.later},
+        inferred=inferred,
     )
 
 
@@ -264,10 +290,18 @@ def _measured(
     )
 
 
-def _changed(
-    simulation: Simulation, flow: Flow, wanted: FlowResult, different: DifferentPath
+def _normal(flow: Flow, observed: FlowResult) -> FlowResult:
+    """Return an observed result with its paths in their normal form."""
+    return replace(observed, branches=normal_paths(flow, observed.branches, runs=observed.runs))
+
+
+def changed_packet(
+    flow: Flow, wanted: FlowResult, different: DifferentPath, simulation: Simulation | None = None
 ) -> ChangedPacket:
-    """Return the first step that differs from the closest outcome of iptables mode."""
+    """Return the first step that differs from the closest wanted outcome.
+
+    ``simulation`` traces the packet, if ``wanted`` is what the simulator computes.
+    """
     placed = [m for m in different.mismatches if m.step is not None and m.branch is not None]
     step = min((m.step for m in placed if m.step is not None), default=0)
     branch = next((m.branch for m in placed if m.branch is not None), 0)
@@ -285,7 +319,7 @@ def _changed(
         before=path[index],
         after=outcomes[index] if index < len(outcomes) else _NOTHING,
         instead="" if different.path is not None else _instead(different.mismatches[0]),
-        tracing=cache(partial(_traced, simulation, flow, path, sent, step)),
+        tracing=None if simulation is None else cache(partial(_traced, simulation, flow, path, sent, step)),
         fields=tuple(dict.fromkeys(m.field for m in different.mismatches if m.step in (step, None))),
     )
 
@@ -306,7 +340,10 @@ def _traced(
 ) -> Traced:
     """Return the rules on the path with these outcomes."""
     ways = simulation.trace(flow, every_rule=False)
-    way = next(w for w in ways if tuple(s.outcome for s in w.steps if s.outcome is not None) == outcomes)
+    fitting = (w for w in ways if tuple(s.outcome for s in w.steps if s.outcome is not None) == outcomes)
+    way = next(fitting, None)
+    if way is None:  # the simulator does not know a rule that applied
+        return Traced(())
     return Traced(_met(way, step), () if sent == step else _met(way, sent))
 
 

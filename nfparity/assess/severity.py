@@ -10,8 +10,9 @@ from nfparity.assess.assessing import Assessment, Finding
 from nfparity.assess.difference import ChangedPacket
 from nfparity.assess.facts import Facts
 from nfparity.assess.fate import Fate
+from nfparity.assess.orders import OrderDifference
 
-__all__ = ["Severity", "gravest", "severities", "severity_of"]
+__all__ = ["Severity", "gravest", "order_severity", "severities", "severity_of"]
 
 
 class Severity(StrEnum):
@@ -45,6 +46,14 @@ def severity_of(finding: Finding, facts: Facts) -> Severity:
     return Severity.BREAKS if broken else Severity.CHANGES
 
 
+def order_severity(difference: OrderDifference) -> Severity:
+    """Return the consequence of an order: whether only one of the two orders loses a packet."""
+    lost = any(
+        (changed.fate_before in _LOST) != (changed.fate_after in _LOST) for changed in difference.examples
+    )
+    return Severity.BREAKS if lost else Severity.CHANGES
+
+
 def severities(assessment: Assessment) -> Iterator[tuple[Severity, str]]:
     """Yield the severity and the name of every finding: an id of the catalogue, or words for the others."""
     for finding in assessment.findings:
@@ -52,6 +61,8 @@ def severities(assessment: Assessment) -> Iterator[tuple[Severity, str]]:
         yield severity_of(finding, assessment.facts), finding.entry.id
     for finding in assessment.unexplained:
         yield severity_of(finding, assessment.facts), "unexplained"
+    for order in assessment.orders:
+        yield order_severity(order), f"order of registration: {order.binding}"
     for leak in assessment.leaks:
         yield Severity.BEFORE, f"leaks of {leak.kind}"
     for _ in assessment.disputed:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final
 
 from backends.model.clock import at_present
@@ -15,21 +15,23 @@ from harness.corpus.generate import generate_corpus
 from harness.diff.replay import Progress
 from harness.diff.sampling import MISS, Sampling
 from nfparity.assess.assessing import Assessment, assess, detector_flows
-from nfparity.assess.backends import NftablesModeBackend, iptables_backend
+from nfparity.assess.backends import IptablesModeBackend, NftablesModeBackend, iptables_backend
 from nfparity.assess.catalogue import Version, catalogue
+from nfparity.assess.components import IPTABLES, NativeTables, native_tables
 from nfparity.assess.facts import Facts, gather
+from nfparity.assess.orders import compare_orders, untested_orders
 from nfparity.assess.summary import Summary, Untested
 from nfparity.kubeproxy import ApiObjects, KubeProxyState, Mode, read_objects, recover
 from nfparity.kubeproxy.nftables import LAYOUTS, infer_config, layout_of, nftables_mode
 from nfparity.snapshot import Snapshot, Variant
 from translate.errors import InputError, MachineError, ParseError
 from translate.ir import Family, Interval, Ruleset, TableName
-from translate.jsoninput import Problems, read_object
-from translate.nftlisting import Listing, read_listing
+from translate.nftlisting import Listing, read_listing, table_names
 
 __all__ = ["AssessOptions", "assess_snapshot", "check_shared"]
 
 _NEWEST: Final = max((int(a), int(b)) for a, _, b in (v.partition(".") for v in LAYOUTS))
+_IPTABLES: Final = frozenset({IPTABLES})
 _LOCALNET: Final = "net.ipv4.conf.all.route_localnet"
 
 
@@ -82,16 +84,18 @@ def assess_snapshot(
     known = set() if able is None else able
     assessments: list[Assessment] = []
     untested: list[Untested] = []
+    native = native_tables(snapshot, snapshot.node if options.node is None else options.node)
     for family, ruleset, state in _served(snapshot, options):
-        facts = _facts(snapshot, options, family, ruleset, state)
-        nftables = _nftables_mode(options, facts)
+        tables = native.reaching(family)
+        facts = _facts(snapshot, options, tables, family, ruleset, state)
+        nftables = _nftables_mode(options, facts, tables.loaded)
         if nftables is None:
             reason = f"no table of {options.against} is for it, and kube-proxy serves it here"
             untested.append(Untested(family, reason))
             continue
         after, notes = nftables
-        facts = replace(facts, assumed=(*facts.assumed, *notes))
-        before = iptables_backend()
+        facts = replace(facts, assumed=(*facts.assumed, *notes, *untested_orders(after, facts)))
+        before = IptablesModeBackend(tables.loaded) if tables.loaded else iptables_backend()
         _probe(before, after, known=known)
         corpus: tuple[Flow, ...] = ()
         if options.corpus and not _only_detector_flows(options.only, facts):
@@ -104,11 +108,15 @@ def assess_snapshot(
                 facts,
                 before=before,
                 after=after,
-                late=replace(after, late=True) if facts.other_rules.ruleset.tables else None,
+                late=replace(after, later=_IPTABLES) if facts.other_rules.ruleset.tables else None,
+                compare_orders=partial(
+                    compare_orders, facts, after=after, progress=progress, sampling=Sampling(options.miss)
+                ),
+                beside=bool(tables.loaded),
                 corpus=corpus,
                 only=options.only,
                 sampling=Sampling(options.miss),
-                by_class=options.listing is None,
+                by_class=options.listing is None and not tables.loaded,
                 progress=progress,
             )
         )
@@ -174,7 +182,12 @@ def _objects(text: str, name: str) -> ApiObjects:
 
 
 def _facts(
-    snapshot: Snapshot, options: AssessOptions, family: Family, ruleset: Ruleset, state: KubeProxyState
+    snapshot: Snapshot,
+    options: AssessOptions,
+    native: NativeTables,
+    family: Family,
+    ruleset: Ruleset,
+    state: KubeProxyState,
 ) -> Facts:
     node = snapshot.node if options.node is None else options.node
     if state.localhost_node_ports and _LOCALNET not in node.sysctls:
@@ -187,34 +200,23 @@ def _facts(
         version=options.version,
         meta=snapshot.meta,
         service_range=options.service_ranges.get(family),
-        native_tables=_native_tables(snapshot),
+        native_tables=native.names,
+        assumed=native.notes,
     )
 
 
-def _native_tables(snapshot: Snapshot) -> tuple[str, ...]:
-    """Return the nftables tables that iptables did not write, for example ``ip kube-proxy``."""
-    if snapshot.nft is None:
-        return ()
-    tables: dict[str, None] = {}
-    problems = Problems()
-    listing = read_object(snapshot.nft, name=f"{snapshot.name}/nft.json", problems=problems)
-    for entry in listing.objects("nftables"):
-        table = entry.object("table")
-        if table is not None and table.text("name", None) not in set(TableName):
-            tables[f"{table.text('family', '')} {table.text('name', '')}"] = None
-    problems.raise_if_any()
-    return tuple(tables)
-
-
 def _nftables_mode(
-    options: AssessOptions, facts: Facts
+    options: AssessOptions, facts: Facts, native: tuple[Listing, ...]
 ) -> tuple[NftablesModeBackend, tuple[str, ...]] | None:
     """Return the nftables backend and its assumptions; None if a given ruleset lacks the family."""
     if options.listing is not None and options.against is not None:
         listing, notes = _listing(options.against, options.listing)
         if not listing.reaches(facts.family):
             return None
-        return NftablesModeBackend(listing, facts.other_rules.ruleset), notes
+        # Tables that are in the given ruleset, too, are those of the ruleset.
+        named = table_names(listing)
+        others = tuple(table for table in native if table.source not in named)
+        return NftablesModeBackend(listing, facts.other_rules.ruleset, others), notes
     assert options.version is not None
     version = ".".join(map(str, options.version))
     known = () if facts.service_range is None else (facts.service_range,)
@@ -222,7 +224,7 @@ def _nftables_mode(
     config = infer_config(facts.state, facts.node, service_cidrs=cidrs)
     made = nftables_mode(facts.state, version, config=config)
     listing = read_listing(made.text, name=f"kube-proxy {version}")
-    return NftablesModeBackend(listing, facts.other_rules.ruleset), made.assumptions
+    return NftablesModeBackend(listing, facts.other_rules.ruleset, native), made.assumptions
 
 
 @lru_cache(maxsize=1)

@@ -9,7 +9,9 @@ from harness.corpus.outcomes import outcome_to_json
 from nfparity.assess.assessing import Assessment, Finding
 from nfparity.assess.difference import ChangedPacket, Evidence
 from nfparity.assess.leaks import Leak
+from nfparity.assess.orders import OrderDifference
 from nfparity.assess.summary import Summary
+from nfparity.report.orders import ways_text
 from translate.ir import Family
 
 __all__ = ["assessment_json"]
@@ -37,6 +39,7 @@ def _family(summary: Summary, assessment: Assessment) -> dict[str, object]:
         "findings": [_finding(summary, f, family) for f in assessment.findings],
         "unexplained": [_finding(summary, f, family) for f in assessment.unexplained],
         "leaks": [_leak(summary, leak, family) for leak in assessment.leaks],
+        "orders": [_order(summary, each, family) for each in assessment.orders],
         "checked": [{"id": c.entry.id, "flows": c.flows} for c in assessment.checked],
         "disputed": [str(each) for each in assessment.disputed],
     }
@@ -91,4 +94,29 @@ def _leak(summary: Summary, leak: Leak, family: Family) -> dict[str, object]:
         "device": leak.device,
         "remains": leak.remains,
         "examples": [_changed(summary, changed, family) for changed in leak.examples],
+    }
+
+
+def _order(summary: Summary, difference: OrderDifference, family: Family) -> dict[str, object]:
+    kube_proxy_first, others_first = ways_text(difference)
+    return {
+        "affects": difference.subject,
+        "decides": difference.binding.value,
+        "registered later": list(difference.order.later),
+        "places": list(difference.order.places),
+        "kube-proxy's chains run first if": kube_proxy_first,
+        "the others run first if": others_first,
+        "lines": [_line(line) for line in difference.lines],
+        "examples": [
+            {
+                "flow": flow_to_json(changed.flow),
+                "step": changed.step,
+                "fields": list(changed.fields),
+                "kube-proxy first": outcome_to_json(changed.before, family),
+                "others first": outcome_to_json(changed.after, family),
+                "detail": changed.instead,
+                "reproduce": summary.command(changed),
+            }
+            for changed in difference.examples
+        ],
     }

@@ -10,6 +10,7 @@ from nfparity.assess.assessing import Assessment, Finding
 from nfparity.assess.backends import LEGACY
 from nfparity.assess.difference import ChangedPacket
 from nfparity.assess.summary import Summary
+from nfparity.report.orders import order_outcomes
 from nfparity.report.outcometext import after_text, outcome_text
 
 __all__ = ["assessment_junit"]
@@ -67,6 +68,11 @@ def _changes(summary: Summary, assessment: Assessment) -> Iterator[tuple[str, tu
         for changed in leak.examples:
             line = f"LEAK: {leak.kind} leaves by {leak.device}"
             by_flow.setdefault(changed.flow.id, []).append((line, _detail(summary, assessment, changed)))
+    for order in assessment.orders:
+        for changed in order.examples:
+            first, second = order_outcomes(changed, assessment.facts.family)
+            detail = f"{changed.packet}\nkube-proxy's chains first: {first}\nthe others first: {second}"
+            by_flow.setdefault(changed.flow.id, []).append((f"ORDER: {order.subject}", detail))
     for flow_id, changes in by_flow.items():
         lines = dict.fromkeys(line for line, _ in changes)
         yield flow_id, ("; ".join(lines), "\n\n".join(dict.fromkeys(detail for _, detail in changes)))

@@ -12,8 +12,10 @@ from harness.report.terminal import plain, unfiltered
 from nfparity.assess.assessing import Finding
 from nfparity.assess.difference import ChangedPacket
 from nfparity.assess.leaks import Leak
+from nfparity.assess.orders import OrderDifference
 from nfparity.assess.severity import Severity, severities
 from nfparity.assess.summary import Group, Summary
+from nfparity.report.orders import ACTION, TITLE, order_outcomes, ways_text
 from nfparity.report.outcometext import after_text, outcome_text
 from translate.ir import Family
 
@@ -66,6 +68,8 @@ def _lines(summary: Summary) -> Iterator[str]:
             yield from _group(group, family, where)
         for leak in assessment.leaks:
             yield from _leak(leak, family, where)
+        for order in assessment.orders:
+            yield from _order(order, family, where)
         for finding in assessment.unexplained[:_UNEXPLAINED]:
             yield from _unexplained(finding, family)
         hidden = len(assessment.unexplained) - _UNEXPLAINED
@@ -163,6 +167,29 @@ def _leak(leak: Leak, family: Family, where: str) -> Iterator[str]:
     yield ""
 
 
+def _order(difference: OrderDifference, family: Family, where: str) -> Iterator[str]:
+    changed = difference.examples[0]
+    first, second = order_outcomes(changed, family)
+    place = "made on the node" if changed.entry is None else f"in {changed.entry}"
+    more = "" if changed.step == 0 else f", its packet {changed.step + 1}"
+    yield f"ORDER  {TITLE}{where}"
+    yield from _field("decides", f"{difference.subject} ({'; '.join(difference.order.places)})")
+    lines = [line.origin.line for line in difference.lines]
+    if lines:
+        shown = ", ".join(map(str, lines[:8])) + (", …" if len(lines) > 8 else "")
+        yield from _field("rules", f"line{'s' if len(lines) > 1 else ''} {shown}")
+    yield from _field("example", f"{changed.packet} {place}{more}")
+    yield from _field("  kube-proxy", f"first: {first}")
+    yield from _field("  the others", f"first: {second}")
+    kube_proxy_first, others_first = ways_text(difference)
+    yield from _field("reached", f"kube-proxy first: {kube_proxy_first}")
+    yield from _field("", f"the others first: {others_first}")
+    yield from _field("affects", f"{counted(len(difference.examples), 'flow')} of those that were sent")
+    yield from _field("reproduce", f"--only {shlex.quote(changed.flow.id)}")
+    yield from _field("action", ACTION)
+    yield ""
+
+
 def _unexplained(finding: Finding, family: Family) -> Iterator[str]:
     yield "UNEXPLAINED  a difference that is not in the catalogue"
     for changed in finding.examples:
@@ -197,5 +224,7 @@ def _verdict(summary: Summary) -> Iterator[str]:
     yield f"to reproduce an example: {summary.command(None)} ID"
     names = f" ({', '.join(known)})" if known else ""
     leaking = f", {counted(kinds, 'kind')} of leaks" if kinds else ""
+    by_order = sum(len(a.orders) for a in summary.assessments)
+    leaking += f", {counted(by_order, 'difference')} between orders" if by_order else ""
     differences = counted(len(known), "known difference")
     yield f"{differences}{names}, {unexplained} unexplained{leaking}; {counted(flows, 'flow')}"

@@ -10,7 +10,9 @@ from nfparity.assess.assessing import Finding
 from nfparity.assess.catalogue import Decided, catalogue
 from nfparity.assess.difference import ChangedPacket
 from nfparity.assess.leaks import Leak
+from nfparity.assess.orders import OrderDifference
 from nfparity.assess.summary import Summary
+from nfparity.report.orders import TITLE, order_outcomes
 from nfparity.report.outcometext import after_text, outcome_text
 from translate.ir import Family
 
@@ -19,7 +21,9 @@ __all__ = ["assessment_sarif"]
 _LEAK: Final = "LEAK"
 _UNEXPLAINED: Final = "UNEXPLAINED"
 _NOT_JUDGED: Final = "NOT-JUDGED"
+_ORDER: Final = "ORDER"
 _OWN: Final = {
+    _ORDER: TITLE,
     _LEAK: "traffic to a service address leaves by the default route",
     _UNEXPLAINED: "a difference that is not in the catalogue",
     _NOT_JUDGED: "a flow whose outcome before the change differs between simulator and kernel",
@@ -54,6 +58,8 @@ def _results(summary: Summary) -> Iterator[dict[str, object]]:
             yield _result(summary, finding, family)
         for leak in assessment.leaks:
             yield _leak(summary, leak, family)
+        for order in assessment.orders:
+            yield _order(summary, order, family)
         for disputed in assessment.disputed:
             yield {
                 "ruleId": _NOT_JUDGED,
@@ -85,6 +91,22 @@ def _leak(summary: Summary, leak: Leak, family: Family) -> dict[str, object]:
         "message": {"text": text},
         "locations": sarif_locations((), _files(summary)),
         "partialFingerprints": {"subject": leak.kind},
+    }
+
+
+def _order(summary: Summary, difference: OrderDifference, family: Family) -> dict[str, object]:
+    changed = difference.examples[0]
+    first, second = order_outcomes(changed, family)
+    text = (
+        f"{difference.subject}. Example: {changed.packet}: kube-proxy's chains first: {first}; the others"
+        f" first: {second}. Reproduce: {summary.command(changed)}"
+    )
+    return {
+        "ruleId": _ORDER,
+        "level": "error",
+        "message": {"text": text},
+        "locations": sarif_locations((line.origin for line in difference.lines), _files(summary)),
+        "partialFingerprints": {"subject": difference.subject},
     }
 
 

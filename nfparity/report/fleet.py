@@ -10,8 +10,17 @@ from typing import Final, TextIO
 
 from harness.counted import counted
 from nfparity.assess.fleet.grouping import Alike, Fleet, Spread
-from nfparity.assess.fleet.node import LEAK, NOT_JUDGED, NOT_TESTED, UNEXPLAINED, Answer, NodeDifference
+from nfparity.assess.fleet.node import (
+    LEAK,
+    NOT_JUDGED,
+    NOT_TESTED,
+    ORDER,
+    UNEXPLAINED,
+    Answer,
+    NodeDifference,
+)
 from nfparity.assess.fleet.paths import labels
+from nfparity.report.orders import TITLE
 
 __all__ = ["answer_line", "difference_title", "fleet_json", "print_fleet"]
 
@@ -20,6 +29,7 @@ _SUBJECTS: Final = 6
 _NODES: Final = 12
 _OWN: Final = {
     LEAK: "traffic to service addresses leaves by the default route",
+    ORDER: TITLE,
     UNEXPLAINED: "differences that are not in the catalogue",
     NOT_JUDGED: "simulator and kernel disagree on these flows",
     NOT_TESTED: "the given ruleset has no table for this family",

@@ -18,6 +18,7 @@ from backends.model.outcome import Outcome
 from backends.simulator.backend import SimulatorBackend
 from harness.corpus.jsonlines import read_flows
 from nfparity.assess.backends import NftablesModeBackend
+from nfparity.assess.components import IPTABLES
 from tests.kernel.helpers.availability import require
 from translate.ir import Family, Ruleset
 from translate.nftlisting import read_listing
@@ -96,7 +97,8 @@ def test_in_iptables_mode_the_order_of_the_rules_decides(backend: Backend, node:
 def test_in_nftables_mode_the_order_of_registration_decides(late: bool, device: str, node: Node) -> None:
     listing = read_listing((FOLDER / "kube-proxy.nft").read_text(), name="kube-proxy.nft")
     rest = rules_of(without_kube_proxy())
-    assert left_by(outcomes(NftablesModeBackend(listing, rest, late), rest, node)) == device
+    backend = NftablesModeBackend(listing, rest, later=frozenset({IPTABLES} if late else ()))
+    assert left_by(outcomes(backend, rest, node)) == device
 
 
 @pytest.mark.parametrize("late", [False, True])
@@ -104,4 +106,5 @@ def test_the_cnis_own_table_comes_after_kube_proxy_in_either_order(late: bool, n
     tables = [(FOLDER / name).read_text() for name in ("kube-proxy.nft", "aws-cni.nft")]
     listing = read_listing("".join(tables[::-1] if late else tables), name="tables.nft")
     rest = rules_of(without_kube_proxy().replace(JUMP, "").replace(RESTORE, ""))
-    assert left_by(outcomes(NftablesModeBackend(listing, rest, late), rest, node)) == SECONDARY
+    backend = NftablesModeBackend(listing, rest, later=frozenset({IPTABLES} if late else ()))
+    assert left_by(outcomes(backend, rest, node)) == SECONDARY

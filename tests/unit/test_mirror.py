@@ -44,7 +44,6 @@ ELSEWHERE: Final = {
     "harness.report.rules": "unit/harness/corpus/test_coverage.py",
     "harness.shrink.shrink": "kernel/test_shrink.py",
     "nfparity.__main__": "unit/nfparity/cli/test_main.py",
-    "nfparity.assess.backends": "kernel/test_assess.py",
     "nfparity.assess.snapshots": "kernel/test_assess.py",
     "nfparity.capture.program": "unit/nfparity/capture/test_package.py",
     "nfparity.cli.__main__": "unit/nfparity/cli/test_main.py",

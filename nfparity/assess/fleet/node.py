@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from nfparity.assess.assessing import Assessment
 from nfparity.assess.difference import ChangedPacket
-from nfparity.assess.severity import Severity, gravest, severity_of
+from nfparity.assess.severity import Severity, gravest, order_severity, severity_of
 from nfparity.assess.summary import Summary
 from translate.ir import Family
 
@@ -19,6 +19,7 @@ __all__ = [
     "LEAK",
     "NOT_JUDGED",
     "NOT_TESTED",
+    "ORDER",
     "UNEXPLAINED",
     "Answer",
     "Failure",
@@ -27,6 +28,7 @@ __all__ = [
 ]
 
 LEAK = "LEAK"
+ORDER = "ORDER"
 UNEXPLAINED = "UNEXPLAINED"
 NOT_JUDGED = "NOT JUDGED"
 NOT_TESTED = "NOT TESTED"
@@ -108,6 +110,8 @@ def _differences(assessment: Assessment) -> Iterator[NodeDifference]:
     for leak in assessment.leaks:
         after = "after, too" if leak.remains else "no longer after"
         yield NodeDifference(LEAK, family, f"{leak.kind} ({after})", severity=Severity.BEFORE)
+    for order in assessment.orders:
+        yield NodeDifference(ORDER, family, order.subject, severity=order_severity(order))
     # Ids of flows contain the node's addresses. Fates are the same on every node.
     ends: dict[str, list[Severity]] = {}
     for finding in assessment.unexplained:

@@ -15,9 +15,11 @@ from nfparity.assess.assessing import Assessment
 from nfparity.assess.assessing import Finding as AssessFinding
 from nfparity.assess.difference import ChangedPacket
 from nfparity.assess.leaks import Leak
-from nfparity.assess.severity import Severity, severity_of
+from nfparity.assess.orders import OrderDifference
+from nfparity.assess.severity import Severity, order_severity, severity_of
 from nfparity.assess.summary import Group, Summary
 from nfparity.report.assessment import traffic_text
+from nfparity.report.orders import ACTION, TITLE, order_outcomes, ways_text
 from nfparity.report.outcometext import after_text, outcome_text
 from nfparity.report.pages.content import Finding, Line, Page, Path, Section, changed_fields
 from nfparity.report.pages.hops import observed_hops, service_names, traced_hops
@@ -112,6 +114,10 @@ class _Sections:
                 "differences that are not in the catalogue",
                 [self._finding(f, f.examples[0].flow.id) for f in self._assessment.unexplained],
             )
+        if self._assessment.orders:
+            yield self._section(
+                "ORDER", TITLE, list(map(self._order, self._assessment.orders)), ("Action", ACTION)
+            )
         if self._assessment.leaks:
             yield self._section(
                 "LEAK",
@@ -160,6 +166,25 @@ class _Sections:
             return Finding(level=level, subject=subject, detail=finding.description, lines=lines)
         shown = replace(self._shown(finding.examples), level=level, subject=subject, lines=lines)
         return replace(shown, traffic=traffic_text((finding,)))
+
+    def _order(self, difference: OrderDifference) -> Finding:
+        changed, *others = difference.examples
+        first, second = order_outcomes(changed, self._family)
+        place = "made on the node" if changed.entry is None else f"in {changed.entry}"
+        kube_proxy_first, others_first = ways_text(difference)
+        ways = f"kube-proxy first: {kube_proxy_first}. The others first: {others_first}."
+        lines = tuple(Line(e.origin.file, e.origin.line, e.origin.text, e.packets) for e in difference.lines)
+        return Finding(
+            level=LEVELS[order_severity(difference)],
+            subject=difference.subject,
+            packet=f"{changed.packet} {place}",
+            before=f"kube-proxy's chains first: {first}",
+            after=f"the others first: {second}",
+            detail=ways,
+            command=self._summary.command(changed),
+            lines=lines,
+            more=len(others),
+        )
 
     def _leak(self, leak: Leak) -> Finding:
         remains = (

@@ -137,6 +137,7 @@ def test_sarif_is_what_its_specification_asks_for(summary: Summary) -> None:
         "LEAK",
         "UNEXPLAINED",
         "NOT-JUDGED",
+        "ORDER",
     }
     assert [result["ruleId"] for result in run["results"]] == ["K01", "UNEXPLAINED", "LEAK"]
     first = run["results"][0]["locations"][0]["physicalLocation"]
