@@ -13,6 +13,7 @@ __all__ = ["REFUSED_BY_ALL", "CannotTranslate"]
 REFUSED_BY_ALL: Final = {
     "addrtype6": "`-m addrtype` over IPv6 with any type but `LOCAL`",
     "ah6": "`-m ah` over IPv6",
+    "bridge-port": "`-m physdev` with any option but `--physdev-is-in`",
     "ipset": "`-m set` of a set whose members are not known",
     "recent-mask": "`-m recent` with two masks for one list",
     "recent-reap": "`-m recent --reap` where other rules look for older addresses of the list",

@@ -50,7 +50,8 @@ class _Column:
 
 _OF_SOCKETS: Final = (Field.SOCKET, Field.SOCKET_UID, Field.SOCKET_GID, Field.SOCKET_CLASS)
 _TAKERS: Final = (Field.TAKER, Field.TAKER_WILDCARD, Field.TAKER_TRANSPARENT)
-_IPSEC: Final = (Field.IPSEC_IN, Field.IPSEC_OUT)
+_IPSEC: Final = (Field.IPSEC_IN, Field.IPSEC_OUT, Field.IPSEC_IN_STATES, Field.IPSEC_OUT_STATES)
+_PORTS: Final = (Field.BRIDGED_ON, Field.BRIDGE_PORT_IN, Field.BRIDGE_PORT_OUT)
 _GROUPS: Final = (Field.IIF_GROUP, Field.OIF_GROUP)
 _ROUTING: Final = Needs(features=frozenset({Feature.ROUTING}))
 _OPTIONS: Final = Needs(features=frozenset({Feature.OPTIONS}))
@@ -119,6 +120,7 @@ FIELDS: Final = {
             *_OF_SOCKETS,
             *_TAKERS,
             *_IPSEC,
+            *_PORTS,
             *_GROUPS,
             *_FRAGMENTS,
             Field.TCP_MSS,
@@ -296,6 +298,8 @@ def refuse_field(field: Field, family: Family) -> None:
         raise CannotExpress("fragments", "the tc program does not store the fields of a fragment header")
     if field in _GROUPS:
         raise CannotExpress("interface-group", "the tc program does not know the groups of interfaces")
+    if field in _PORTS:
+        raise CannotExpress("bridge-port", "a tc program does not see the ports of a bridge")
     if field in _IPSEC:
         raise CannotExpress("ipsec", "a tc program does not see the policies of IPsec")
     if field in REVERSE_PATHS and family is Family.IP6:

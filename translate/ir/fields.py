@@ -129,6 +129,9 @@ class Field(Enum):
     REVERSE_ROUTE = _Row("fib.saddr.route", 1, _ALWAYS)  # 1: there is a route to the source, by any device
     REVERSE_ROUTE_BY_MARK = _Row("fib.saddr.route.mark", 1, _ALWAYS)
     BRIDGED = _Row("meta.bridged", 1, _ALWAYS)  # 1: the packet came in through a bridge port (br_netfilter)
+    BRIDGED_ON = _Row("meta.bridged.on", 1, _ALWAYS)  # 1: it goes out through a bridge port, without routing
+    BRIDGE_PORT_IN = _Row("bridge.port.in", 0, _ALWAYS)  # the empty name if there is none
+    BRIDGE_PORT_OUT = _Row("bridge.port.out", 0)  # absent if it came in through a port and is not bridged on
 
     SOCKET = _Row("socket", 1, _ALWAYS)  # 1: the packet comes from a socket of the node
     SOCKET_UID = _Row("socket.uid", 32)  # of the process that opened the socket; absent without one
@@ -139,6 +142,8 @@ class Field(Enum):
     TAKER_TRANSPARENT = _Row("taker.transparent", 1)  # 1: it has IP_TRANSPARENT; absent without one
     IPSEC_IN = _Row("ipsec.in", 1, _ALWAYS)  # 1: the packet has come through IPsec
     IPSEC_OUT = _Row("ipsec.out", 1, _ALWAYS)  # 1: its route leads through IPsec
+    IPSEC_IN_STATES = _Row("ipsec.in.states", 1, _ALWAYS)  # 1: the states of IPsec are as the rule asks
+    IPSEC_OUT_STATES = _Row("ipsec.out.states", 1, _ALWAYS)
 
     # The node's clock in UTC when the packet passes: seconds since 1970, and what follows from them.
     CLOCK = _Row("clock", 32, _ALWAYS, steady=True)

@@ -5,12 +5,14 @@ A note is not a refusal: the translation is complete, and the note tells its use
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from translate.errors import Note
 from translate.ir import (
     ACCOUNTS,
+    CLOCKS,
     ConnectionLimit,
     ConnectionState,
     Family,
@@ -28,6 +30,8 @@ from translate.ir import (
 from translate.nft.limits.refusal import BACKEND
 from translate.passes.inventory import Inventory
 from translate.passes.recents import CAPACITY, RecentList
+
+_ZONED: Final = re.compile(r" --(kerneltz|localtz)(?= |$)")
 
 __all__ = [
     "notes_on_accounts",
@@ -170,14 +174,23 @@ def notes_on_weekdays(inventory: Inventory) -> Iterator[Note]:
     """Yield a note for each rule that tests the day of the week.
 
     ``xt_time`` computes it in UTC; nftables in the kernel's time zone (``nft_meta_weekday``, ``sys_tz``), and
-    the time of day in UTC (``nft_meta_hour``).
+    the time of day in UTC (``nft_meta_hour``). With ``--kerneltz``, xt_time computes all in that zone.
     """
+    zoned = (
+        "nftables computes dates and times of day in UTC, xt_time with --kerneltz in the kernel's time zone;"
+        " both are the same unless something sets that zone, as systemd does where the hardware clock runs in"
+        " local time"
+    )
     text = (
         "nftables computes the day of the week in the kernel's time zone, xt_time in UTC; both are the same"
         " unless something sets that zone, as systemd does where the hardware clock runs in local time"
     )
-    origins = inventory.testing({Field.CLOCK_WEEKDAY})
-    return (Note(origin, BACKEND, "time-zone", text) for origin in dict.fromkeys(origins))
+    weekdays = set(inventory.testing({Field.CLOCK_WEEKDAY}))
+    for origin in dict.fromkeys(inventory.testing(CLOCKS)):
+        if _ZONED.search(origin.text):
+            yield Note(origin, BACKEND, "time-zone", zoned)
+        elif origin in weekdays:
+            yield Note(origin, BACKEND, "time-zone", text)
 
 
 def notes_on_connections(inventory: Inventory) -> Iterator[Note]:

@@ -235,7 +235,12 @@ _READERS: Final[dict[Field, Reader]] = {
     # the node has neither IPsec nor a bridge
     Field.IPSEC_IN: lambda view: 0,
     Field.IPSEC_OUT: lambda view: 0,
+    Field.IPSEC_IN_STATES: lambda view: 0,
+    Field.IPSEC_OUT_STATES: lambda view: 0,
     Field.BRIDGED: lambda view: 0,
+    Field.BRIDGED_ON: lambda view: 0,
+    Field.BRIDGE_PORT_IN: lambda view: "",
+    Field.BRIDGE_PORT_OUT: lambda view: "",
     **{field: _of_clock(field) for field in CLOCKS},
     Field.FIB_SADDR_TYPE: lambda view: view.router.address_type(view.skb.packet.src),
     Field.FIB_DADDR_TYPE: lambda view: view.router.address_type(view.skb.packet.dst),

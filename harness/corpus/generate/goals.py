@@ -355,8 +355,12 @@ def _value(field: Field, sighting: Sighting, places: Places) -> object:
             return sighting.mark
         case Field.SOCKET_UID | Field.SOCKET_GID | Field.SOCKET_CLASS | Field.SOCKET:
             return _owner(field, sighting)
-        case Field.IPSEC_IN | Field.IPSEC_OUT | Field.TAKER:
+        case Field.IPSEC_IN | Field.IPSEC_OUT | Field.IPSEC_IN_STATES | Field.IPSEC_OUT_STATES | Field.TAKER:
             return 0
+        case Field.BRIDGED | Field.BRIDGED_ON:
+            return 0
+        case Field.BRIDGE_PORT_IN | Field.BRIDGE_PORT_OUT:
+            return ""
         case Field.IIF:
             return sighting.iif
         case Field.OIF:

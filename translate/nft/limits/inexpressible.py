@@ -43,12 +43,16 @@ _HELPER_NAME: Final = 15
 _ADDRESS_TYPES: Final = frozenset(field for field in Field if field.name.startswith("FIB_"))
 
 
+_PORTS: Final = frozenset({Field.BRIDGED_ON, Field.BRIDGE_PORT_IN, Field.BRIDGE_PORT_OUT})
 _RESTRICTED: Final = _ADDRESS_TYPES | {
     Field.FRAGMENT,
     Field.AH_SPI,
     Field.EUI64,
     Field.CLOCK_MONTHDAY,
     Field.CLOCK_MONTHDAY_BEFORE,
+    Field.BRIDGED_ON,
+    Field.IPSEC_IN_STATES,
+    Field.IPSEC_OUT_STATES,
     *(field for field in Field if field.is_name),
 }
 """The fields that nft cannot read, or not compare with every value."""
@@ -71,6 +75,11 @@ def check_field(field: Field, family: Family) -> None:
         raise CannotSay("ah6", "in IPv6, AH is an extension header, which nftables does not read")
     if field is Field.EUI64:
         raise CannotSay("eui64", "nftables compares a field with constants, not with another field")
+    if field in _PORTS:
+        raise CannotSay("bridge-port", "nftables sees the bridge, but not its ports, in tables of ip and ip6")
+    if field in (Field.IPSEC_IN_STATES, Field.IPSEC_OUT_STATES):
+        reason = "nftables compares neither protocol nor mode of a state of IPsec, nor all states at once"
+        raise CannotSay("ipsec-states", reason)
     if field in (Field.CLOCK_MONTHDAY, Field.CLOCK_MONTHDAY_BEFORE):
         raise CannotSay("time-monthdays", "nftables reads the day of the week, but not that of the month")
 

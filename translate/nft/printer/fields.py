@@ -193,6 +193,10 @@ def expression(field: Field, family: Family) -> str:
             return "meta day"
         case Field.CLOCK_MONTHDAY | Field.CLOCK_MONTHDAY_BEFORE:
             raise AssertionError("refused: nftables has no day of the month")
+        case Field.BRIDGED_ON | Field.BRIDGE_PORT_IN | Field.BRIDGE_PORT_OUT:
+            raise AssertionError("refused: nftables does not see the ports of a bridge")
+        case Field.IPSEC_IN_STATES | Field.IPSEC_OUT_STATES:
+            raise AssertionError("refused: nftables does not compare all states of IPsec")
         case Field.SOCKET_UID:
             return "meta skuid"
         case Field.SOCKET_GID:

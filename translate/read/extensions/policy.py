@@ -1,23 +1,39 @@
-"""``-m policy``: whether a packet came, or will go, through IPsec."""
+"""``-m policy``: whether a packet came, or will go, through IPsec, and by which states."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from translate.ir import Field, FieldTest, Interval, Test
-from translate.read.extensions.declaration import Context, MatchExtension, Options, OptionSpec
+from translate.ir import Family, Field, FieldTest, Interval, Option, Test
+from translate.read.extensions.declaration import (
+    Context,
+    MatchExtension,
+    Options,
+    OptionSpec,
+    parse_number,
+)
+from translate.read.spelling.address import parse_resolved_mask
 from translate.read.spelling.errors import OptionError
+from translate.read.spelling.names import protocol_number
 
 __all__ = ["POLICY"]
 
-_FIELDS: Final = {"in": Field.IPSEC_IN, "out": Field.IPSEC_OUT}
+_FIELDS: Final = {
+    "in": (Field.IPSEC_IN, Field.IPSEC_IN_STATES),
+    "out": (Field.IPSEC_OUT, Field.IPSEC_OUT_STATES),
+}
 _POLICIES: Final = {"none": 0, "ipsec": 1}
+_TUNNEL_ENDS: Final = ("--tunnel-src", "--tunnel-dst")
+_ELEMENTS: Final = ("--reqid", "--spi", *_TUNNEL_ENDS, "--proto", "--mode")
+_MOST: Final = 0xFFFFFFFF
+_PROTOCOLS: Final = frozenset({50, 51, 108})  # ESP, AH and IPComp
+_DEEPEST: Final = 4  # XT_POLICY_MAX_ELEM
 
 
-def _policy(options: Options, _context: Context) -> tuple[Test, ...]:
+def _policy(options: Options, context: Context) -> tuple[Test, ...]:
     index, direction = options.need("--dir", "policy")
-    field = _FIELDS.get(direction.arguments[0])
-    if field is None:
+    fields = _FIELDS.get(direction.arguments[0])
+    if fields is None:
         raise OptionError(f'unknown direction "{direction.arguments[0]}"', option=index, hint="in or out")
     used, occurrence = 1, options.find("--pol")
     if occurrence is not None:
@@ -27,20 +43,66 @@ def _policy(options: Options, _context: Context) -> tuple[Test, ...]:
                 f'unknown policy "{occurrence[1].arguments[0]}"', option=occurrence[0], hint="none or ipsec"
             )
         used = policy
-    return (FieldTest(field=field, values=(Interval.point(used),)),)
+    strict, next_element = options.find("--strict"), options.find("--next")
+    if next_element is not None and strict is None:
+        raise OptionError('"--next" needs "--strict"', option=next_element[0], argument=0)
+    if strict is not None and not used:
+        raise OptionError('"--strict" needs "--pol ipsec"', option=strict[0], argument=0)
+    asks = _check_elements(options, context.family, strict=strict is not None)
+    whole = FieldTest(field=fields[0], values=(Interval.point(used),))
+    if not used or not asks:
+        return (whole,)  # without a policy, there is nothing to compare the elements with (policy_mt)
+    return whole, FieldTest(field=fields[1], values=(Interval.point(1),))
 
 
-_ELEMENTS: Final = ("--reqid", "--spi", "--tunnel-src", "--tunnel-dst", "--proto", "--mode")
-_NOT_THERE: Final = "a node under test has no IPsec policies to compare with"
+def _check_elements(options: Options, family: Family, *, strict: bool) -> bool:
+    """Return whether the rule asks for states of IPsec. Raises OptionError (``policy_check``)."""
+    elements: list[dict[str, tuple[int, Option]]] = [{}]
+    for index, option in enumerate(options):
+        if option.name == "--next":
+            if len(elements) == _DEEPEST:
+                raise OptionError(f"a rule has at most {_DEEPEST} policies", option=index, argument=0)
+            elements.append({})
+        elif option.name in _ELEMENTS:
+            if option.name in elements[-1]:
+                raise OptionError(f'"{option.name}" is given twice', option=index, argument=0)
+            _check_value(option, family, index=index)
+            elements[-1][option.name] = index, option
+    for element in elements:
+        if strict and not element:
+            raise OptionError('"--strict" needs options for each policy', hint="for example --reqid 1")
+        end = next((element[name] for name in _TUNNEL_ENDS if name in element), None)
+        mode = element.get("--mode")
+        if end is not None and (mode is None or (mode[1].arguments[0] == "tunnel") is mode[1].negated):
+            message = f'"{end[1].name}" needs "--mode tunnel"'
+            raise OptionError(message, option=end[0], argument=0)
+    return any(elements)
+
+
+def _check_value(option: Option, family: Family, *, index: int) -> None:
+    text = option.arguments[0]
+    match option.name:
+        case "--reqid" | "--spi":
+            parse_number(text, _MOST, option=index)
+        case "--proto":
+            number = protocol_number(text)
+            if number not in _PROTOCOLS:
+                raise OptionError(f'"{text}" is no protocol of IPsec', option=index, hint="esp, ah or ipcomp")
+        case "--mode":
+            if text not in ("transport", "tunnel"):
+                raise OptionError(f'unknown mode "{text}"', option=index, hint="transport or tunnel")
+        case _:
+            parse_resolved_mask(family, text, option=index)
+
 
 POLICY: Final = MatchExtension(
     name="policy",
     options=(
         OptionSpec(name="--dir"),
         OptionSpec(name="--pol"),
-        OptionSpec(name="--strict", arguments=0, refused=_NOT_THERE),
-        *(OptionSpec(name=name, invertible=True, repeated=True, refused=_NOT_THERE) for name in _ELEMENTS),
-        OptionSpec(name="--next", arguments=0, repeated=True, refused=_NOT_THERE),
+        OptionSpec(name="--strict", arguments=0),
+        *(OptionSpec(name=name, invertible=True, repeated=True) for name in _ELEMENTS),
+        OptionSpec(name="--next", arguments=0, repeated=True),
     ),
     meaning=_policy,
 )

@@ -24,7 +24,6 @@ _NUMBER: Final = re.compile(r"[ \t\n\v\f\r]*\+?(-?\d+)", re.ASCII)
 _WEEKDAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _ALL_WEEKDAYS: Final = 0xFE
 _ALL_MONTHDAYS: Final = 0xFFFFFFFE
-_ZONE: Final = "the time zone of the kernel is not known"
 
 
 def _time(options: Options, _context: Context) -> tuple[Test, ...]:
@@ -189,9 +188,9 @@ TIME: Final = MatchExtension(
         *(OptionSpec(name=name, invertible=True) for name in ("--monthdays", "--weekdays")),
         *(OptionSpec(name=name) for name in ("--datestart", "--datestop")),
         OptionSpec(name="--utc", arguments=0),
-        *(OptionSpec(name=name, arguments=0, refused=_ZONE) for name in ("--kerneltz", "--localtz")),
+        *(OptionSpec(name=name, arguments=0) for name in ("--kerneltz", "--localtz")),
         OptionSpec(name="--contiguous", arguments=0),
     ),
     meaning=_time,
 )
-"""``-m time`` (``xt_time``). With ``--kerneltz`` the rule is kept as written."""
+"""``-m time`` (``xt_time``). The kernel's time zone is taken for UTC."""

@@ -51,7 +51,8 @@ _OUT_FIELDS: Final = MappingProxyType(
     }
 )
 """Fields of the out-device, and the option that tests each."""
-_DEVICE_FIELDS: Final = frozenset({*_IN_FIELDS, *_OUT_FIELDS, Field.BRIDGED})
+_PORTS_OUT: Final = frozenset({Field.BRIDGED_ON, Field.BRIDGE_PORT_OUT})
+_DEVICE_FIELDS: Final = frozenset({*_IN_FIELDS, *_OUT_FIELDS, Field.BRIDGED, *_PORTS_OUT})
 _NO_IN_DEVICE: Final = (Hook.OUTPUT, Hook.POSTROUTING)
 _NO_OUT_DEVICE: Final = (Hook.PREROUTING, Hook.INPUT)
 
@@ -181,12 +182,29 @@ def _misplaced_rule(rule: Rule, hooks: tuple[Hook, ...], how: str) -> list[Diagn
                 # The kernel accepts the option there and still knows the port, but no translation can.
                 wrong, option = [h for h in hooks if h is Hook.POSTROUTING], "--physdev-is-in"
                 status = "not modelled"
+            elif part.field in _PORTS_OUT:
+                option = _port_out(rule)
+                wrong = [h for h in hooks if h is Hook.OUTPUT] if option else []
             else:
                 continue
             if wrong:
                 message = f"{option} is {status} in {wrong[0]}{how}"
                 faults.append(Diagnostic(_at_word(rule.origin, option), message))
     return faults
+
+
+def _port_out(rule: Rule) -> str:
+    """Return the option for a port of the way out that needs bridged packets, which OUTPUT has none of.
+
+    Empty if the rule has none, or also tests for bridged packets (``physdev_mt_check``).
+    """
+    for match in rule.matches:
+        if match.name == "physdev":
+            negated = {option.name: option.negated for option in match.options}
+            option = next((name for name in ("--physdev-out", "--physdev-is-out") if name in negated), "")
+            if option and negated.get("--physdev-is-bridged", True):
+                return option
+    return ""
 
 
 def _segment_size(rule: Rule, hooks: tuple[Hook, ...], how: str) -> list[Diagnostic]:

@@ -105,6 +105,7 @@ CASES: dict[str, tuple[Case, int]] = {
     "tproxy": (does(Proxy(address=None, port=1)), 3),
     "socket-owner": (rules("-m owner --uid-owner 5 -j DROP", hook="OUTPUT"), 3),
     "socket-lookup": (rules("-m socket -j DROP", hook="INPUT"), 3),
+    "bridge-port": (rules("-m physdev --physdev-in eth1 -j DROP"), 3),
     "rpfilter6": (rules("-m rpfilter -j DROP", hook="PREROUTING", family=Family.IP6), 3),
     "helper": (rules("-m helper --helper ftp -j DROP"), 3),
     "clock": (rules("-m time --weekdays Sat -j DROP"), 3),

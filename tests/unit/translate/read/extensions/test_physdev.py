@@ -12,7 +12,7 @@ from backends.model.packet import Packet
 from backends.simulator import Simulation
 from tests.unit.translate.helpers.rules import nft, program
 from translate.bpf import emit
-from translate.errors import ParseError
+from translate.errors import ParseError, UnsupportedError
 from translate.ir import Family, Field, FieldTest
 from translate.passes import LEVELS
 from translate.read import read_ruleset
@@ -85,10 +85,51 @@ def test_no_device_of_a_simulated_node_is_a_bridge() -> None:
 
 
 @pytest.mark.parametrize(
+    ("options", "holds"),
+    [
+        ("--physdev-in eth0", False),
+        ("! --physdev-in eth0", True),
+        ("--physdev-in +", False),
+        ("! --physdev-in +", True),
+        ("--physdev-out eth+", False),
+        ("! --physdev-out eth+ ! --physdev-is-out", True),
+        ("--physdev-is-bridged", False),
+        ("! --physdev-is-bridged", True),
+        ("! --physdev-is-in --physdev-is-out", False),
+    ],
+)
+def test_a_packet_of_no_bridge_has_no_ports(options: str, *, holds: bool) -> None:
+    text = f"*filter\n:INPUT ACCEPT [0:0]\n-A INPUT -m physdev {options} -j DROP\nCOMMIT\n"
+    node = node_from_json('{"interfaces": {"eth0": ["192.0.2.2/24"]}}', name="node")
+    simulation = Simulation(Job(rules=read_ruleset(text.encode(), name="rules"), node=node))
+    packet = Packet(family=Family.IP, src=0xC0000207, dst=0xC0000202, proto=17, sport=1, dport=2)
+    (branch,) = simulation.simulate(Flow(id="one", steps=(Send(packet=packet, entry="eth0"),))).branches
+    assert [outcome.verdict for outcome in branch.outcomes] == [Verdict.DROP if holds else Verdict.LOCAL]
+
+
+def test_ports_are_refused() -> None:
+    for option in ("--physdev-in eth0", "--physdev-is-out", "! --physdev-is-bridged"):
+        with pytest.raises(UnsupportedError, match="ports"):
+            nft("filter", f"-A FORWARD -m physdev {option} -j DROP")
+
+
+def test_bridged_packets_may_be_tested_in_output() -> None:
+    program("filter", "-A OUTPUT -m physdev --physdev-is-bridged --physdev-out eth0 -j DROP")
+
+
+@pytest.mark.parametrize(
     ("table", "rule", "message"),
     [
         ("nat", f"-A POSTROUTING {ASKS} -j ACCEPT", "--physdev-is-in is not modelled in POSTROUTING"),
-        ("filter", "-A FORWARD -m physdev", 'physdev needs the option "--physdev-is-in"'),
+        ("filter", "-A FORWARD -m physdev", "physdev needs one of its options"),
+        ("filter", "-A FORWARD -m physdev --physdev-in abcdefghijklmnop", "has more than 15 bytes"),
+        ("filter", "-A OUTPUT -m physdev --physdev-out eth0", "--physdev-out is not valid in OUTPUT"),
+        ("filter", "-A OUTPUT -m physdev ! --physdev-is-out", "--physdev-is-out is not valid in OUTPUT"),
+        (
+            "filter",
+            "-A OUTPUT -m physdev ! --physdev-is-bridged --physdev-out eth0",
+            "--physdev-out is not valid in OUTPUT",
+        ),
     ],
 )
 def test_wrong(table: str, rule: str, message: str) -> None:

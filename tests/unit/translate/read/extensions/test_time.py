@@ -125,6 +125,8 @@ def test_faults(read_fault: Callable[..., Diagnostic], words: str, message: str)
     assert read_fault(f"-m time {words}").message == message
 
 
-def test_the_time_zone_of_the_kernel_is_not_known(read_rule: Callable[..., Rule]) -> None:
-    (unknown,) = read_rule("-m time --weekdays Mon --kerneltz").unknown
-    assert "time zone" in unknown.reason
+def test_the_time_zone_of_the_kernel_is_taken_for_utc(read_rule: Callable[..., Rule]) -> None:
+    for option in ("--kerneltz", "--localtz"):
+        rule = read_rule(f"-m time --weekdays Mon {option}")
+        assert rule.tests == read_rule("-m time --weekdays Mon").tests
+        assert not rule.unknown
