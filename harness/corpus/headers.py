@@ -28,6 +28,7 @@ HEADER_FIELDS: Final = (
         Field.TTL,
         Field.TOS,
         Field.TCP_MSS,
+        Field.TCP_OPTIONS,
         *INDEX_PROTOCOLS,
         *_ROUTING,
         *_OPTIONS,
@@ -39,6 +40,9 @@ HEADER_FIELDS: Final = (
 )
 """Fields that can be set on a packet independently of its addresses and protocol."""
 
+_MSS_BIT: Final = 1 << 2
+"""The value of TCP_OPTIONS for a segment with an MSS: packets have no other option."""
+_USUAL_MSS: Final = 1460
 _CPUS: Final = (0, 1)
 """The processors that made flows use: most machines have them."""
 _TAG: Final = bytes(8)
@@ -66,6 +70,10 @@ def header_value(field: Field, packet: Packet, iif: str, node: Node) -> int | No
             return packet.tos
         case Field.TCP_MSS:
             return packet.mss if _announces(packet) else None
+        case Field.TCP_OPTIONS:
+            if packet.proto != Protocol.TCP:
+                return None
+            return _MSS_BIT if _announces(packet) and packet.mss is not None else 0
         case Field.ESP_SPI | Field.AH_SPI | Field.IPCOMP_CPI:
             return security_index(packet) if packet.proto == INDEX_PROTOCOLS[field] else None
         case Field.LENGTH:
@@ -101,6 +109,10 @@ def with_header(
             return with_fields(packet, tos=value)
         case Field.TCP_MSS:
             return with_fields(packet, mss=value) if _announces(packet) else None
+        case Field.TCP_OPTIONS:
+            if packet.proto != Protocol.TCP or (value and (value != _MSS_BIT or not _announces(packet))):
+                return None
+            return with_fields(packet, mss=(packet.mss or _USUAL_MSS) if value else None)
         case Field.ESP_SPI | Field.AH_SPI | Field.IPCOMP_CPI:
             extends = field is Field.AH_SPI and packet.family is Family.IP6
             if packet.proto != INDEX_PROTOCOLS[field] or extends:

@@ -124,6 +124,7 @@ FIELDS: Final = {
             *_GROUPS,
             *_FRAGMENTS,
             Field.TCP_MSS,
+            Field.TCP_OPTIONS,
             Field.CT_HELPER,
             *ACCOUNTS,
             *CLOCKS,
@@ -286,7 +287,7 @@ def refuse_field(field: Field, family: Family) -> None:
         raise CannotExpress("socket-lookup", reason)
     if field is Field.AH_SPI and family is Family.IP6:
         raise CannotExpress("ah6", "the tc program skips AH, which is an extension header in IPv6")
-    if field is Field.TCP_MSS:
+    if field in (Field.TCP_MSS, Field.TCP_OPTIONS):
         raise CannotExpress("tcp-options", NO_TCP_OPTIONS)
     if field in ACCOUNTS:
         raise CannotExpress("connbytes", "the tc program does not count the packets of a connection")

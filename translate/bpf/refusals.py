@@ -34,7 +34,7 @@ REFUSED: Final = {
     "rpfilter6": "`-m rpfilter` over IPv6",
     "socket-lookup": "`-m socket`",
     "socket-owner": "`-m owner` and `-m cgroup`",
-    "tcp-options": "`-m tcpmss`, `-j TCPMSS` and `-j TCPOPTSTRIP`",
+    "tcp-options": "`-m tcpmss`, `-m tcp --tcp-option`, `-j TCPMSS` and `-j TCPOPTSTRIP`",
     "tproxy": "`-j TPROXY`",
 }
 """Descriptions of the refused features, by the name in a :class:`~translate.errors.Refusal`."""

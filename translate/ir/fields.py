@@ -69,6 +69,7 @@ class Field(Enum):
     ICMP_CODE = _Row("icmp.code", 8, steady=True)
     TCP_FLAGS = _Row("tcp.flags", 8, steady=True, hexadecimal=True)
     TCP_MSS = _Row("tcp.mss", 16)  # absent from a segment without the option
+    TCP_OPTIONS = _Row("tcp.options", 256, hexadecimal=True)  # a bit for each kind that a segment has
     ESP_SPI = _Row("esp.spi", 32, steady=True)
     AH_SPI = _Row("ah.spi", 32, steady=True)
     IPCOMP_CPI = _Row("ipcomp.cpi", 16, steady=True)

@@ -172,7 +172,7 @@ class Cursor:
 
 def number(text: str, column: int, expected: str, *, most: int | None = None) -> int:
     """Return a number of at most ``most``: decimal, or hexadecimal with ``0x``. Raises TextError."""
-    if not re.fullmatch(r"[0-9]{1,40}|0x[0-9a-f]{1,32}", text):
+    if not re.fullmatch(r"[0-9]{1,40}|0x[0-9a-f]{1,64}", text):
         raise TextError(column, f"expected {expected}, found {text!r}")
     value = int(text, 16) if text.startswith("0x") else int(text)
     if most is not None and value > most:

@@ -128,7 +128,7 @@ _CONNMARK: Final = frozenset({Field.CT_MARK})
 _STATE: Final = frozenset({Field.CT_STATE})
 _TOS: Final = frozenset({Field.TOS})
 _TTL: Final = frozenset({Field.TTL})
-_MSS: Final = frozenset({Field.TCP_MSS})
+_MSS: Final = frozenset({Field.TCP_MSS, Field.TCP_OPTIONS})
 
 _CONNECTION: Final = _STATE | {Field.CT_HELPER} | {field for field in Field if field.is_connection}
 """A template replaces the connection for the rules after it in ``raw``."""

@@ -18,6 +18,9 @@ from translate.ir import CLOCKS, INDEX_PROTOCOLS, Field, Hook, Protocol, TcpFlag
 
 __all__ = ["Reader", "Value", "View", "reader"]
 
+_MSS_KIND: Final = 2
+"""The number of the TCP option with the MSS (RFC 9293)."""
+
 Value = Port | str | None
 """The value of a field; None if the packet does not have the field."""
 
@@ -70,6 +73,13 @@ def _tcp_mss(view: View) -> Value:
     """Return the size that a SYN announces; no other segment of a corpus has the option (``tcpmss_mt``)."""
     packet = view.skb.packet
     return packet.mss if packet.proto == Protocol.TCP and packet.flags & TcpFlag.SYN else None
+
+
+def _tcp_options(view: View) -> Value:
+    """Return the kinds of a segment's options; those of a corpus have at most the MSS."""
+    if view.skb.packet.proto != Protocol.TCP:
+        return None
+    return 0 if _tcp_mss(view) is None else 1 << _MSS_KIND
 
 
 def _security_index(field: Field) -> Reader:
@@ -175,6 +185,7 @@ _READERS: Final[dict[Field, Reader]] = {
     Field.ICMP_CODE: _icmp_code,
     Field.TCP_FLAGS: _tcp_flags,
     Field.TCP_MSS: _tcp_mss,
+    Field.TCP_OPTIONS: _tcp_options,
     **{field: _security_index(field) for field in INDEX_PROTOCOLS},
     Field.LENGTH: attrgetter("skb.packet.length"),
     Field.TTL: attrgetter("skb.packet.ttl"),

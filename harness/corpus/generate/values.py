@@ -58,7 +58,7 @@ class Values:
         usual: tuple[int, ...] = (Protocol.TCP, Protocol.UDP, icmp, Protocol.SCTP, *others)
         if constraints.has(Field.ICMP_TYPE) or constraints.has(Field.ICMP_CODE):
             usual = (icmp,) * 4
-        elif constraints.has(Field.TCP_FLAGS) or constraints.has(Field.TCP_MSS):
+        elif any(map(constraints.has, (Field.TCP_FLAGS, Field.TCP_MSS, Field.TCP_OPTIONS))):
             usual = (Protocol.TCP,) * 4
         elif any(map(constraints.has, INDEX_PROTOCOLS)):
             usual = tuple(proto for field, proto in INDEX_PROTOCOLS.items() if constraints.has(field))

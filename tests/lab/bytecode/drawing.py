@@ -58,7 +58,7 @@ _MIXED: Final = 16
 
 _ICMP: Final = {Family.IP: Protocol.ICMP, Family.IP6: Protocol.ICMPV6}
 _ICMP_FIELDS: Final = frozenset({Field.ICMP_TYPE, Field.ICMP_CODE})
-_OF_TCP: Final = frozenset({Field.TCP_FLAGS, Field.TCP_MSS})
+_OF_TCP: Final = frozenset({Field.TCP_FLAGS, Field.TCP_MSS, Field.TCP_OPTIONS})
 _HEADER_FIELDS: Final = _ICMP_FIELDS | _OF_TCP | {Field.SPORT, Field.DPORT, *INDEX_PROTOCOLS}
 _EXTRAS: Final = frozenset({Field.TCP_MSS, *chain.from_iterable(EXTENSIONS.values())})
 """Fields of headers and options that most packets lack."""

@@ -262,12 +262,13 @@ class LoadExtension:
 
 @dataclass(frozen=True, slots=True)
 class LoadTcpOption:
-    """``tcp option``: bytes of the first option of this kind."""
+    """``tcp option``: bytes of the first option of this kind; with ``presence``, 1 if there is one, or 0."""
 
     kind: int
     offset: int
     length: int
     target: int
+    presence: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -531,7 +532,8 @@ def _exthdr(a: Attributes) -> Instruction:
     if number(a.get(6)) != 1:  # NFT_EXTHDR_OP_TCPOPT
         raise KeyError("an option of IPv4, or a chunk")
     if 1 in a:
-        return LoadTcpOption(number(a[2]), number(a[3]), number(a[4]), number(a[1]))
+        present = bool(number(a.get(5)) & 1)  # NFT_EXTHDR_F_PRESENT
+        return LoadTcpOption(number(a[2]), number(a[3]), number(a[4]), number(a[1]), present)
     if 7 not in a:
         return StripTcpOption(number(a[2]))
     return SetTcpOption(number(a[2]), number(a[3]), number(a[4]), number(a[7]))

@@ -163,6 +163,9 @@ class _Rule:
                 self._put(target, self._payload(base, offset, length))
             case LoadExtension(kind=kind, offset=offset, length=length, target=target):
                 self._put(target, self._extension(kind)[offset : offset + length])
+            case LoadTcpOption(kind=kind, target=target, presence=True):
+                kinds = self._state.get(Field.TCP_OPTIONS)
+                self._put(target, bytes([isinstance(kinds, int) and kinds >> kind & 1]))
             case LoadTcpOption(kind=2, offset=2, length=2, target=target):
                 self._put(target, self._present(Field.TCP_MSS).to_bytes(2, "big"))
             case LoadTcpOption():

@@ -207,7 +207,7 @@ class State:
                     return None
                 both = sample.number(Field.SPORT)
                 return both >> 8 if field is Field.ICMP_TYPE else both & 0xFF
-            case Field.TCP_FLAGS:
+            case Field.TCP_FLAGS | Field.TCP_OPTIONS:
                 return None if sample.fragment or proto != Protocol.TCP else sample.values[field]
             case Field.ESP_SPI | Field.AH_SPI | Field.IPCOMP_CPI:
                 lacks = sample.fragment or proto != INDEX_PROTOCOLS[field]

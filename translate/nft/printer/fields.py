@@ -69,6 +69,8 @@ def expression(field: Field, family: Family) -> str:
             return "tcp flags"
         case Field.TCP_MSS:
             return "tcp option maxseg size"
+        case Field.TCP_OPTIONS:
+            return "tcp option"
         case Field.ESP_SPI:
             return "esp spi"
         case Field.AH_SPI:

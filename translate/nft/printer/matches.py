@@ -106,6 +106,7 @@ _OWN_FORM: Final = frozenset(
         Field.TAKER,
         Field.BRIDGED,
         Field.TOS,
+        Field.TCP_OPTIONS,
         Field.CLOCK,
     }
 )
@@ -128,6 +129,8 @@ def _own_form(left: str, test: FieldTest, family: Family) -> str | None:
         return f"{left} {_BRIDGE}"
     if field is Field.TOS:
         return _tos(left, test, family)
+    if field is Field.TCP_OPTIONS:
+        return _tcp_option(left, test)
     if field is Field.CLOCK:
         return _clock(left, test)
     return None
@@ -139,6 +142,19 @@ def _reverse_path(left: str, field: Field, family: Family) -> str:
         return f"{left} exists"
     of_device = "fib saddr" if field in REVERSE_ROUTES else "fib saddr . iif"
     return f"{left} exists {of_device}{_NO_BROADCAST}"
+
+
+def _tcp_option(left: str, test: FieldTest) -> str:
+    """Return a test for an option of a kind, or for none in a packet that has a header of TCP.
+
+    ``tcp option … missing`` also holds for a later fragment (``nft_exthdr_tcp_eval``).
+    """
+    mask = test.mask or 0
+    kind = mask.bit_length() - 1
+    assert mask == 1 << kind
+    if any(mask in value for value in test.values if isinstance(value, Interval)) is not test.negated:
+        return f"{left} {kind} exists"
+    return f"tcp sport >= 0 {left} {kind} missing"
 
 
 def _tos(left: str, test: FieldTest, family: Family) -> str:

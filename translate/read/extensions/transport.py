@@ -9,7 +9,14 @@ from __future__ import annotations
 from typing import Final
 
 from translate.ir import Field, FieldTest, Interval, Protocol, TcpFlag, Test
-from translate.read.extensions.declaration import Context, MatchExtension, Options, OptionSpec, between
+from translate.read.extensions.declaration import (
+    Context,
+    MatchExtension,
+    Options,
+    OptionSpec,
+    between,
+    parse_number,
+)
 from translate.read.spelling.errors import OptionError
 from translate.read.spelling.ports import parse_port_range, parse_resolved_range
 
@@ -25,6 +32,7 @@ _FLAG_LISTS: Final = {
     "ALL": _ALL_FLAGS,
     "NONE": 0,
 }
+_MOST_KIND: Final = 255
 _SYN_MASK: Final = TcpFlag.FIN | TcpFlag.SYN | TcpFlag.RST | TcpFlag.ACK
 
 
@@ -87,11 +95,26 @@ def _tcp(options: Options, context: Context) -> tuple[Test, ...]:
         option = syn[1]
         mask, wanted = int(_SYN_MASK), int(TcpFlag.SYN)
     else:
-        return _or_header(tests, context)
+        return _or_header([*tests, *_kind(options)], context)
     if mask or wanted or option.negated:
         value = (Interval.point(wanted),)
         tests.append(FieldTest(field=Field.TCP_FLAGS, values=value, mask=mask, negated=option.negated))
-    return _or_header(tests, context)
+    return _or_header([*tests, *_kind(options)], context)
+
+
+def _kind(options: Options) -> tuple[FieldTest, ...]:
+    """Return the test for an option of the segment (``tcp_find_option``)."""
+    occurrence = options.find("--tcp-option")
+    if occurrence is None:
+        return ()
+    index, option = occurrence
+    kind = parse_number(option.arguments[0], _MOST_KIND, option=index)
+    if not kind:
+        raise OptionError('TCP options have kinds from 1 to 255, not "0"', option=index)
+    bit = 1 << kind
+    return (
+        FieldTest(field=Field.TCP_OPTIONS, values=(Interval.point(bit),), mask=bit, negated=option.negated),
+    )
 
 
 def _udp(options: Options, context: Context) -> tuple[Test, ...]:
@@ -110,11 +133,11 @@ TCP: Final = MatchExtension(
         *_PORT_OPTIONS,
         OptionSpec(name="--tcp-flags", arguments=2, invertible=True),
         OptionSpec(name="--syn", arguments=0, invertible=True),
-        OptionSpec(name="--tcp-option", invertible=True, refused="TCP options are not modelled"),
+        OptionSpec(name="--tcp-option", invertible=True),
     ),
     meaning=_tcp,
 )
-"""``-m tcp``: ports and flags (``xt_tcpudp``)."""
+"""``-m tcp``: ports, flags and options (``xt_tcpudp``)."""
 
 UDP: Final = MatchExtension(name="udp", options=_PORT_OPTIONS, meaning=_udp)
 """``-m udp``: ports (``xt_tcpudp``)."""

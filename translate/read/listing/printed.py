@@ -54,8 +54,10 @@ def _inverted(sign: str | None, words: _Words) -> _Words:
 
 def _transport(match: re.Match[str]) -> _Words:
     words = ["-m", match[1]]
-    for item in re.finditer(r" (dpts?|spts?|flags):(!?)(\S+)", match[2]):
-        if item[1] == "flags":
+    for item in re.finditer(r" (dpts?:|spts?:|flags:|option=)(!?)(\S+)", match[2]):
+        if item[1] == "option=":
+            words += _inverted(item[2], ["--tcp-option", item[3]])
+        elif item[1] == "flags:":
             mask, wanted = item[3].split("/")
             words += _inverted(item[2], ["--tcp-flags", _flags(mask), _flags(wanted)])
         else:
@@ -110,7 +112,16 @@ def _connmark(match: re.Match[str]) -> _Words:
     words = [f"--{match[1]}-mark"]
     if match[2]:
         words += [f"--{match[2]}", match[3]]
-    return [*words, f"--{match[4]}", match[5]] if match[4] else words
+    if match[4]:
+        words += [f"--{match[4]}", match[5]]
+    return [*words, *_shift(match)]
+
+
+_SHIFT: Final = r"(?: (?P<shift>left|right)-shift-mark (?P<bits>\d+))?"
+
+
+def _shift(match: re.Match[str]) -> _Words:
+    return [f"--{match['shift']}-shift-mark", match["bits"]] if match["shift"] else []
 
 
 def _ct(match: re.Match[str]) -> _Words:
@@ -262,7 +273,10 @@ _COMMENT: Final = re.compile(r"/\* (.*?) \*/(?= |$)")
 _MATCHES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], _Words]], ...]] = tuple(
     (re.compile(pattern + r"(?= |$)"), words)
     for pattern, words in (
-        (r"(tcp|udp|sctp)((?: (?:dpts?|spts?):!?\S+| flags:!?\S+/\S+)*)", _transport),
+        (
+            r"(tcp|udp|sctp)((?: (?:dpts?|spts?):!?\S+| option=!?\d+| flags:!?\S+/\S+)*)",
+            _transport,
+        ),
         (r"ADDRTYPE match((?: (?:src|dst)-type !?\S+| limit-(?:in|out))+)", _addrtype),
         (r"mark match( !)? (\S+)", _simple("mark", "--mark")),
         (r"connmark match (! )? ?(\S+)", _simple("connmark", "--mark")),
@@ -359,11 +373,19 @@ _OPTIONS: Final[tuple[tuple[re.Pattern[str], str, Callable[[re.Match[str]], _Wor
     (re.compile(pattern + r"(?= |$)"), target, words)
     for pattern, target, words in (
         (r"MARK (or|and|xor|set) (0x[0-9a-f]+)", "MARK", lambda f: [_MARKS[f[1]], f[2]]),
-        (r"CONNMARK (or|and|xor|set) (0x[0-9a-f]+)", "CONNMARK", lambda f: [_MARKS[f[1]], f[2]]),
-        (r"CONNMARK xset (0x[0-9a-f]+/0x[0-9a-f]+)", "CONNMARK", lambda f: ["--set-xmark", f[1]]),
+        (
+            r"CONNMARK (or|and|xor|set) (0x[0-9a-f]+)" + _SHIFT,
+            "CONNMARK",
+            lambda f: [_MARKS[f[1]], f[2], *_shift(f)],
+        ),
+        (
+            r"CONNMARK xset (0x[0-9a-f]+/0x[0-9a-f]+)" + _SHIFT,
+            "CONNMARK",
+            lambda f: ["--set-xmark", f[1], *_shift(f)],
+        ),
         (
             r"CONNMARK (save|restore)"
-            r"(?: (mask|nfmask|ctmask) (0x[0-9a-f]+)(?: (ctmask|nfmask) ~(0x[0-9a-f]+))?)?",
+            r"(?: (mask|nfmask|ctmask) (0x[0-9a-f]+)(?: (ctmask|nfmask) ~(0x[0-9a-f]+))?)?" + _SHIFT,
             "CONNMARK",
             _connmark,
         ),
