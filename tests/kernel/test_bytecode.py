@@ -116,9 +116,9 @@ class Fault:
 NO_PROTOCOL = {field: bits for field, bits in apart._ALL_BITS.items() if field is not Field.CT_PROTO}
 FAULTS = (
     Fault("two negated ports become one", apart, "_joined", lambda *_: False, 1, Family.IP),
-    Fault("the protocol of a connection is the packet's", apart, "_ALL_BITS", NO_PROTOCOL, 46, Family.IP6),
-    Fault("ports are joined across a counter", apart, "_REMEMBERS", (), 5, Family.IP6),
-    Fault("a counter counts every protocol", headers, "_counts", lambda _: False, 1, Family.IP),
+    Fault("the protocol of a connection is the packet's", apart, "_ALL_BITS", NO_PROTOCOL, 0, Family.IP6),
+    Fault("ports are joined across a counter", apart, "_REMEMBERS", (), 7, Family.IP6),
+    Fault("a counter counts every protocol", headers, "_counts", lambda _: False, 2, Family.IP),
     Fault(
         "a reset behind a lookup does not load",
         containers,

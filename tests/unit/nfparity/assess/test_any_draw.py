@@ -6,6 +6,7 @@ import pytest
 
 from backends.model.flow import Flow
 from backends.model.outcome import FlowResult
+from harness.diff import sampling
 from nfparity.assess.assessing import assess, detector_flows
 from nfparity.assess.facts import Facts
 from nfparity.assess.summary import Summary
@@ -13,11 +14,12 @@ from nfparity.report.assessjson import assessment_json
 from tests.unit.harness.helpers.drawing import DrawingBackend, faulty
 
 DRAWS = 3
+SHOWING = 0
 SEEDS = (0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 25)))
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_no_assessment_tells_what_was_drawn(seed: int, text: str, facts: Facts) -> None:
+def drawn(seed: int, text: str, facts: Facts) -> list[Summary]:
+    """Assessments of the same two rulesets, which draw anew each time; those of one have a seed's faults."""
     # Affinity has hundreds of draws in a flow, which are too many ways to simulate.
     wanted = [i for i in detector_flows(facts)[0] if not i.startswith("K25")]
     known: tuple[dict[Flow, FlowResult], ...] = ({}, {})
@@ -29,6 +31,19 @@ def test_no_assessment_tells_what_was_drawn(seed: int, text: str, facts: Facts) 
             facts, before=before, after=after, only=wanted, progress=lambda name, done, total: None
         )
         reports.append(Summary(snapshot="rules", version=(1, 30), against=None, assessments=(found,)))
+    return reports
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_no_assessment_tells_what_was_drawn(seed: int, text: str, facts: Facts) -> None:
+    reports = drawn(seed, text, facts)
     assert any(one.findings or one.unexplained for one in reports[0].assessments)
     assert not any(one.disputed for one in reports[0].assessments)
     assert len({assessment_json(one) for one in reports}) == 1
+
+
+def test_a_flow_that_is_run_once_shows_what_was_drawn(
+    text: str, facts: Facts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sampling, "runs_needed", lambda odds, miss: 1)
+    assert len({assessment_json(one) for one in drawn(SHOWING, text, facts)}) > 1
