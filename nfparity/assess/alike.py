@@ -18,7 +18,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from backends.model.flow import Flow, Send
-from backends.model.outcome import FlowResult, Outcome
+from backends.model.outcome import FlowResult, Outcome, OutcomeBranch
 from backends.model.packet import Packet
 from backends.model.withfields import with_fields
 from nfparity.assess.facts import Facts
@@ -74,7 +74,10 @@ class Renaming:
 
     def result(self, result: FlowResult, flow: Flow) -> FlowResult:
         """Return the renamed results, as results of ``flow``."""
-        ways = tuple(replace(way, outcomes=tuple(map(self.outcome, way.outcomes))) for way in result.branches)
+        ways = tuple(
+            OutcomeBranch(way.probability, tuple(map(self.outcome, way.outcomes)), way.assuming)
+            for way in result.branches
+        )
         return replace(result, flow_id=flow.id, branches=ways)
 
 

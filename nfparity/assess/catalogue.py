@@ -69,6 +69,7 @@ def catalogue() -> tuple[Entry, ...]:
     return read_catalogue(CATALOGUE.read_text(encoding="utf-8"))
 
 
+@cache
 def entry(k: str) -> Entry:
     """Return the entry with that id; KeyError when there is none."""
     for candidate in catalogue():
