@@ -100,6 +100,11 @@ golden: ## write the expected outputs (tests/golden, cases of passes) anew; revi
 capture: ## build/nfparity-capture.pyz: nfparity capture in one file, for nodes with Python 3.8 and nothing else
 	python3 -m nfparity.capture.package build/nfparity-capture.pyz
 
+site: ## build/site/html: the documentation as a site that needs no network
+	@vm/setup.sh check
+	@$(PYTHON_RUN) -m pip install --quiet --disable-pip-version-check --editable '.[site]'
+	NO_MKDOCS_2_WARNING=1 $(PYTHON_RUN) -m deploy.site build/site
+
 deb: ## build/nfparity_VERSION_all.deb, for Debian 12 and 13; needs no root
 	@deploy/deb/build.sh
 
