@@ -5,18 +5,13 @@ These are fragments, AH, and packets without a payload. No rule uses conntrack, 
 
 from __future__ import annotations
 
-import json
 import os
-import re
-import subprocess
-import sys
+import struct
 
 import pytest
 
+from tests.kernel.helpers.counted import counts_of_both
 from translate.ir import Family
-from translate.nft import emit
-from translate.passes import lower
-from translate.read import read_ruleset
 
 pytestmark = [
     pytest.mark.kernel,
@@ -34,33 +29,6 @@ MATCHES = (
         for no in ("", "! ")
     ),
 )
-RULES = "\n".join(
-    (
-        "*mangle",
-        *(f"-A PREROUTING -m {words} -m nfacct --nfacct-name a{n}." for n, words in enumerate(MATCHES)),
-        "COMMIT",
-        "",
-    )
-)
-
-SCRIPT = """
-import json, socket, struct, subprocess, sys
-def run(*words, text=None):
-    return subprocess.run(words, input=text, text=True, check=True, capture_output=True).stdout
-rules, nft, packets = json.loads(sys.argv[1])
-run("ip", "link", "set", "lo", "up")
-run("ip6tables-legacy-restore", text=rules)
-run("nft", "-f", "-", text=nft)
-sender = socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_RAW)
-own = socket.inet_pton(socket.AF_INET6, "::1")
-found = []
-for first, body in packets:
-    data = bytes.fromhex(body)
-    sender.sendto(struct.pack("!IHBB", 6 << 28, len(data), first, 64) + own + own + data, ("::1", 0))
-    found.append((run("ip6tables-legacy-save", "-c", "-t", "mangle"), run("nft", "list", "ruleset")))
-print(json.dumps(found))
-"""
-
 HOP, ROUTING, FRAGMENT, ESP, AH, NONE, DESTINATION, UDP = 0, 43, 44, 50, 51, 59, 60, 17
 DATAGRAM = "00050006000c0000" + "00000000"
 
@@ -103,27 +71,23 @@ PACKETS = {
 }
 
 
+def whole(first: int, body: str) -> bytes:
+    """Return a packet from ::1 to ::1; its first header after that of IPv6 is ``first``."""
+    own, data = (1).to_bytes(16, "big"), bytes.fromhex(body)
+    return struct.pack("!IHBB", 6 << 28, len(data), first, 64) + own + own + data
+
+
 @pytest.mark.parametrize("level", [0, 1, 2])
 def test_the_kernel_finds_the_same_headers(level: int) -> None:
-    legacy = RULES.replace(" -m nfacct", " -m comment").replace("--nfacct-name", "--comment")
-    text = emit(lower(read_ruleset(RULES.encode(), name="rules", family=Family.IP6), level=level)).text
-    asked = json.dumps((legacy, text, list(PACKETS.values())))
-    done = subprocess.run(
-        ["unshare", "-n", sys.executable, "-c", SCRIPT, asked], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    packets = [whole(*packet) for packet in PACKETS.values()]
+    rules = [f"-m {words}" for words in MATCHES]
     before = [0] * len(MATCHES)
     hit: set[str] = set()
-    for packet, (saved, listed) in zip(PACKETS, json.loads(done.stdout), strict=True):
-        legacy_counts = [int(n) for n in re.findall(r"^\[(\d+):\d+\] -A", saved, re.MULTILINE)]
-        ours = {
-            int(m[1]): int(m[2])
-            for m in re.finditer(r"counter nfacct_a(\d+)\S* \{.*?packets (\d+)", listed, re.DOTALL)
-        }
-        # A rule that can never match has no counter.
-        assert [ours.get(n, 0) for n in range(len(MATCHES))] == legacy_counts, packet
-        counted = zip(MATCHES, before, legacy_counts, strict=True)
+    states = counts_of_both(rules, packets, Family.IP6, level=level)
+    for packet, (legacy, ours) in zip(PACKETS, states, strict=True):
+        assert ours == legacy, packet
+        counted = zip(MATCHES, before, legacy, strict=True)
         hit |= {words for words, earlier, later in counted if later > earlier}
-        before = legacy_counts
+        before = legacy
     assert set(MATCHES) - hit == {"frag --fragid 7:5"}
     assert len(PACKETS) not in before, "a match that holds for every packet"

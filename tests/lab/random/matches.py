@@ -251,6 +251,10 @@ class _Table:
             match := rare_match(self.rare, self.family, hook, early=self.name in ("raw", "mangle"))
         ):
             matches.insert(self.rare.randint(0, len(matches)), match)
+        if proto == "dccp" and self.rare.random() < 0.5:
+            no = self.rare.choice(("", "! "))
+            port = f"--{self.rare.choice(('sport', 'dport'))} {self.rare.choice(_PORTS)}"
+            matches.insert(self.rare.randint(0, len(matches)), f"-m dccp {no}{port}")
         if proto in ("50", "51", "108") or self.options.random() < 0.05:
             matches.append(option_match(self.options, proto, sizes=True))
         if self.counts.random() < _COUNTING:

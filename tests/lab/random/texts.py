@@ -458,6 +458,7 @@ KINDS: Final = {
     "quota": {"--quota": "number"},
     "recent": {"--seconds": "seconds", "--hitcount": "hits", "--name": "name", "--mask": "mask"},
     "sctp": dict.fromkeys(("--sport", "--dport"), "ports"),
+    "dccp": dict.fromkeys(("--sport", "--dport"), "ports"),
     "set": {
         "--match-set": "set sides",
         **{f"--{what}-{how}": "number" for what in ("packets", "bytes") for how in ("eq", "lt", "gt")},
@@ -614,6 +615,7 @@ _PROTO_OF: Final = {
     "ipcomp": "108",
     "udp": "udp",
     "sctp": "sctp",
+    "dccp": "dccp",
     "icmp": "icmp",
     "icmp6": "ipv6-icmp",
 }

@@ -54,7 +54,7 @@ from translate.read.extensions.tcpoptstrip import TCPOPTSTRIP
 from translate.read.extensions.time import TIME
 from translate.read.extensions.tos import DSCP_MATCH, DSCP_TARGET, TOS_MATCH, TOS_TARGET
 from translate.read.extensions.tproxy import TPROXY
-from translate.read.extensions.transport import SCTP, TCP, UDP
+from translate.read.extensions.transport import DCCP, SCTP, TCP, UDP
 from translate.read.extensions.ttl import HL_MATCH, HL_TARGET, TTL_MATCH, TTL_TARGET
 from translate.read.extensions.verdict import ACCEPT, DROP, REJECT, RETURN
 
@@ -73,6 +73,7 @@ MATCHES: Final = MappingProxyType(
             CONNMARK_MATCH,
             CONNTRACK,
             CPU,
+            DCCP,
             DEVGROUP,
             DSCP_MATCH,
             DST,

@@ -1,7 +1,7 @@
-"""``-m tcp``, ``-m udp`` and ``-m sctp``: ports and flags of the transport header.
+"""``-m tcp``, ``-m udp``, ``-m sctp`` and ``-m dccp``: ports and flags of the transport header.
 
-All three matches are false of a later fragment, which has no such header (``tcp_mt``, ``udp_mt``,
-``sctp_mt``), as are all tests of absent fields.
+All four matches are false of a later fragment, which has no such header (``tcp_mt``, ``udp_mt``, ``sctp_mt``,
+``dccp_mt``), as are all tests of absent fields.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from translate.read.extensions.declaration import (
 from translate.read.spelling.errors import OptionError
 from translate.read.spelling.ports import parse_port_range, parse_resolved_range
 
-__all__ = ["SCTP", "TCP", "UDP"]
+__all__ = ["DCCP", "SCTP", "TCP", "UDP"]
 
 _PORT_OPTIONS: Final = (
     OptionSpec(name="--sport", aliases=("--source-port",), invertible=True),
@@ -126,6 +126,24 @@ def _sctp(options: Options, context: Context) -> tuple[Test, ...]:
     context.require("sctp", Protocol.SCTP)
     return _or_header(_ports(options, context=context), context)
 
+
+def _dccp(options: Options, context: Context) -> tuple[Test, ...]:
+    context.require("dccp", Protocol.DCCP)
+    return _or_header(_ports(options, context=context, resolved=True), context)
+
+
+_NO_DCCP: Final = "the simulator has no headers of DCCP, which Linux does not have since 6.16"
+
+DCCP: Final = MatchExtension(
+    name="dccp",
+    options=(
+        *_PORT_OPTIONS,
+        OptionSpec(name="--dccp-types", invertible=True, refused=_NO_DCCP),
+        OptionSpec(name="--dccp-option", invertible=True, refused=_NO_DCCP),
+    ),
+    meaning=_dccp,
+)
+"""``-m dccp``: ports (``xt_dccp``)."""
 
 TCP: Final = MatchExtension(
     name="tcp",

@@ -18,7 +18,6 @@ _MATCH_OPTIONS: Final = """
 bpf: --bytecode=1 --object-pinned=1
 cluster: --cluster-total-nodes=1 !--cluster-local-node=1 !--cluster-local-nodemask=1 --cluster-hash-seed=1
 connlabel: !--label=1 --set=0
-dccp: !--sport,--source-port=1 !--dport,--destination-port=1 !--dccp-types=1 !--dccp-option=1
 ipvs: !--ipvs=0 !--vproto=1 !--vaddr=1 !--vport=1 --vdir=1 !--vmethod=1 !--vportctl=1
 mh: !--mh-type=1
 osf: !--genre=1 --ttl=1 --log=1

@@ -14,6 +14,7 @@ NOT_TRANSLATED = {
     "-m cgroup",
     "-m connbytes",
     "-m connlimit",
+    "-m dccp",
     "-m devgroup",
     "-m hashlimit",
     "-m eui64",

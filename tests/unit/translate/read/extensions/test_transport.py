@@ -1,12 +1,19 @@
-"""``-m tcp --tcp-option`` in the reader and in nft's spelling."""
+"""``-m tcp --tcp-option`` and ``-m dccp`` in the reader and in nft's spelling."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.unit.translate.helpers.rules import nft, program
+from tests.unit.translate.read.conftest import ReadFault, ReadRule
+from tests.unit.translate.read.helpers.fieldtests import field_test
 from translate.bpf import emit
 from translate.errors import ParseError, UnsupportedError
+from translate.ir import Field, FieldTest
+from translate.nft import emit as emit_nft
+from translate.passes import lower
+from translate.read import read_ruleset
+from translate.read.listing.printed import parse_printed
 
 
 @pytest.mark.parametrize(
@@ -33,3 +40,48 @@ def test_tc_ebpf() -> None:
 def test_wrong(number: str) -> None:
     with pytest.raises(ParseError, match=number):
         program("filter", f"-A FORWARD -p tcp -m tcp --tcp-option {number}")
+
+
+PROTOCOL = field_test(Field.L4PROTO, 33, 33)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ("", [field_test(Field.SPORT, 0, 65535)]),
+        ("--sport 53", [field_test(Field.SPORT, 53, 53)]),
+        ("! --destination-port 1:5", [field_test(Field.DPORT, 1, 5, no=True)]),
+        (
+            "--dport :5 --source-port ssh",
+            [field_test(Field.SPORT, 22, 22), field_test(Field.DPORT, 0, 5)],
+        ),
+        ("--dport 5:1", [field_test(Field.DPORT, 0, 65535, no=True)]),
+    ],
+)
+def test_meaning(read_rule: ReadRule, options: str, expected: list[FieldTest]) -> None:
+    assert read_rule(f"-p dccp -m dccp {options}".rstrip()).tests == (PROTOCOL, *expected)
+
+
+@pytest.mark.parametrize("options", ["--dccp-types REQUEST,RESPONSE", "! --dccp-option 7"])
+def test_types_and_options_are_kept_as_written(read_rule: ReadRule, options: str) -> None:
+    rule = read_rule(f"-p dccp -m dccp {options}")
+    assert "the simulator has no headers of DCCP" in rule.unknown[0].reason
+
+
+@pytest.mark.parametrize("words", ["", "-p udp", "! -p dccp"])
+def test_the_protocol_is_needed(read_fault: ReadFault, words: str) -> None:
+    fault = read_fault(f"{words} -m dccp --dport 5".strip())
+    assert 'dccp needs "-p dccp" in the same rule' in fault.message
+
+
+def test_words_of_a_listing() -> None:
+    words = parse_printed("dccp spt:22 dpts:!1:5", None).matches
+    assert words == ["-m", "dccp", "--sport", "22", "!", "--dport", "1:5"]
+
+
+@pytest.mark.parametrize("level", [0, 2])
+def test_nft_reads_the_ports(level: int) -> None:
+    rule = b"-A INPUT -p dccp -m dccp ! --sport 1:5 --dport 80 -j DROP"
+    text = b"*filter\n:INPUT ACCEPT [0:0]\n" + rule + b"\nCOMMIT\n"
+    output = emit_nft(lower(read_ruleset(text, name="rules"), level=level)).text
+    assert "dccp sport != 1-5 dccp dport 80 drop" in output

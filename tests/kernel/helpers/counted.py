@@ -1,0 +1,77 @@
+"""Matches and their translations beside each other in one network namespace: counts after each packet.
+
+The packets are bytes that cross ``lo``, so they may be such as no corpus has. Rules that use conntrack would
+reassemble fragments before they are counted.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+from translate.ir import Family
+from translate.nft import emit
+from translate.passes import lower
+from translate.read import read_ruleset
+
+__all__ = ["counts_of_both"]
+
+_SCRIPT: Final = """
+import json, socket, subprocess, sys
+def run(*words, text=None):
+    return subprocess.run(words, input=text, text=True, check=True, capture_output=True).stdout
+six, rules, nft, packets = json.loads(sys.argv[1])
+command = "ip6tables-legacy" if six else "iptables-legacy"
+run("ip", "link", "set", "lo", "up")
+run(f"{command}-restore", text=rules)
+run("nft", "-f", "-", text=nft)
+family, to = (socket.AF_INET6, "::1") if six else (socket.AF_INET, "127.0.0.1")
+sender = socket.socket(family, socket.SOCK_RAW, socket.IPPROTO_RAW)
+states = []
+for packet in packets:
+    sender.sendto(bytes.fromhex(packet), (to, 0))
+    states.append((run(f"{command}-save", "-c", "-t", "mangle"), run("nft", "list", "ruleset")))
+print(json.dumps(states))
+"""
+
+
+def counts_of_both(
+    matches: Sequence[str], packets: Sequence[bytes], family: Family, *, level: int
+) -> list[tuple[list[int], list[int]]]:
+    """Return the packets that each match has counted after each packet: in iptables-legacy, and in nftables.
+
+    ``matches`` are the words of rules of PREROUTING before their target. A rule that can never match has no
+    counter in nftables, and counts nothing.
+    """
+    rules = "\n".join(
+        (
+            "*mangle",
+            *(f"-A PREROUTING {words} -m nfacct --nfacct-name a{n}." for n, words in enumerate(matches)),
+            "COMMIT",
+            "",
+        )
+    )
+    legacy = rules.replace(" -m nfacct", " -m comment").replace("--nfacct-name", "--comment")
+    text = emit(lower(read_ruleset(rules.encode(), name="rules", family=family), level=level)).text
+    request = json.dumps((family is Family.IP6, legacy, text, [packet.hex() for packet in packets]))
+    done = subprocess.run(
+        ["unshare", "-n", sys.executable, "-c", _SCRIPT, request], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    states = json.loads(done.stdout)
+    assert len(states) == len(packets)
+    return [(_of_iptables(saved), _of_nft(listed, len(matches))) for saved, listed in states]
+
+
+def _of_iptables(saved: str) -> list[int]:
+    return [int(n) for n in re.findall(r"^\[(\d+):\d+\] -A", saved, re.MULTILINE)]
+
+
+def _of_nft(listed: str, number: int) -> list[int]:
+    pattern = re.compile(r"counter nfacct_a(\d+)\S* \{.*?packets (\d+)", re.DOTALL)
+    counts = {int(match[1]): int(match[2]) for match in pattern.finditer(listed)}
+    return [counts.get(n, 0) for n in range(number)]

@@ -1,0 +1,48 @@
+"""``-m dccp`` and its translation beside each other: no corpus has packets of DCCP."""
+
+from __future__ import annotations
+
+import os
+import struct
+from ipaddress import ip_address
+
+import pytest
+
+from tests.kernel.helpers.counted import counts_of_both
+from translate.ir import Family
+
+pytestmark = [
+    pytest.mark.kernel,
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root"),
+]
+
+MATCHES = (
+    *("", "-m dccp", "-m dccp --sport 5", "-m dccp ! --sport 5", "-m dccp --dport 80:90"),
+    *("-m dccp ! --dport 80:90", "-m dccp --sport 5 --dport 80", "-m dccp --dport 90:80"),
+    *("-m dccp --dport 0", "-m dccp ! --dport 0:65535"),
+)
+NEVER = {"-m dccp --dport 90:80", "-m dccp ! --dport 0:65535"}
+PORTS = ((5, 80), (5, 79), (6, 80), (6, 90), (6, 91), (5, 0), (65535, 65535))
+OWN = {Family.IP: ip_address("127.0.0.1").packed, Family.IP6: ip_address("::1").packed}
+
+
+def whole(family: Family, proto: int, sport: int, dport: int) -> bytes:
+    """Return a request of DCCP, or bytes like it of another protocol."""
+    body = struct.pack("!HHBBHBB6x", sport, dport, 5, 0, 0, 1, 0) + bytes(4)
+    addresses = OWN[family] * 2
+    if family is Family.IP6:
+        return struct.pack("!IHBB", 6 << 28, len(body), proto, 64) + addresses + body
+    return struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(body), 0, 0, 64, proto, 0) + addresses + body
+
+
+@pytest.mark.parametrize("level", [0, 1, 2])
+@pytest.mark.parametrize("family", Family)
+def test_the_kernel_reads_the_same_ports(family: Family, level: int) -> None:
+    packets = [whole(family, 33, *ports) for ports in PORTS] + [whole(family, 132, 5, 80)]
+    rules = [f"-p dccp {words}".rstrip() for words in MATCHES]
+    states = counts_of_both(rules, packets, family, level=level)
+    for packet, (legacy, ours) in zip(packets, states, strict=True):
+        assert ours == legacy, packet.hex()
+    counts = dict(zip(MATCHES, states[-1][0], strict=True))
+    assert counts[""] == counts["-m dccp"] == len(PORTS)
+    assert {words for words, count in counts.items() if not count} == NEVER
