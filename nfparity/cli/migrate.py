@@ -198,7 +198,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _plan(arguments: argparse.Namespace) -> int:
     from backends.model.variant import Variant
     from harness.report.progress import progress
-    from nfparity.migrate.livenode import live_node
+    from nfparity.livenode import live_node
     from nfparity.migrate.planning import choose_variant, make_plan
 
     variant = Variant(arguments.variant) if arguments.variant else None

@@ -51,8 +51,9 @@ example:
 
 If rules are already loaded, only map entries are changed where that is enough; otherwise a new program
 replaces the old one, device by device, and keeps its connections. Rules that cannot be expressed exactly
-are refused with their lines before anything is changed (exit status 2). If a later step fails, or the
-command is killed, the changes are undone.
+are refused with their lines before anything is changed (exit status 2), also if this node has routing rules
+(ip rule) and the program would look up a route without them. If a later step fails, or the command is
+killed, the changes are undone.
 """
 
 
@@ -142,9 +143,12 @@ def _load(arguments: argparse.Namespace) -> int:
     ruleset = load_large_rules(arguments.rules, input_options(arguments))
     print_unknown(ruleset.sample)
     from nfparity import tc
+    from nfparity.livenode import live_node
+    from nfparity.tc.routing import check_this_node
     from translate import bpf
     from translate.condense import lower, whole_program
 
+    check_this_node(ruleset.sample, live_node)
     output = bpf.emit(whole_program(lower(ruleset, level=arguments.level)))
     print_notes(output.notes)
     if arguments.connections is not None:

@@ -9,7 +9,10 @@ from nfparity.snapshot.jsonfile import read_list
 from translate.ir import Family, Interval, parse_address
 from translate.jsoninput import JsonObject
 
-__all__ = ["TableNumbers", "default_rules", "read_rules"]
+__all__ = ["UNKNOWN_RULE", "TableNumbers", "default_rules", "read_rules"]
+
+UNKNOWN_RULE: Final = "no routing rule"
+"""The beginning of a note about a routing rule that a node cannot have."""
 
 _KNOWN: Final = frozenset(
     (
@@ -65,7 +68,7 @@ def read_rules(
         unknown = sorted(set(fields) - _KNOWN)
         if unknown or not {"table", "action"} & set(fields):
             words = " ".join(_word(k, v) for k, v in fields.items() if k not in ("family", "protocol"))
-            notes.append(f"no routing rule {words}: the routes of its packets are not known")
+            notes.append(f"{UNKNOWN_RULE} {words}: the routes of its packets are not known")
             continue
         rules.append(_rule(entry, family, tables))
     return tuple(sorted(rules, key=lambda rule: rule.priority)), tuple(notes)

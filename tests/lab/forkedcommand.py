@@ -27,7 +27,7 @@ _SECONDS: Final = 300
 _MODULES: Final = (
     *(f"nfparity.cli.{name}" for name in COMMANDS),
     "harness.report.progress",
-    "nfparity.migrate.livenode",
+    "nfparity.livenode",
     "nfparity.migrate.planning",
     "nfparity.migrate.verification",
     "nfparity.report.migration",
