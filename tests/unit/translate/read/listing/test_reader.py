@@ -187,16 +187,16 @@ def test_a_table_that_cannot_hold_it_is_reported():
 @pytest.mark.parametrize(
     ("row", "action", "hides"),
     [
-        ("ACCEPT tcp -- anywhere anywhere tcp dpt:22 cpu 3", Accept(), {Hidden.TESTS}),
+        ("ACCEPT tcp -- anywhere anywhere tcp dpt:22 vproto 3", Accept(), {Hidden.TESTS}),
         ("X all -- anywhere anywhere /* cut com", Jump("X"), {Hidden.TESTS}),
-        ("X all -- anywhere anywhere [goto]  cpu 3", Goto("X"), {Hidden.TESTS}),
+        ("X all -- anywhere anywhere [goto]  vproto 3", Goto("X"), {Hidden.TESTS}),
         ("HMARK all -- anywhere anywhere HMARK mod 5 0x0", None, {Hidden.TESTS, Hidden.ACTION}),
         (
-            "DNAT tcp -- anywhere anywhere cpu 3 to:10.0.0.1:80",
+            "DNAT tcp -- anywhere anywhere vproto 3 to:10.0.0.1:80",
             None,
             {Hidden.TESTS, Hidden.ACTION},
         ),
-        (" all -- anywhere anywhere cpu 3", None, {Hidden.TESTS}),
+        (" all -- anywhere anywhere vproto 3", None, {Hidden.TESTS}),
     ],
 )
 def test_what_is_not_modelled_may_match(row: str, action: Action | None, hides: set[Hidden]) -> None:
