@@ -329,6 +329,8 @@ def _pools(family: Family) -> dict[str, _Pool]:
         ),
         "way": (("in", "out"), ("", "IN", "fwd")),
         "policy": (("none", "ipsec"), ("", "any", "IPSEC")),
+        "ipsec-mode": (("tunnel", "transport"), ("", "Tunnel", "beet", "tun")),
+        "ipsec-protocol": (("esp", "ah", "50", "108"), ("", "tcp", "ESP", "0", "256")),
         "label": (("one", "two"), ("", "a" * 31)),
         "keys": (("srcip", "srcip,dstport", "dstip,srcport", "srcip,dstip"), ("", "SRCIP", "srcip,", "src")),
         "prefix-length": (("0", "8", "24", "32"), ("33", "129", "-1", "255.0.0.0", "")),
@@ -454,7 +456,15 @@ KINDS: Final = {
         "--weekdays": "weekdays",
         "--monthdays": "monthdays",
     },
-    "policy": {"--dir": "way", "--pol": "policy"},
+    "physdev": dict.fromkeys(("--physdev-in", "--physdev-out"), "interface"),
+    "policy": {
+        "--dir": "way",
+        "--pol": "policy",
+        "--mode": "ipsec-mode",
+        "--proto": "ipsec-protocol",
+        **dict.fromkeys(("--spi", "--reqid"), "number"),
+        **dict.fromkeys(("--tunnel-src", "--tunnel-dst"), "address"),
+    },
     "quota": {"--quota": "number"},
     "recent": {"--seconds": "seconds", "--hitcount": "hits", "--name": "name", "--mask": "mask"},
     "sctp": dict.fromkeys(("--sport", "--dport"), "ports"),
@@ -470,7 +480,11 @@ KINDS: Final = {
         "--every": "number",
         "--packet": "number",
     },
-    "tcp": {**dict.fromkeys(("--sport", "--dport"), "ports"), "--tcp-flags": "flags flags"},
+    "tcp": {
+        **dict.fromkeys(("--sport", "--dport"), "ports"),
+        "--tcp-flags": "flags flags",
+        "--tcp-option": "number",
+    },
     "tcpmss": {"--mss": "segments"},
     "ah": {"--ahspi": "index"},
     "esp": {"--espspi": "index"},
@@ -499,6 +513,7 @@ KINDS: Final = {
     "CONNMARK": {
         **dict.fromkeys(("--set-xmark", "--set-mark"), "mark"),
         **dict.fromkeys(("--and-mark", "--or-mark", "--xor-mark", "--nfmask", "--ctmask", "--mask"), "bits"),
+        **dict.fromkeys(("--left-shift-mark", "--right-shift-mark"), "number"),
     },
     "DNAT": {"--to-destination": "binding"},
     "SNAT": {"--to-source": "binding"},
@@ -548,6 +563,10 @@ _MANDATORY: Final = {
     "NETMAP": ("--to",),
 }
 _USUAL: Final = {
+    "policy": (
+        *("--dir --pol", "--dir --pol --spi", "--dir --pol --mode --tunnel-src --tunnel-dst"),
+        "--dir --pol --strict --reqid --next --proto",
+    ),
     "connlimit": (
         "--connlimit-above",
         "--connlimit-upto --connlimit-mask",
