@@ -80,7 +80,7 @@ class Conversation:
         return Emission(with_fields(emission.packet, time=int(self._clock)), emission.entry)
 
     def waited(self, seconds: float) -> None:
-        """Let the node's clock go on."""
+        """Advance the node's clock by a pause."""
         if self._clock is not None:
             self._clock += seconds
 

@@ -229,7 +229,7 @@ def _route(entry: JsonObject, devices: Collection[str]) -> Iterator[Route]:
     elif kind is AddressType.UNICAST and dev not in devices:
         entry.problem("dev", f"{dev!r} is not among the interfaces")
     elif not with_device and (dev or via is not None):
-        entry.problem("dev" if dev else "via", f"a route of type {text} leads nowhere")
+        entry.problem("dev" if dev else "via", f"a route of type {text} has neither a device nor a gateway")
     elif kind is AddressType.LOCAL and via is not None:
         entry.problem("via", "a local route has no gateway")
     if table == LOCAL:

@@ -153,7 +153,7 @@ class Simulation:
         return tuple(TracedBranch(w.probability, w.result, w.assuming) for w in without_needless(ways))
 
     def watch(self, flow: Flow, watched: Watched) -> Iterator[TracedBranch]:
-        """Yield every branch with the visits of the watched rules alone, one by one, as they are followed.
+        """Yield each branch as soon as it has been followed; its events are the visits of watched rules only.
 
         A branch is followed only when the caller asks for it. A branch of a flow with a single packet ends,
         without an outcome, where the packet cannot come to a watched rule any more, and branches that differ

@@ -179,7 +179,7 @@ class Routed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
-    """The node answered the packet with an error or RST; ``packet`` None: none is due or routable."""
+    """The node answered with an error or RST; ``packet`` is None if no answer is due or has a route."""
 
     kind: RejectKind | str
     packet: Packet | None

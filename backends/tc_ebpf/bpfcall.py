@@ -220,7 +220,7 @@ def _call(command: int, attributes: bytes) -> int:
 def _call_with(command: int, attributes: _Buffer) -> int:
     number = _CALL.get(platform.machine())
     if number is None:
-        raise MachineError(f"nfparity does not know the system call number of bpf on {platform.machine()}")
+        raise MachineError(f"nfparity has no system call number of bpf for {platform.machine()}")
     result = int(_LIBC.syscall(number, command, attributes, len(attributes)))
     if result < 0:
         code = ctypes.get_errno()

@@ -272,7 +272,7 @@ class Conntrack(Netlink):
         self.demand(_CT_DELETE, 0, struct.pack("=BBH", socket.AF_INET, 0, 0))
 
     def forget(self, family: Family, src: int, dst: int, proto: int, sport: int, dport: int) -> bool:
-        """Forget the connection of a packet with these fields, if there is one, in microseconds.
+        """Forget the connection of a packet with these fields, if there is one; this takes microseconds.
 
         The protocol must have ports. Return False if the kernel keeps it, because it is in a flowtable.
         """

@@ -18,7 +18,7 @@ _SIOCETHTOOL: Final = 0x8946
 
 
 class Offload(IntEnum):
-    """ethtool's requests to set one (``linux/ethtool.h``)."""
+    """The requests of ethtool that set one offload (``linux/ethtool.h``)."""
 
     RX_CHECKSUM = 0x15
     TX_CHECKSUM = 0x17

@@ -139,7 +139,7 @@ def test_a_program_that_would_have_to_be_another_is_not_changed(kind_node: Node)
     old, new = output_of(read_ruleset(b"", name="old")), output_of(read_ruleset(_DROP, name="new"))
     change = change_between(old, new)
     assert change.replacement
-    with pytest.raises(ValueError, match="another program is needed"):
+    with pytest.raises(ValueError, match="the change needs a new program"):
         change.live()
     with pytest.raises(ValueError, match="nothing is loaded"):
         TcEbpfLoader(old).change(change_between(old, old).live())

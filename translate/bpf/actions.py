@@ -101,7 +101,7 @@ def _action(action: Action, context: Context, number: NumberText) -> Code:
         case Proxy():
             raise CannotExpress("tproxy", "a tc program runs before the stack looks for transparent sockets")
         case Netmap():
-            raise CannotExpress("netmap", "the tc program can bind only addresses that a rule names")
+            raise CannotExpress("netmap", "the tc program translates only to addresses in the rule")
         case Queue():
             raise CannotExpress("queue", "a tc program cannot hand a packet to a queue of netfilter")
         case LimitMss() | StripOptions():

@@ -32,7 +32,7 @@ class MapChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BpfChange:
-    """The ``steps`` of a change, in order; with ``replacement`` a new program is needed.
+    """The ``steps`` of a change, in order; ``replacement`` is true if the change needs a new program instead.
 
     ``output`` is the translation that is loaded afterwards: the new entries in maps of the old sizes.
     """
@@ -54,7 +54,7 @@ class BpfChange:
     def live(self) -> tuple[MapChange, ...]:
         """Return the steps for a loaded program. Raises ValueError if a new program is needed."""
         if self.replacement:
-            raise ValueError("another program is needed")
+            raise ValueError("the change needs a new program")
         return self.steps
 
     def render(self) -> str:

@@ -131,7 +131,7 @@ FIELDS: Final = {
         )
     },
 }
-"""Every field. A test of a field that a packet lacks is false, negated or not."""
+"""Every field. A test of a field that a packet lacks is false, even if it is negated."""
 
 
 def literal(value: int) -> str:
@@ -298,27 +298,27 @@ def refuse_field(field: Field, family: Family) -> None:
     if field in _FRAGMENTS:
         raise CannotExpress("fragments", "the tc program does not store the fields of a fragment header")
     if field in _GROUPS:
-        raise CannotExpress("interface-group", "the tc program does not know the groups of interfaces")
+        raise CannotExpress("interface-group", "the tc program does not read the groups of interfaces")
     if field in _PORTS:
         raise CannotExpress("bridge-port", "a tc program does not see the ports of a bridge")
     if field in _IPSEC:
         raise CannotExpress("ipsec", "a tc program does not see the policies of IPsec")
     if field in REVERSE_PATHS and family is Family.IP6:
-        reason = "the tc program knows one route for each IPv6 prefix, but rpfilter tries all of them"
+        reason = "the tc program stores one route for each IPv6 prefix, but rpfilter tries all of them"
         raise CannotExpress("rpfilter6", reason)
 
 
 def refuse_type(field: Field, value: Value, family: Family) -> None:
-    """Raise CannotExpress for an address type that ``match_type6`` gives to addresses of other types, too."""
+    """Raise CannotExpress for any IPv6 type but LOCAL: ``match_type6`` reads no other from the routes."""
     if field.name.startswith("FIB_") and family is Family.IP6 and value != _LOCAL:
-        raise CannotExpress("addrtype6", "the tc program looks up no type of IPv6 addresses except LOCAL")
+        raise CannotExpress("addrtype6", "the tc program can look up only one type of IPv6 addresses, LOCAL")
 
 
 _LOCAL: Final = Interval.point(AddressType.LOCAL)
 
 
 def _name(text: str, value: Name) -> str:
-    """Compare 16 bytes of name as two words, as ``ifname_compare_aligned`` does."""
+    """Return the comparison of a name of 16 bytes, as two words like in ``ifname_compare_aligned``."""
     name = value.text.encode()
     length = len(name) if value.wildcard else 16
     parts = []

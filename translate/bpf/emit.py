@@ -44,7 +44,8 @@ from translate.passes.states import buckets
 __all__ = ["BACKEND", "MOST_STATEMENTS", "emit"]
 
 MOST_STATEMENTS: Final = 4096
-"""The greatest number of statements in a hook; those of a chain count wherever it is expanded.
+"""The greatest number of statements in a hook; a chain's statements count once for each place where it is
+expanded.
 
 The verifier gives up after a million instructions; a statement takes some tens of them.
 """

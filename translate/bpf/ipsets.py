@@ -123,13 +123,13 @@ def _function(name: str, known: SetMap, test: SetTest, family: Family) -> Declar
 
 
 def _key_order(known: IpSet) -> list[int]:
-    """Return the indices of a key's cells, that of a net last, because a trie compares from the front."""
+    """Return the order of a key's cells: a network comes last, because a trie compares from the front."""
     cells = known.type.cells
     return sorted(range(len(cells)), key=lambda at: cells[at] is Cell.NET)
 
 
 def _split(value: int, words: int) -> list[int]:
-    """Return a number as words of 32 bits, the highest first."""
+    """Return a number as words of 32 bits, the most significant word first."""
     return [value >> 32 * n & 0xFFFFFFFF for n in range(words - 1, -1, -1)]
 
 

@@ -24,7 +24,7 @@ LEAST_ENTRIES: Final = 1024
 
 
 def max_entries_for(entries: int) -> int:
-    """Return the size of a map for so many ``entries`` at first: a power of two, at least twice as many.
+    """Return the size of a map that starts with ``entries`` entries: a power of two, at least twice as large.
 
     Memory is allocated only for existing entries; an unused entry costs 16 bytes of the map's table.
     """

@@ -41,7 +41,7 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """A type of which at most the size in bytes is known to Python."""
+    """A type of C whose members Python does not read; ``size`` is 0 if Python does not need it."""
 
     text: str
     size: int = 0
@@ -91,7 +91,8 @@ class Declarator:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """A number or an array of ``count`` numbers in a structure: offset and size of one in bytes.
+    """A number or an array of ``count`` numbers in a structure: the offset, and the size of one number, in
+    bytes.
 
     Members of members have names with dots.
     """
@@ -216,7 +217,7 @@ class DeclaredMap:
         return f'{comment}{macro}("{self.kind}", {types}, {self.name}, {size}{flags});\n'
 
     def layout(self) -> str:
-        """Return a digest that differs if the bytes of entries have another meaning."""
+        """Return a digest that changes whenever the bytes of entries get another meaning."""
         types = [
             kind.members if isinstance(kind, Structure) else kind.text for kind in (self.key, self.value)
         ]

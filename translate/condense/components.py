@@ -40,7 +40,7 @@ class Component:
 
 
 def components_of(table: SkimmedTable) -> Iterator[Component]:
-    """Yield the components that only entrances call, and the rules with constants that are whole members."""
+    """Yield the components that only entrances call, and the single rules that are members by themselves."""
     owner: dict[str, Component] = {}
     components: list[Component] = []
     callers = Counter([groups[i] for block, _, groups in table.blocks.values() for i in block.calls])

@@ -176,7 +176,7 @@ def _forms(
 
 
 def _keys(fields: Sequence[Field], key: Sequence[Value], family: Family) -> Iterator[str]:
-    """Yield the keys of the elements of an entry: several if it has symbols without an order."""
+    """Yield the keys of the elements of an entry: several if it has symbols of an unordered type."""
     texts = [keys(where, value, family) for where, value in zip(fields, key, strict=True)]
     return map(" . ".join, product(*texts))
 

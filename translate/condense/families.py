@@ -247,7 +247,7 @@ def _disjoint(table: SkimmedTable, shared: str, kinds: list[_Kind]) -> bool:
 def _may_meet(
     line: RuleLine, rows: Sequence[tuple[str, ...]], other: RuleLine, others: Sequence[tuple[str, ...]]
 ) -> bool:
-    """Return whether a packet may match a rule of one kind and one of another kind."""
+    """Return whether one packet may match both a rule of one kind and a rule of another kind."""
     if line.protocol is not None and other.protocol is not None and line.protocol != other.protocol:
         return False
     common = [f for f in line.fields if f is not None and f in other.fields]
@@ -289,7 +289,7 @@ def _choose(kinds: list[_Kind]) -> None:
 
 
 def holds(tables: Sequence[Table], families: Families) -> bool:
-    """Return whether the chains that members call and that call members satisfy the conditions."""
+    """Return whether the chains that call members, and those that members call, satisfy the conditions."""
     before = [test for table in tables for test in _before(table, families.entered.get(table.name, set()))]
     return (
         all(_does_the_same(table, families.calls.get(table.name, set())) for table in tables)

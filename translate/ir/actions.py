@@ -154,7 +154,8 @@ class Proxy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Queue:
-    """Hand the packet to the program that reads a queue from ``first`` to ``last``, which decides about it.
+    """Hand the packet to a queue from ``first`` to ``last``; the program that reads the queue decides about
+    it.
 
     ``by_processor``: the processor's number chooses the queue, otherwise a hash of the connection. Where no
     program reads it, the packet is dropped; with ``bypass`` it passes the table (``nf_queue``).
@@ -175,7 +176,7 @@ class StripOptions:
 
 @dataclass(frozen=True, slots=True)
 class LimitMss:
-    """Lower the MSS option of a SYN to ``mss``; with None to the lower MTU of both directions minus headers.
+    """Lower the MSS option of a SYN to ``mss``; None is the lower MTU of both directions minus the headers.
 
     A SYN without the option gets one of at most 536 (IPv6: 1220), unless it carries data
     (``tcpmss_mangle_packet``).

@@ -269,7 +269,7 @@ class TcpFlag(IntFlag):
 
 
 class Protocol(IntEnum):
-    """The transport protocols whose headers nfparity looks into (IANA numbers)."""
+    """The transport protocols whose headers nfparity reads (IANA numbers)."""
 
     ICMP = 1
     TCP = 6

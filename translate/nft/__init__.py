@@ -45,7 +45,7 @@ class NftOutput:
     notes: tuple[Note, ...] = ()
 
     def change_from(self, old: NftOutput) -> NftChange:
-        """Return the transaction that turns the loaded ``old`` into this.
+        """Return the transaction that turns the loaded ``old`` into this output.
 
         Raises ValueError if their families differ.
         """

@@ -86,7 +86,7 @@ def notes_on_lists(lists: Iterable[RecentList], size: int, keyed_size: int) -> t
 
 
 def notes_on_hits(lists: Iterable[RecentList]) -> tuple[Note, ...]:
-    """Return a note for each list of ``-m recent`` whose packets are counted; a row of sets has no lock."""
+    """Return a note for each list of ``-m recent`` with counted packets, because its sets have no lock."""
     return tuple(
         Note(
             known.origin,
@@ -109,7 +109,8 @@ def _set(known: RecentList, size: int, keyed_size: int) -> str:
 
 
 def notes_on_limits(buckets: Iterable[tuple[Limit, Origin]]) -> tuple[Note, ...]:
-    """Return a note for each bucket whose size is not a whole number of packets; in nft it always is.
+    """Return a note for each bucket whose size is not a whole number of packets; nft's buckets hold whole
+    packets only.
 
     The first burst is the same. After it, the fraction lets xt_limit's next packet pass earlier.
     """
@@ -204,7 +205,8 @@ def notes_on_connections(inventory: Inventory) -> Iterator[Note]:
     text = (
         "a connection that was established before it came to this rule does not count here; xt_connlimit"
         " counts the first one of each address. xt_connlimit also drops the packet that ends the only"
-        " connection of its address, and nftables lets it pass. A test for --syn or NEW beside it avoids both"
+        " connection of its address, and nftables lets it pass. A test for --syn or NEW in the same"
+        " rule avoids both"
     )
     if ConnectionLimit not in inventory.tests:
         return
@@ -239,7 +241,7 @@ def notes_on_segment_sizes(inventory: Inventory) -> Iterator[Note]:
 
 
 def notes_on_checksums(inventory: Inventory) -> Iterator[Note]:
-    """Yield a note for each CHECKSUM rule, which nftables has no statement for.
+    """Yield a note for each CHECKSUM rule: nftables has no statement for it.
 
     Every packet goes the same way and leaves the node with the same checksum (``skb_checksum_help`` does
     what the network card would do). Readers inside of the node see the difference: the raw sockets of old

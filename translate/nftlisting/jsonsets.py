@@ -22,7 +22,7 @@ def needs_text(entry: Mapping[str, Any], *, dynamic: bool) -> bool:
 
 
 def lost(entry: Mapping[str, Any]) -> str | None:
-    """Return the reason why JSON cannot express a set or map, or nft refuses it; None if neither."""
+    """Return the reason why JSON cannot express a set or map, or why nft refuses it, or None."""
     key, data = _types(entry.get("type")), _types(entry.get("map"))
     if _WIDTHLESS in (*(key or ()), *(data or ())):
         return "one of its types is an integer (of a numgen, a vlan id), and JSON omits its width"

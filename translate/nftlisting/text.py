@@ -74,7 +74,7 @@ def _command(piece: Piece, words: tuple[str, ...], faults: list[Diagnostic]) -> 
     if first == "include":
         return None  # all of them are reported before this
     if first not in (*_RULE_VERBS, *_OTHER):
-        hint = "a ruleset is tables as nft list ruleset prints them, or commands that add to them"
+        hint = "a ruleset consists of tables as nft list ruleset prints them, or of commands that add to them"
         faults.append(
             Diagnostic(
                 piece.origin, f"{first or piece.flat[:20]!r} does not begin a table or a command", hint

@@ -54,7 +54,7 @@ class _Rung:
 
 
 def choose(program: Program) -> Program:
-    """Return the Program with each ladder that can be proven as one draw."""
+    """Return the Program with one draw in place of each ladder for which this is proven to be exact."""
     chains = {chain.name: chain for chain in program.chains}
     facts = entry_facts(program)
     return replace(

@@ -103,14 +103,14 @@ def changes_list(test: Recent) -> bool:
 
 
 def counted(test: Recent) -> Hits | None:
-    """Return the packets that a check counts; None where the last one is enough."""
+    """Return the packets that a check counts; None if only the last packet matters."""
     if test.hitcount is None or test.hitcount < 2:
         return None
     return Hits(test.seconds, test.hitcount)
 
 
 def inexact(test: Recent, known: RecentList) -> tuple[str, str] | None:
-    """Return feature and reason if last-seen times cannot represent the list, otherwise None."""
+    """Return the feature and the reason if last-seen times cannot represent the list, otherwise None."""
     if test.rttl:
         return "recent-rttl", "--rttl compares with the TTL of an earlier packet, which is not kept"
     if len(known.masks) > 1:

@@ -24,7 +24,7 @@ def buckets(inventory: Inventory) -> dict[str, tuple[Limit, Origin]]:
 
 
 def connection_limits(inventory: Inventory) -> dict[str, tuple[ConnectionLimit, Origin]]:
-    """Return the tests that count connections by the name of their count, each with its first rule."""
+    """Return the tests that count connections, by the name of their count, each with its first rule."""
     return _first(inventory, ConnectionLimit, lambda test: test.state)
 
 

@@ -63,7 +63,7 @@ def lines_of(text: str) -> Iterator[str]:
 
 
 def _of_rule(line: str, marked: set[Family]) -> Family | None:
-    """Return the family of a rule with a sign, or None; add that of ``-4`` or ``-6`` to ``marked``."""
+    """Return the family that a rule's words show, or None; add that of ``-4`` or ``-6`` to ``marked``."""
     try:
         words = split(line)
     except QuoteError:

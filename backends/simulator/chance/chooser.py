@@ -55,12 +55,12 @@ class Chance(Protocol):
         ...
 
     def assume(self, either: tuple[Assumption, Assumption]) -> Assumption:
-        """Return one of two answers to a question without probabilities."""
+        """Return one of two assumptions; this choice has no probabilities."""
         ...
 
 
 class _Start(NamedTuple, Generic[C]):
-    """The beginning of a run: ``script`` answers its first choices.
+    """The beginning of a run: ``script`` has its first choices.
 
     With a ``checkpoint``, the run starts there. The choices before it are those of the script except the
     last; their probability is ``numerator / denominator``, and none is an assumption.
@@ -73,7 +73,7 @@ class _Start(NamedTuple, Generic[C]):
 
 
 class Chooser(Generic[C]):
-    """Answers the choices of one run: first from a script, then always the first possible one.
+    """Makes the choices of one run: first those of a script, then always the first possible one.
 
     ``C`` is the type of the checkpoints from which other runs start.
     """
@@ -120,7 +120,7 @@ class Chooser(Generic[C]):
         return self.draw(probability.numerator, probability.denominator)
 
     def assume(self, either: tuple[Assumption, Assumption]) -> Assumption:
-        """Return one of two answers to a question without probabilities."""
+        """Return one of two assumptions; this choice has no probabilities."""
         made = either[self._take((0, 1))]
         self.assuming.append(made)
         return made

@@ -175,7 +175,7 @@ class Conntrack:
         self._attach(skb, zone)
 
     def _settle_icmp(self, skb: Skb, zone: Zone, proto: int, icmp_type: int) -> bool:
-        """Set the state of ICMP other than queries and answers; return False for these."""
+        """Set the state of ICMP other than queries and answers; return False for queries and answers."""
         if proto == Protocol.ICMP:
             if icmp_type in ICMP_ERRORS:
                 self._relate(skb, zone)
@@ -290,7 +290,7 @@ class Conntrack:
             entry.status |= _ASSURED
 
     def _follow_stream(self, entry: ConntrackEntry, before: float, after: float) -> None:
-        """The first answer makes it a stream (``nf_conntrack_udplite_packet``, ``…_gre_packet``)."""
+        """Refresh an entry, ASSURED once answered (``nf_conntrack_udplite_packet``, ``…_gre_packet``)."""
         answered = bool(entry.status & _SEEN_REPLY)
         self._refresh(entry, after if answered else before)
         if answered:

@@ -125,7 +125,7 @@ class Stack:
         return self._made(skb)
 
     def resume(self, start: Checkpoint) -> Fate:
-        """Continue with the packet of a checkpoint, in its table; it is the first packet of its flow."""
+        """Continue with the first packet of a flow at a checkpoint, in the table of the checkpoint."""
         view, tables = start.view, self.prepared.busy[start.view.hook]
         place = [table for table, _ in tables].index(start.table)
         if (fate := self._nat(start.table, view, start)) is not None:

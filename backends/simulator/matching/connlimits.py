@@ -58,7 +58,7 @@ class ConnectionLists:
         return (count > test.limit) is test.above
 
     def _count(self, key: tuple[object, int, int], skb: Skb) -> int:
-        """Return the number of connections with the packet's (``nf_conncount_count_skb``)."""
+        """Return the number of connections, with that of the packet (``nf_conncount_count_skb``)."""
         entry, zone = skb.entry, NO_ZONE
         if entry is None or entry.template is not None:
             zone = NO_ZONE if entry is None else entry.zone
@@ -83,7 +83,7 @@ class ConnectionLists:
         return len(known.connections)
 
     def _clean(self, known: _List, skb: Skb, wanted: tuple[Tuple, Zone] | None = None) -> bool:
-        """Remove closed and forgotten connections up to the wanted one; return whether it is there."""
+        """Remove closed and forgotten connections before ``wanted``; return whether it is in the list."""
         for connection in list(known.connections):
             match = self.conntrack.find(*connection)
             if match is not None and connection == wanted:

@@ -104,7 +104,7 @@ class Router:
     # Tables
 
     def _find(self, address: int) -> _Entry | None:
-        """Return the route of an address in the local table, with which main may be one trie."""
+        """Return the route of an address in the local table, which may be one trie with the main table."""
         return self._tables[LOCAL].find(address)
 
     def _lookup(self, key: LookupKey) -> _Entry | NoRoute:
@@ -336,14 +336,14 @@ class Router:
         return self.reroute(dst, src, mark=mark)
 
     def route_error(self, dst: int, about: Path, address: int, dev: str, mark: int = 0) -> Path | NoRoute:
-        """Route an ICMP error to ``dst`` about a packet that goes ``about`` to ``address``.
+        """Route an ICMP error to ``dst`` about a packet to ``address`` that has the route ``about``.
 
         Its source is that address if it is the node's (``__icmp_send``).
         """
         return self.route_output(dst, self.source_of_error(dst, about, address, dev), mark=mark)
 
     def source_of_error(self, dst: int, about: Path, address: int, dev: str) -> int:
-        """Return the source with which an ICMP error is routed; 0 if the route shall choose it."""
+        """Return the source with which an ICMP error is routed; 0 if the route determines it."""
         return address if about.type is AddressType.LOCAL else 0
 
     def stays_on_link(self, src: int, dev: str, out: str) -> AddressType | None:

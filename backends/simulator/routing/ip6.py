@@ -237,7 +237,7 @@ class Router6:
     def route_output(
         self, dst: int, src: int = 0, *, dev: str | None = None, mark: int = 0
     ) -> Path | NoRoute:
-        """Route a packet made on the node (``ip6_route_output``); its source matters to rules alone.
+        """Route a packet made on the node (``ip6_route_output``); only routing rules test its source.
 
         ``dev`` is for a link-local destination only. Raises UnsupportedError for a link-local destination
         without ``dev``, which is not simulated.

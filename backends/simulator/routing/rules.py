@@ -48,7 +48,7 @@ _BY_TYPE: Final = {
 
 
 def refusal_of(entry: _Entry) -> NoRoute | None:
-    """Return the refusal that a route stands for (``fib_props``), or None for a route to somewhere."""
+    """Return the refusal that a route stands for (``fib_props``); None for a route that carries packets."""
     return _BY_TYPE.get(entry.type)
 
 

@@ -173,7 +173,7 @@ class Prepared:
     sets: dict[str, Members]
     """The ipsets by name."""
     _hooks: dict[TableName, dict[str, frozenset[Hook]]] = field(default_factory=dict)
-    """For each table that was asked about, the hooks from which each of its chains is reached."""
+    """For each table in a call of :meth:`hooks_of`, the hooks from which each of its chains is reached."""
 
     def hooks_of(self, chains: Iterable[tuple[TableName, str]]) -> frozenset[Hook]:
         """Return the hooks from which packets may come to any of the chains."""
@@ -267,7 +267,10 @@ def _refusals(rule: Rule, family: Family) -> list[Refusal]:
             case FieldTest(field=tested, values=values) if (
                 family is Family.IP6 and tested.name.startswith("FIB_") and values != _LOCAL
             ):
-                reason = "LOCAL is the only type of IPv6 addresses that is simulated, and only by itself"
+                reason = (
+                    "LOCAL is the only type of IPv6 addresses that is simulated, and only as the single"
+                    " type of a test"
+                )
                 refusals.append(Refusal(rule.origin, NAME, "addrtype6", reason))
             case _:
                 pass

@@ -241,7 +241,7 @@ def _all_ways(tests: tuple[Test, ...], family: Family) -> list[tuple[Test, ...]]
 
 
 def _opposite(test: Test) -> Test:
-    """Return the opposite of a test that holds where nftables would end the rule."""
+    """Return the opposite of a test that is true of packets for which nftables would end the rule."""
     if isinstance(test, SetTest):
         return replace(test, negated=False)
     assert isinstance(test, FieldTest)
@@ -249,7 +249,7 @@ def _opposite(test: Test) -> Test:
 
 
 def _last_counts(tests: tuple[Test, ...]) -> tuple[Test, ...]:
-    """Return the ``-m nfacct`` tests after all others: they count the packets that match the rule."""
+    """Return the ``-m nfacct`` tests after all other tests: they count the packets that match the rule."""
     start = len(tests)
     while start and isinstance(tests[start - 1], Account):
         start -= 1

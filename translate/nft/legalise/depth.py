@@ -53,7 +53,7 @@ def longest_way(chains: Sequence[LegalChain]) -> tuple[str, ...]:
 
 
 def _levels(chains: Sequence[LegalChain]) -> list[dict[str, str]]:
-    """Return the chains at each depth below the base chains; each chain has the name of one of its callers.
+    """Return the chains at each depth below the base chains, each chain with the name of one of its callers.
 
     The number of levels is finite, because no chain reaches itself. Levels that are too deep are included.
     """
@@ -67,7 +67,7 @@ def _levels(chains: Sequence[LegalChain]) -> list[dict[str, str]]:
 
 
 def shortened(program: Program, way: Sequence[str], calls: int) -> Program | None:
-    """Return the Program with up to ``calls`` of the calls on a path inlined, the last ones first.
+    """Return the Program with up to ``calls`` calls of a path inlined, beginning with the last call.
 
     ``way`` has names of its chains. Chains without callers are removed. None if no call can be inlined, or
     if the Program would grow too large.

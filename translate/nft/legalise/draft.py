@@ -154,7 +154,7 @@ class DraftProgram:
         self.chains.append(made)
 
     def aside(self, chain: LegalChain, origin: Origin) -> LegalChain:
-        """Return a new chain for a part of ``chain`` and named after it."""
+        """Return a new chain for a part of ``chain``; its name begins like that of ``chain``."""
         made = LegalChain(name=self.names.give(chain.name), note=f"part of {chain.note}", origin=origin)
         self.chains.append(made)
         return made

@@ -45,7 +45,7 @@ def taken(test: HashLimit, first: HashLimit, name: str, tests: Sequence[Test], f
     """Return nft's match for ``test`` in a rule with ``tests``. Raises CannotSay."""
     if test != first:
         reason = (
-            f"another rule of {test.name} has a different limit, but an element of an nft set has only one"
+            f"another rule named {test.name} has a different limit, but an element of an nft set has only one"
         )
         raise CannotSay("hashlimit-shared", reason)
     if test.expire % _MILLISECONDS:

@@ -1,4 +1,4 @@
-"""Tests of one rule in the form that nft reads correctly: protocols around ports, lists and wildcards.
+"""Tests of one rule in the form that nft reads correctly: tests of ports, lists and wildcards.
 
 * ``th sport`` reads the first bytes of any transport header, so a match on protocols with ports must stand
   before it. It fails for later fragments (``nft_payload_eval``), as a test of the field does.
@@ -54,7 +54,7 @@ CT_PORTS: Final = frozenset(
 
 
 def transports(tests: Sequence[Test]) -> tuple[int, ...]:
-    """Return the transport protocols that the tests leave, or () if they do not test the protocol.
+    """Return the transport protocols that the tests allow, or () if they do not test the protocol.
 
     A test of TCP flags implies TCP, and no test of the protocol remains next to it.
     """

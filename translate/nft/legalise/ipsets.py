@@ -146,7 +146,7 @@ def _halves(interval: Interval, family: Family) -> tuple[Interval, ...]:
 
 
 def _bitmap(elements: Iterable[SetElement]) -> Iterable[tuple[tuple[Interval, ...], Origin]]:
-    """Return the ports as keys of TCP and of UDP, with neighbours joined."""
+    """Return the ports as keys of TCP and of UDP, with adjacent ports joined."""
     places = {element.key[0].low: element.origin for element in elements}
     for ports in union(Interval.point(port) for port in places):
         for proto in (Protocol.TCP, Protocol.UDP):

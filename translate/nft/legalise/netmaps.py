@@ -39,7 +39,7 @@ _Actions = tuple[Action, ...]
 
 
 def with_sides(inventory: Inventory) -> tuple[Inventory, tuple[Refusal, ...]]:
-    """Return the Program with a side for each NETMAP, and refusals of those that have both."""
+    """Return the Program with a side for each NETMAP, and a refusal for each NETMAP that needs both sides."""
     if Netmap not in inventory.actions:
         return inventory, ()
     program = inventory.program

@@ -42,7 +42,7 @@ def limit_of(test: Limit, origin: Origin, names: NameGiver) -> SharedLimit:
 
 
 def quota_of(test: Quota, origin: Origin, names: NameGiver) -> SharedQuota:
-    """Return the quota for a test of the rule at ``origin``; a packet that just fills it passes in both."""
+    """Return the quota for a test of the rule at ``origin``; as in x_tables, a packet may just fill it."""
     name = names.give(f"quota_{test.state.replace('/', '_', 1)}")
     note = f"-m quota, line {origin.line}" if origin.line else "-m quota"
     return SharedQuota(name=name, size=min(test.size, _MOST_BYTES), over=test.negated, note=note)

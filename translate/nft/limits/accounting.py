@@ -25,7 +25,7 @@ def refused_accounts(inventory: Inventory) -> Iterator[Refusal]:
     rules = [rule for statement in statements for rule in alternatives(statement)]
     if not any(isinstance(action, Template) for rule in rules for action in rule.actions):
         return
-    reason = "a template of -j CT has no counters; nftables reads 0 there, and connbytes never holds"
+    reason = "a template of -j CT has no counters: nftables reads 0 from it, and connbytes never matches"
     for statement in statements:
         fields = {test.field for test in flat(statement.tests) if isinstance(test, FieldTest)}
         fields.update(statement.fields if isinstance(statement, Lookup) else ())

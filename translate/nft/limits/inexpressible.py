@@ -81,7 +81,7 @@ def check_field(field: Field, family: Family) -> None:
         reason = "nftables compares neither protocol nor mode of a state of IPsec, nor all states at once"
         raise CannotSay("ipsec-states", reason)
     if field in (Field.CLOCK_MONTHDAY, Field.CLOCK_MONTHDAY_BEFORE):
-        raise CannotSay("time-monthdays", "nftables reads the day of the week, but not that of the month")
+        raise CannotSay("time-monthdays", "nftables reads the day of the week, but not the day of the month")
 
 
 def check_value(field: Field, value: Value, family: Family) -> None:

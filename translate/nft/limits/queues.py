@@ -28,7 +28,7 @@ def refused_queues(inventory: Inventory) -> Iterator[Refusal]:
             reason = "if NFQUEUE takes a packet in nat, its connection gets no NAT binding at this hook"
             yield from (CannotSay("queue-nat", reason).at(origin) for origin in _queueing(chain))
     routed = [c for c in program.chains if c.table is TableName.MANGLE and c.hook is Hook.OUTPUT]
-    reason = "nftables does not route a packet again that it hands to a queue in OUTPUT of mangle"
+    reason = "nftables does not reroute a packet that comes back from a queue in OUTPUT of mangle"
     for chain in callees_first(program, routed):
         yield from (CannotSay("queue-route", reason).at(origin) for origin in _queueing(chain))
 

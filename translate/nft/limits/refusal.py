@@ -30,11 +30,12 @@ REFUSED: Final = {
     "ipsec-states": "`-m policy` with options for the states of IPsec (`--reqid`, `--proto`)",
     "jump-depth": "chains that cannot be inlined, more than 15 levels below a built-in one",
     "log-prefix": "a `--log-prefix` or `--nflog-prefix` with a double quote or a control character",
-    "nat-port-shift": "`--to-destination A:1000-2000/3000`, ports counted from another one, unless the rule"
-    " tests the destination port and each one gets a port of its own",
+    "nat-port-shift": "`--to-destination A:1000-2000/3000` (a port shift), unless the rule tests the"
+    " destination port and gives each port a different new one",
     "netmap-sides": "`-j NETMAP` in a chain reached from hooks where it maps the source and from hooks where"
     " it maps the destination",
-    "notrack-answers": "`NOTRACK` in OUTPUT where another rule depends on the state of the node's own errors",
+    "notrack-answers": "`NOTRACK` in OUTPUT where another rule tests the state of the node's own ICMP"
+    " errors or RSTs",
     "queue-nat": "`-j NFQUEUE` in nat",
     "queue-route": "`-j NFQUEUE` in OUTPUT of mangle",
     "recent-hitcount": "`-m recent --hitcount` above 1 with a negated check, and above 32",

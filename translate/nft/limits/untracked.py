@@ -1,4 +1,5 @@
-"""Refusal of NOTRACK rules that would also take the node's own errors about UNTRACKED packets.
+"""Refusal of NOTRACK rules where ``notrack`` would also apply to the node's own errors about UNTRACKED
+packets.
 
 An ICMP error of the stack, or a RST of REJECT, gets the connection of the packet that it answers. If that
 packet is UNTRACKED, the answer gets a state without a connection (``nf_conntrack_attach``). x_tables' NOTRACK

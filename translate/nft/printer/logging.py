@@ -28,7 +28,7 @@ _DEFINED: Final = re.compile(r"\$(dollar_([A-Za-z0-9_]*))")
 
 
 def log_statement(action: Log | NfLog) -> str:
-    """Return the statement. The prefix can be quoted; others were refused."""
+    """Return the ``log`` statement. Prefixes that nft cannot quote were refused before."""
     words = ["log"]
     if action.prefix:
         words[0] = _PREFIX + _VARIABLE.sub(r"$dollar_\1", action.prefix) + '"'

@@ -38,7 +38,7 @@ def _connbytes(options: Options, context: Context) -> tuple[Test, ...]:
     if ":" not in text:
         high = _MOST
     if high < low:
-        raise OptionError(f'"{text}" ends before it begins', option=index)
+        raise OptionError(f'range "{text}" ends before it begins', option=index)
     # xt_connbytes stores a negated range with its ends exchanged.
     negated = option.negated and low != high
     return (between(field, low, high, negated=negated, family=context.family),)

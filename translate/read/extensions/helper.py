@@ -1,4 +1,4 @@
-"""``-m helper``: the conntrack helper that expected the packet's connection, such as the data of FTP."""
+"""``-m helper``: the conntrack helper that expected the packet's connection, such as data of FTP."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from translate.read.extensions.declaration import Context, MatchExtension, Optio
 __all__ = ["HELPER"]
 
 _LONGEST: Final = 29
-"""The bytes of a name that ``struct xt_helper_info`` holds; libxtables leaves out what is behind them."""
+"""The bytes of a name that ``struct xt_helper_info`` holds; libxtables ignores the rest of a longer name."""
 
 
 def _helper(options: Options, _context: Context) -> tuple[Test, ...]:

@@ -61,7 +61,7 @@ def _range(text: str, family: Family, *, option: int, offset: int) -> Interval:
     after = offset + len(low_text) + 1
     high = parse_canonical(family, high_text, option=option, offset=after) if dash else low
     if low > high:
-        hint = "the kernel would bind any address"
+        hint = "the kernel would choose any address"
         raise OptionError(
             f'address range "{text}" ends before it begins', option=option, offset=offset, hint=hint
         )

@@ -27,12 +27,12 @@ def _range(text: str, what: str, index: int) -> Interval:
     low = unsigned(first, _MOST)
     high = unsigned(rest[0], _MOST) if rest else low
     if low is None or high is None:
-        hint = "names are those of the node; iptables-save prints the number"
+        hint = "names depend on the node; iptables-save prints the number"
         raise OptionError(
             f'"{text}" is neither the number of a {what} nor a range of them', option=index, hint=hint
         )
     if high < low:
-        raise OptionError(f'"{text}" ends before it begins', option=index)
+        raise OptionError(f'range "{text}" ends before it begins', option=index)
     return Interval(low, high)
 
 

@@ -48,7 +48,7 @@ def _nth(options: Options) -> Nth:
         raise OptionError("--every must be at least 1", option=every_index)
     occurrence = options.find("--packet")
     if occurrence is None:
-        hint = "older releases took --packet 0"
+        hint = "older releases of iptables assumed --packet 0"
         raise OptionError('"--every" needs "--packet" beside it', option=every_index, argument=0, hint=hint)
     index, option = occurrence
     packet = parse_mark(option.arguments[0], option=index)

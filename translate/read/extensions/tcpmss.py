@@ -39,7 +39,7 @@ def _match(options: Options, context: Context) -> tuple[Test, ...]:
     index, option = options.need("--mss", "tcpmss")
     low, high = parse_range(option.arguments[0], _MOST, option=index)
     if low > high:
-        raise OptionError(f'"{option.arguments[0]}" ends before it begins', option=index)
+        raise OptionError(f'range "{option.arguments[0]}" ends before it begins', option=index)
     test = FieldTest(field=Field.TCP_MSS, values=(Interval(low, high),))
     return (AnyOf(tests=(test,), negated=True) if option.negated else test,)
 

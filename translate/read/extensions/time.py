@@ -55,7 +55,7 @@ def _time(options: Options, _context: Context) -> tuple[Test, ...]:
 def _on(
     field: Field, days: frozenset[int], field_before: Field, days_before: frozenset[int], until: int | None
 ) -> tuple[Test, ...]:
-    """Return the tests that the day is one of ``days``; up to the time ``until``, the day before it."""
+    """Return the tests that the day is one of ``days``; up to the time ``until``, the day before counts."""
     if not days:
         whole = Interval(0, (1 << (Field.CLOCK_DAYTIME.bits or 0)) - 1)
         return (FieldTest(field=Field.CLOCK_DAYTIME, values=(whole,), negated=True),)  # never

@@ -180,9 +180,11 @@ class _ListingReader:
             first = chains.setdefault(chain.name, chain)
             if first is not chain and first != chain:
                 hint = f"first in line {first.origin.line}"
-                self._faults.report(chain.origin, f'chain "{chain.name}" is listed twice, differently', hint)
+                self._faults.report(
+                    chain.origin, f'chain "{chain.name}" is listed twice with a difference', hint
+                )
             if chain.name.startswith("?"):
-                notes.append(f"line {chain.origin.line}: the rules from here on are of an unknown chain")
+                notes.append(f"line {chain.origin.line}: the rules from here on belong to an unknown chain")
         if len(self._unread) == sum(len(listed.rows) for listed in self._chains):
             for bad in self._unread:
                 self._faults.report(*bad)

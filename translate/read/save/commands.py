@@ -76,7 +76,7 @@ class Commands:
         )
         if not rules:
             other = 6 if self.rules.family is Family.IP else 4
-            self.notes.append(f"line {origin.line} is a rule only for IPv{other} (-{other}), and not read")
+            self.notes.append(f"line {origin.line} is a rule only for IPv{other} (-{other}), and is not read")
         if append:
             chain.rules += rules
             return
@@ -143,7 +143,7 @@ class Commands:
         """Flush or delete a chain."""
         command = words[0]
         if len(words) != 2:
-            raise RuleError(min(len(words), 2), f'"{command}" is read with one chain')
+            raise RuleError(min(len(words), 2), f'"{command}" needs the name of one chain')
         chain = table.chains.get(words[1])
         if command in _FLUSH:
             flushed = self._chain(table, words, 1, origin)

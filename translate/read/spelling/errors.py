@@ -1,4 +1,4 @@
-"""The error of an option that makes a rule wrong."""
+"""Errors of options: a wrong option, and a value that is not modelled."""
 
 from __future__ import annotations
 

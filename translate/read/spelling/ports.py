@@ -93,7 +93,7 @@ def _resolved(text: str, option: int, offset: int) -> int:
     if digits.isascii() and digits.isdigit():
         number = int(digits[:20])
         if number > _MOST:
-            hint = f"iptables would take it for {number % (_MOST + 1)}"
+            hint = f"iptables would read it as {number % (_MOST + 1)}"
             raise OptionError(f"there is no port {text}", option=option, offset=offset, hint=hint)
         return number
     port = SERVICES.get(text)

@@ -50,7 +50,7 @@ BAD: dict[str, tuple[bytes, tuple[str, ...], int, int, str]] = {
     "rows alone": (b"DROP       all  --  10.0.0.0/8   anywhere\n", (), 1, 1, "expected a table"),
     "a listing with a chain twice": (
         f"{CHAIN}{COLUMNS}\n{CHAIN}{COLUMNS}DROP all -- anywhere anywhere\n".encode(),
-        (), 4, 1, "listed twice, differently",
+        (), 4, 1, "listed twice with a difference",
     ),
     "garbage": (bytes(range(1, 256)) * 40, (), 1, 1, "expected a table"),
     "a NUL": (f"{TOP}-A FORWARD -j \0DROP\nCOMMIT\n".encode(), (), 3, 15, "byte 0"),

@@ -127,7 +127,7 @@ def test_a_chain_that_was_there_before_may_hold_more():
         ("-X Z", 4, 'chain "Z" is not declared'),
         ("-A X -j Y\n-X X", 5, "is not empty"),
         ("-A X -j Y\n-X Y", 5, "a rule leads to"),
-        ("-F", 4, "is read with one chain"),
+        ("-F", 4, "needs the name of one chain"),
         ("-D X -j RETURN", 4, "has no such rule"),
         ("-D X 1", 4, "cannot be deleted by number"),
         ("-D POSTROUTING -j X", 4, "is not known"),

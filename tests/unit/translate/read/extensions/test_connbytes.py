@@ -53,7 +53,7 @@ def test_fields(read_rule: Callable[..., Rule], words: str, field: Field) -> Non
         ("--connbytes 1 --connbytes-dir both", 'connbytes needs the option "--connbytes-mode"'),
         ("--connbytes 1 --connbytes-mode bytes", 'connbytes needs the option "--connbytes-dir"'),
         (PACKETS, 'connbytes needs the option "--connbytes"'),
-        (f"--connbytes 9:5 {PACKETS}", '"9:5" ends before it begins'),
+        (f"--connbytes 9:5 {PACKETS}", 'range "9:5" ends before it begins'),
         (
             f"--connbytes 18446744073709551616 {PACKETS}",
             '"18446744073709551616" is not a number from 0 to 18446744073709551615',

@@ -52,7 +52,7 @@ def test_the_tos_needs_no_protocol(read_rule: ReadRule) -> None:
         ("-m ecn --ecn-ip-ect 4", '"4" is not a number from 0 to 3'),
         ("-p tcp -m tcpmss", 'tcpmss needs the option "--mss"'),
         ("-m tcpmss --mss 5", 'tcpmss needs "-p tcp"'),
-        ("-p tcp -m tcpmss --mss 9:8", '"9:8" ends before it begins'),
+        ("-p tcp -m tcpmss --mss 9:8", 'range "9:8" ends before it begins'),
         ("-p tcp -m tcpmss --mss 65536", '"65536" is not a number from 0 to 65535'),
     ],
 )

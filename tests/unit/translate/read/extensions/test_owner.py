@@ -44,7 +44,7 @@ def test_options(read_rule: ReadRule, words: str, tests: tuple[Test, ...]) -> No
         ("", "owner needs --uid-owner, --gid-owner or --socket-exists"),
         ("--uid-owner istio", '"istio" is neither the number of a user nor a range of them'),
         ("--gid-owner 4294967295", '"4294967295" is neither the number of a group nor a range of them'),
-        ("--uid-owner 5-4", '"5-4" ends before it begins'),
+        ("--uid-owner 5-4", 'range "5-4" ends before it begins'),
         ("--uid-owner 5-", '"5-" is neither the number of a user nor a range of them'),
     ],
 )

@@ -165,7 +165,7 @@ def test_the_default_table_is_said():
         (f"{_TOP}X all -- .0.0.0/0 anywhere\n", "rules:3", "is not an IPv4 address"),
         (f"{_TOP}X tcp -- anywhere anywhere tcp dpt:htt\n", "rules:3", 'unknown port "htt"'),
         (f"{_TOP}...\n", "rules:3", "a target and a protocol"),
-        (f"{_TOP}X all -- anywhere anywhere\n\n{_TOP}", "rules:5", "listed twice, differently"),
+        (f"{_TOP}X all -- anywhere anywhere\n\n{_TOP}", "rules:5", "listed twice with a difference"),
         ("Chain FORWARD (policy ACCEPT)\ntarget prot opt source destination\n", "rules:1", "no built-in chain"),
         (f"{_TOP_V}X all -- anywhere anywhere\n", "rules:3", "packets and bytes were expected"),
     ],

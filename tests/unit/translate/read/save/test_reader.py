@@ -342,8 +342,8 @@ def test_rules_of_the_other_family_are_passed_over() -> None:
     assert found.family is Family.IP
     assert [rule.origin.line for rule in found.tables[0].chains[0].rules] == [2]
     assert found.notes == (
-        "line 3 is a rule only for IPv6 (-6), and not read",
-        "line 4 is a rule only for IPv6 (-6), and not read",
+        "line 3 is a rule only for IPv6 (-6), and is not read",
+        "line 4 is a rule only for IPv6 (-6), and is not read",
     )
     for_six = read(text, Family.IP6)
     assert [rule.origin.line for rule in for_six.tables[0].chains[0].rules] == [3, 4]

@@ -42,7 +42,7 @@ def test_a_udp_range_that_ends_before_it_begins_has_no_ports() -> None:
     assert parse_resolved_range("9:1", option=0).interval is None
     with pytest.raises(OptionError) as fault:
         parse_resolved_range("65537", option=0)
-    assert fault.value.hint == "iptables would take it for 1"
+    assert fault.value.hint == "iptables would read it as 1"
 
 
 @pytest.mark.parametrize(
