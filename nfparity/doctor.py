@@ -119,13 +119,13 @@ def _machine() -> Iterator[Check]:
     )
     headers = find_headers()
     if headers is None:
-        where = "none; for backend tc-ebpf, with those of any kernel"
+        where = "none; backend tc-ebpf needs headers, of any kernel version"
         if _CHECKOUT:
             where += ": make setup unpacks some under build/"
     elif headers[0].is_relative_to(Path("/lib/modules", platform.release())):
         where = "of the running kernel"
     else:
-        where = f"{headers[0]}: another kernel's, which suffice for tc programs"
+        where = f"{headers[0]}: of another kernel, which is enough for tc programs"
     yield Check(
         kind="machine",
         name="kernel headers",

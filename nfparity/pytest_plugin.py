@@ -38,7 +38,7 @@ LoadRules = Callable[[str | PathLike[str], Node | Mapping[str, str | Sequence[st
 _LOADED: Final = pytest.StashKey[list[Loaded]]()
 """The rules that are loaded."""
 _BEFORE: Final = pytest.StashKey[dict[Loaded, int]]()
-"""The number of packets that each of them had got before the test."""
+"""The number of packets that had been sent through each of them before the test."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -38,7 +38,7 @@ MOST_PACKETS: Final = 32_768
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """The rule for the number of runs. With ``miss`` 1 every flow is run once.
+    """The choice of the number of runs. If ``miss`` is 1, every flow is run once.
 
     ``least`` is the minimum for flows with random outcomes.
     """

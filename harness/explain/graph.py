@@ -61,7 +61,7 @@ def tree_lines(ruleset: Ruleset, *, start: str | None) -> Iterator[str]:
             called = {c.callee for t, c in ((c.table, c) for c in calls(ruleset)) if t == table.name.value}
             for chain in table.chains:
                 if chain.hook is None and chain.name not in called:
-                    yield f"{table.name} {chain.name}: {_size(table, chain.name)}, nothing calls it"
+                    yield f"{table.name} {chain.name}: {_size(table, chain.name)}, no rule jumps to it"
     if not any_chain:
         raise InputError(f"no chain is called {start!r}")
 

@@ -18,7 +18,7 @@ def print_generated(made: GeneratedCorpus, stream: TextIO) -> None:
     print(
         f"{report.source}: {counted(len(made.flows), 'flow hits', 'flows hit')} {hit}"
         f" of {counted(len(report.rules), 'rule')};"
-        f" {counted(made.alone, 'test fails', 'tests fail')} alone, {made.together} only with others;"
+        f" {counted(made.alone, 'test')} failed alone by a flow, {made.together} only together with others;"
         f" {counted(made.services, 'service')}",
         file=stream,
     )

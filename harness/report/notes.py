@@ -21,5 +21,5 @@ def note_lines(notes: Iterable[Note]) -> Iterator[str]:
         if others:
             places = ", ".join(str(n.origin.line) for n in others[:_SHOWN])
             more = ", …" if len(others) > _SHOWN else ""
-            line += f"; so {len(others)} more (lines {places}{more})"
+            line += f"; the same for {len(others)} more (lines {places}{more})"
         yield line

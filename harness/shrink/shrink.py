@@ -56,7 +56,7 @@ class Shrinker:
         if start is None or not self._shows(replace(shown, ruleset=start)):
             raise InputError(
                 f"the difference of {self.difference.backend} in {self.difference.field} does not show when "
-                f"flow {shown.flow.id} runs alone, with the rules as they are written back"
+                f"flow {shown.flow.id} runs alone, with the rules as nfparity writes them"
             )
         best = replace(shown, ruleset=start)
         size = None

@@ -88,7 +88,7 @@ class FlowClass:
     first: str
     last: str
     others: tuple[tuple[str, Renaming], ...]
-    """Their ids, with the renaming from the first flow."""
+    """The ids of the others, each with its renaming from the first flow."""
     last_renaming: Renaming
 
 

@@ -23,7 +23,7 @@ from nfparity.assess.static_findings import static_findings
 
 __all__ = ["Assessment", "Checked", "Finding", "assess", "detector_flows"]
 
-_UNEXPLAINED: Final = "a difference that no known one explains"
+_UNEXPLAINED: Final = "a difference that is not in the catalogue"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,7 +191,7 @@ def assess(
 
 
 def _late_flows(facts: Facts) -> frozenset[str]:
-    """Return the ids of flows that depend on the order in which rules of one priority are registered."""
+    """Return the ids of flows whose outcomes depend on the order of rules that have the same priority."""
     late = [d for d in DETECTORS if d.late and entry(d.k).holds_at(facts.version)]
     return frozenset(flow.id for detector in late for flow in detector.flows(facts))
 

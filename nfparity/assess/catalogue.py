@@ -101,7 +101,9 @@ def _entry(name: str, table: dict[str, object]) -> Entry:
         raise ValueError(f"{name}: a reason is needed for out-of-reach, and not allowed for others")
     pairs = table.get("expects", [])
     if not isinstance(pairs, list) or bool(pairs) is not (decided is Decided.REPLAY):
-        raise ValueError(f"{name}: what a replay decides has expectations, and nothing else has")
+        raise ValueError(
+            f"{name}: an entry needs expectations if a replay decides it, and has none otherwise"
+        )
     return Entry(
         id=name,
         title=str(table["title"]),
@@ -128,5 +130,5 @@ def _version(name: str, text: str) -> Version:
 def _pair(name: str, text: str) -> tuple[Fate, Fate]:
     before, arrow, after = (part.strip() for part in text.partition(">"))
     if not arrow:
-        raise ValueError(f"{name}: {text!r} is no pair of ends")
+        raise ValueError(f"{name}: {text!r} is not a pair of fates")
     return Fate(before), Fate(after)

@@ -193,7 +193,7 @@ def _not_modelled(ruleset: Ruleset) -> tuple[str, ...]:
     shown = ", ".join(map(str, list(lines)[:_SHOWN])) + (", …" if len(lines) > _SHOWN else "")
     extensions = {unknown.extension for rule, unknown in ruleset.unknowns() if rule.is_undecided}
     names = ", ".join(sorted(filter(None, extensions)))
-    return (f"{names}: not modelled (line {shown}); iptables on the kernel is taken as correct",)
+    return (f"{names}: not modelled (line {shown}); iptables on the kernel is assumed to be correct",)
 
 
 def _smallest(addresses: list[int], family: Family) -> Interval:

@@ -46,7 +46,7 @@ def leaks(facts: Facts, routed: Iterable[ChangedPacket]) -> Iterator[Leak]:
 def _kind(facts: Facts, changed: ChangedPacket) -> str | None:
     packet = changed.packet
     if packet.dst in facts.cluster_ips:
-        return "an undefined port of a ClusterIP" if packet.has_ports else "no port at all, to a ClusterIP"
+        return "an undefined port of a ClusterIP" if packet.has_ports else "a ClusterIP, without a port"
     if facts.service_range is not None and packet.dst in facts.service_range:
         return "an address of the service range that no service has"
     return None

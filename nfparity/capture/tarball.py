@@ -47,7 +47,7 @@ def read_members(
         kind, size = _kind(header), _number(header[124:136])
         if kind in (_PAX, _PAX_FOR_ALL, _LONG_NAME, _LONG_LINK):
             if size > _MOST_HEADER:
-                raise CaptureError(f"a header of {size} bytes; {_MOST_HEADER} is the most")
+                raise CaptureError(f"a header of {size} bytes; at most {_MOST_HEADER} are read")
             data = _data(file, size)
             if kind == _PAX:
                 name, length = _pax(data, name)
@@ -139,13 +139,13 @@ def _pax(data: bytes, name: str | None) -> tuple[str | None, int | None]:
         record, data = data[len(digits) + 1 : size - 1], data[size:]
         key, equals, value = record.partition(b"=")
         if not space or not equals or size <= len(digits) + 1:
-            raise CaptureError("a pax header that is none")
+            raise CaptureError("an invalid pax header")
         if key.startswith(b"GNU.sparse."):
             raise CaptureError("a sparse member, whose size cannot be trusted: pack it without --sparse")
         if key == b"path":
             name = _text(value)
         elif key == b"size":
             if not value.isdigit() or len(value) > 20:
-                raise CaptureError("a pax header that is none")
+                raise CaptureError("an invalid pax header")
             length = int(value)
     return name, length

@@ -52,10 +52,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "generate",
         help="generate flows for every rule and every service",
         description="For every rule and every hook that leads to it: a flow that matches the rule, and for"
-        " each of its tests a flow that fails only this test. Every service from inside the cluster, from"
-        " outside, from the node and from its own endpoints. Of services whose rules differ only in constants"
-        " a few are searched, and the others get the flows of these with their own constants; with"
-        " --exhaustive, all are searched. Rules without a matching flow are listed on standard error with the"
+        " each of its tests a flow that fails only this test. For every service: flows from inside the"
+        " cluster, from outside, from the node and from its own endpoints. If services differ only in"
+        " constants, flows are searched for a few of them, and copied to the others with their own"
+        " constants; with --exhaustive, all services are searched. Rules without a matching flow are"
+        " listed on standard error with the"
         " reason; exit status 1 if one of them is not proven unreachable.",
         epilog=_GENERATE_EXAMPLE,
         formatter_class=parser.formatter_class,

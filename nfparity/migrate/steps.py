@@ -32,8 +32,8 @@ class Restored(Enum):
 
     THERE = "there already"
     RESTORED = "restored"
-    INSTEAD = "restored, in place of what somebody else had put there"
-    LEFT = "left as it is, with what somebody else has written there"
+    INSTEAD = "restored, in place of rules that another program had written there"
+    LEFT = "left as it is, with the rules that another program has written there"
 
     @property
     def exact(self) -> bool:

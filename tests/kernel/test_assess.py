@@ -39,7 +39,7 @@ class Told(NamedTuple):
 LEAKS = {
     "an address of the service range that no service has": True,
     "an undefined port of a ClusterIP": False,
-    "no port at all, to a ClusterIP": False,
+    "a ClusterIP, without a port": False,
 }
 """Leaks on a real node in iptables mode, and whether they remain with Kubernetes 1.30."""
 
@@ -112,7 +112,7 @@ def test_tables_of_iptables_nft_beside_the_given_ones_are_left_out(
     dropping = f"table ip filter {{ {chain} }}\n"
     listing.write_text(dropping + (REAL / "realistic.nft").read_text())
     family = assessed(capsys, "--against", str(listing), "--only", "K05/forwarded/inside")
-    assert found(family) == {"K05": {"whatever is forwarded"}}
+    assert found(family) == {"K05": {"every forwarded packet"}}
     assert any("left out" in one for one in family["assumed"])
 
 

@@ -31,7 +31,7 @@ def calls(rules: Iterable[Rule]) -> Iterator[tuple[str, Rule]]:
 
 
 def _is_end(rule: Rule) -> bool:
-    """Return whether every walk ends at the rule: it has no match, and its target is x_tables' own verdict."""
+    """Return whether every walk ends at the rule: it has no match, and a verdict as its target."""
     if rule.tests or rule.matches or rule.unknown or not rule.actions:
         return False
     if not isinstance(rule.actions[-1], (Accept, Drop, Return)):

@@ -219,7 +219,7 @@ def _fault(text: str, bytes_as_text: bool) -> tuple[int, str] | None:
                 if not token[-1].isdigit():
                     return at, f"{token} is not a JSON number"
                 if len(token) > _MOST_DIGITS:
-                    return at, f"a number of {len(token)} characters; {_MOST_DIGITS} is the most"
+                    return at, f"a number of {len(token)} characters; at most {_MOST_DIGITS} are allowed"
                 if not math.isfinite(float(token)):
                     return at, f"{token} is too large a number"
         before = token

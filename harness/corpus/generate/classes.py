@@ -56,7 +56,7 @@ class Classes:
         return Selection.without(self.ruleset, left_out) if left_out else None
 
     def models(self) -> Iterator[tuple[Place, Rule]]:
-        """Yield each rule of a member that is not searched, and the model's rule in its place."""
+        """Yield each rule of a member that is not searched, and the rule of the model at its position."""
         chains = {(t.name, chain.name): chain for t in self.ruleset.tables for chain in t.chains}
         for group in self.classes:
             rules = [chains[table, chain].rules[index] for table, chain, index in group.searched[0].places]
@@ -90,7 +90,7 @@ def _representatives(
 
 
 def _ends(members: Iterable[Member]) -> Iterator[Member]:
-    """Yield the members with the lowest and the highest address, and port, of each shared chain."""
+    """Yield the members with the lowest and highest address, or else port, of each shared chain."""
     ends: dict[Hashable, list[tuple[int, Member]]] = {}
     for member in members:
         for (table, chain, _), (address, _, port) in zip(member.entries, member.keys, strict=True):
@@ -108,7 +108,7 @@ def _ends(members: Iterable[Member]) -> Iterator[Member]:
 
 
 def _by_way(members: Iterable[Member], places: Places) -> Iterator[Member]:
-    """Yield one member for each set of places of its targets: the node, its networks, or beyond."""
+    """Yield one member for each combination of target places: on the node, in its networks, or beyond."""
     known: set[frozenset[str | None]] = set()
     for member in members:
         targets = [c.value for c in member.targets if isinstance(c.value, Interval)]

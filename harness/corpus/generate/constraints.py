@@ -34,7 +34,7 @@ class Constraints:
     """A cache of the intervals and masked tests of each field; a search tries thousands of packets."""
 
     def values(self, field: Field) -> IntervalSet:
-        """Return the intervals that plain tests leave for the field."""
+        """Return the intervals that plain tests allow for the field."""
         bits = field_bits(field, self.family)
         return self.plain.get(field, (Interval(0, (1 << bits) - 1),))
 

@@ -33,7 +33,7 @@ class _Values:
         return self.points.get(value, value)
 
     def near(self, value: int) -> int:
-        """Return :meth:`point`, but also replace values in or next to a range, and next to a point."""
+        """Return :meth:`point`; values in a range, or next to a range or point, are also replaced."""
         if value in self.points:
             return self.points[value]
         for of, to in self.ranges:

@@ -85,7 +85,7 @@ def generate_corpus(job: Job, *, seed: int, exhaustive: bool = False) -> Generat
 
 @dataclass(slots=True)
 class _Made:
-    """The flows of searches, and what each of them shows.
+    """The flows of searches, and the goals that each of them meets.
 
     ``uses`` says of flows to services which client sends them; ``taken`` are the ids in use.
     """
@@ -98,11 +98,11 @@ class _Made:
     taken: set[str] = field(default_factory=set)
 
     def corpus(self) -> list[tuple[Steps, FlowGoals]]:
-        """Return the steps of each flow, with what it shows."""
+        """Return the steps of each flow, with the goals that it meets."""
         return [(flow.steps, goals) for flow, goals in zip(self.flows, self.shown, strict=True)]
 
     def add(self, search: Search, rules: Collection[Place] | None = None) -> None:
-        """Search for goals, of these rules alone if they are given, and add flows that meet them.
+        """Search for goals (only for those of ``rules``, if given), and add flows that meet them.
 
         Further flows use the services that were found, end connections to them, or fit a rule and fail a
         test on the way to it.
@@ -231,7 +231,9 @@ def _doubts(job: Job, search: Search, report: CoverageReport, classes: Classes) 
         key = (missed.table, missed.chain, missed.number - 1)
         model = models.get(key)
         if model is not None:
-            doubts[key] = f"it was not searched for: it differs from {model.origin.place} in constants alone"
+            doubts[key] = (
+                f"no flow was searched for it, because it differs from {model.origin.place} only in constants"
+            )
             continue
         missing = _missing_interface(missed.rule, names)
         silent = _missing_interface(missed.rule, routed, Field.OIF)

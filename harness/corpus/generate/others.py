@@ -51,7 +51,7 @@ _MOST_TRIES: Final = 12
 
 
 class _Choice(NamedTuple):
-    """A flow, the sides of rules that it shows or is kept for, and the kind of client that it comes from.
+    """A flow, the sides of rules for which it is kept, and the kind of client that sends it.
 
     ``goal`` is a rule that it hits; None for a flow that the search found but that is not in the corpus.
     """
@@ -76,7 +76,7 @@ class _Copied(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Model:
-    """The flows of a model: as few as show all sides of its rules, each with what it is kept for.
+    """The flows of a model: as few as show all sides of its rules, each with the sides for which it is kept.
 
     ``more`` are some flows for each of these sides, and ``copied`` those that the others get as well.
     """
@@ -202,7 +202,7 @@ def _showing(side: _Side, choices: Iterable[_Choice]) -> Iterator[_Choice]:
 
 
 def _copied(member: Member, choices: Iterable[_Choice]) -> Iterator[_Copied]:
-    """Yield the flows of the corpus among the choices, as other members get them."""
+    """Yield those choices that are flows of the corpus, in the form in which other members get them."""
     lists = any(constant.kind == Kind.LIST for constant in member.constants)
     for steps, _, use, goal in choices:
         if goal is not None:
@@ -230,7 +230,7 @@ def _elsewhere(member: Member, choices: list[_Choice], search: Search) -> Iterat
 
 
 def _telling(member: Member, choices: list[_Choice], search: Search) -> Iterator[_Choice]:
-    """Yield a packet for each test of an entry that fails only this test, and shows whether it is there.
+    """Yield for each test of an entry a packet that fails only this test, so that a missing test shows.
 
     The entry may lead to rules for some clients only. If a translation loses the test, a packet of any other
     client still has the same outcome.

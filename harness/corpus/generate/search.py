@@ -204,7 +204,7 @@ class Search:
             self.barred.add(goal)
 
     def rule(self, place: Place) -> Rule:
-        """Return the rule in a place."""
+        """Return the rule at a place."""
         table, chain, index = place
         owner = self.job.ruleset.table(table)
         rules = None if owner is None else owner.chain(chain)

@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 Destination = tuple[int, int, object]
-"""Protocol, address and port that a client asks for."""
+"""Protocol, address and port to which a client sends."""
 
 _MOST_ENDPOINTS = 8
 _FIRST_PORT = 20000
@@ -43,7 +43,7 @@ class Service:
 
     @property
     def destination(self) -> Destination:
-        """The destination that clients ask for."""
+        """The destination to which clients send."""
         return destination(self.packet)
 
     @property

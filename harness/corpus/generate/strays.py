@@ -51,7 +51,8 @@ class Stray:
 
 
 def stray_flows(search: Search, taken: set[str], rules: Collection[Place] | None = None) -> Iterator[Stray]:
-    """Yield, for each rule and each test of an address, state or set on the way, a flow that fails only it.
+    """Yield, for each rule and each test of an address, state or set on the way, a flow that fails only this
+    test.
 
     ``taken`` are the ids in use. ``rules``: only for these.
     """

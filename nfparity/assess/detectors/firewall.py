@@ -46,7 +46,7 @@ def _claim_k05(facts: Facts, changed: ChangedPacket) -> Claim | None:
     lines = tuple(facts.state.lines_for(Purpose.DROP_INVALID))
     if not changed.met_any(line.origin for line in lines):
         return None
-    return Claim(subject="whatever is forwarded", lines=evidence(lines))
+    return Claim(subject="every forwarded packet", lines=evidence(lines))
 
 
 def _guarded(facts: Facts) -> Iterator[Flow]:

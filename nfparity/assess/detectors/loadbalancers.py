@@ -75,7 +75,7 @@ def _k19(facts: Facts) -> Iterator[Flow]:
                 "K19",
                 service,
                 facts.clients(),
-                "an external address and port that is another's node port",
+                "an external address and port that is also another service's node port",
             )
 
 

@@ -72,7 +72,7 @@ class DaskPool:
             except CancelledError as e:
                 raise MachineError(f"the scheduler is gone, or lost its tasks: {e}") from e
             except KilledWorker:
-                ended = f"given up: {_DEATHS + 1} workers have died of it (out of memory?)"
+                ended = f"given up: {_DEATHS + 1} workers have died while assessing it (out of memory?)"
                 yield Answer(path=path, failure=Failure(3, ended, again=True))
             except Exception as e:
                 # Not an error of the snapshot, but pickle's, the scheduler's or a version mismatch.

@@ -108,7 +108,7 @@ def _differences(assessment: Assessment) -> Iterator[NodeDifference]:
         severity = severity_of(finding, assessment.facts)
         yield NodeDifference(finding.entry.id, family, finding.subject, finding.traffic_seen, severity)
     for leak in assessment.leaks:
-        after = "after, too" if leak.remains else "no longer after"
+        after = "after, too" if leak.remains else "not after"
         yield NodeDifference(LEAK, family, f"{leak.kind} ({after})", severity=Severity.BEFORE)
     for order in assessment.orders:
         yield NodeDifference(ORDER, family, order.subject, severity=order_severity(order))

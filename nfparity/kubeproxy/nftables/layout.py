@@ -104,7 +104,7 @@ _V1_33: Final = replace(
     _V1_30,
     version="1.33",
     knows_service_cidrs=True,
-    remark="1.33 is taken as before the patch release with k/k #133969; use 1.34 for its changes",
+    remark="1.33 is assumed to be a release without the change k/k #133969; use 1.34 for releases with it",
 )
 _V1_34: Final = replace(
     _V1_33,
@@ -142,7 +142,7 @@ LAYOUTS: Final = {
         replace(
             _V1_36,
             version="1.37",
-            remark="the gate KubeProxyNFTablesLocalhostNodePorts is taken as off, its default in 1.37",
+            remark="the gate KubeProxyNFTablesLocalhostNodePorts is assumed to be off, its default in 1.37",
         ),
     )
 }

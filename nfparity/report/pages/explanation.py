@@ -21,7 +21,7 @@ from translate.ir import Family
 __all__ = ["explanation_page"]
 
 _MISSES: Final = 3
-"""Up to this many consecutive rules that do not match are shown."""
+"""The greatest number of consecutive rules that do not match and are shown."""
 _OUTCOMES: Final = 3
 """The most outcomes that the verdict lists."""
 

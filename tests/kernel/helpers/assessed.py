@@ -327,7 +327,7 @@ _CLUSTER_IPS = frozenset(
 HERE: dict[str, frozenset[str]] = {
     "K01": _NODE_PORTS,
     "K02": _NODE_PORTS,
-    "K05": frozenset({"whatever is forwarded"}),
+    "K05": frozenset({"every forwarded packet"}),
     "K06": _CLUSTER_IPS,
     "K13": _CLUSTER_IPS,
     "K15": frozenset({"web/shop:https"}),

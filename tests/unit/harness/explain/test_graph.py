@@ -32,7 +32,7 @@ def test_tree(ruleset: Ruleset) -> None:
         "  line 6 calls a: 1 rule",
         "    line 8 calls b: 0 rules",
         "  line 7 goes to b: 0 rules, see above",
-        "filter lonely: 1 rule, nothing calls it",
+        "filter lonely: 1 rule, no rule jumps to it",
     ]
     assert list(tree_lines(ruleset, start="a")) == ["filter a: 1 rule", "  line 8 calls b: 0 rules"]
     with pytest.raises(InputError, match="no chain is called 'c'"):

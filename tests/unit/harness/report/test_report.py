@@ -86,7 +86,7 @@ def test_text_of_known_limits() -> None:
     one = dataclasses.replace(report(), notes=(*notes, other))
     assert text(one).splitlines()[1:3] == [
         "known limit: rules:1: nftables: the list a holds 65535 [recent-capacity]; "
-        "so 10 more (lines 2, 3, 4, 5, 6, 7, 8, 9, …)",
+        "the same for 10 more (lines 2, 3, 4, 5, 6, 7, 8, 9, …)",
         "known limit: rules:4: tc-ebpf: all lists hold 65536 [recent-capacity]",
     ]
     found = json.loads(parity_json(one))["notes"]

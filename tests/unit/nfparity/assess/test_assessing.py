@@ -49,7 +49,9 @@ def test_the_same_rules_change_nothing_but_leak(text: str, facts: Facts, simulat
 def test_only_what_differs_is_found_under_its_name(text: str, facts: Facts, simulated: Side) -> None:
     assert DROP_INVALID in text
     found = run(facts, simulated(text), simulated(text.replace(DROP_INVALID, "")))
-    assert [(f.entry and f.entry.id, f.subject) for f in found.findings] == [("K05", "whatever is forwarded")]
+    assert [(f.entry and f.entry.id, f.subject) for f in found.findings] == [
+        ("K05", "every forwarded packet")
+    ]
     assert [line.origin.line for line in found.findings[0].lines] == [28]
     assert not found.unexplained
 

@@ -40,7 +40,7 @@ def changed(
     ("one", "kind"),
     [
         (changed("10.98.0.6"), "an undefined port of a ClusterIP"),
-        (changed("10.98.0.6", proto=Protocol.ICMP), "no port at all, to a ClusterIP"),
+        (changed("10.98.0.6", proto=Protocol.ICMP), "a ClusterIP, without a port"),
         (changed("10.98.0.200"), "an address of the service range that no service has"),
         (changed("10.98.0.200", entry=None), "an address of the service range that no service has"),
     ],

@@ -74,4 +74,4 @@ def test_a_rule_that_is_like_one_without_a_flow_says_so(
     assert main(["corpus", "generate", str(rules)]) == 1
     said = capsys.readouterr().err
     assert said.count("no route of the node leads to nil0") == 2
-    assert said.count(f"it was not searched for: it differs from {rules}:4") == 3
+    assert said.count(f"no flow was searched for it, because it differs from {rules}:4") == 3

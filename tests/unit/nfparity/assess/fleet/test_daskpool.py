@@ -51,7 +51,7 @@ def test_nothing_is_lost_by_what_ends_workers_and_what_fails_in_them(
     killed = answers["kills"].failure
     assert killed is not None
     assert (killed.status, killed.again) == (3, True)
-    assert "3 workers have died of it" in killed.reason
+    assert "3 workers have died while assessing it" in killed.reason
     assert not list(tmp_path.iterdir())
 
 

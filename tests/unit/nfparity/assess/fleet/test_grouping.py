@@ -32,7 +32,7 @@ def fleet() -> Fleet:
         node("calm"),
         node("n2", found("K02", WEB), found("K01", WEB, 7)),
         Answer(path="s/cut.tar.gz", failure=Failure(2, "s/cut.tar.gz: not a .tar.gz\nmore of it")),
-        node("n3", found("K01", DNS), found(LEAK, "an address (no longer after)")),
+        node("n3", found("K01", DNS), found(LEAK, "an address (not after)")),
         Answer(path="s/torn.tar.gz", failure=Failure(2, "s/torn.tar.gz: not a .tar.gz\nmore of it")),
     ]
     return fleet_of(answers, ("--known-only",))

@@ -54,7 +54,7 @@ def test_every_kind_of_finding_is_kept() -> None:
     answer = answer_of(summary("192.168.0.2", 3), "n1")
     assert answer.differences == (
         NodeDifference("K01", Family.IP, "a/b:c"),
-        NodeDifference(LEAK, Family.IP, "an address (no longer after)"),
+        NodeDifference(LEAK, Family.IP, "an address (not after)"),
         NodeDifference(NOT_JUDGED, Family.IP, "flows on which simulator and kernel disagree (1)"),
         NodeDifference(UNEXPLAINED, Family.IP, "service before, dropped after; differs in verdict (2)"),
     )

@@ -166,7 +166,7 @@ def test_ipv6_is_written_with_its_own_words() -> None:
 
 def test_what_is_assumed_is_said() -> None:
     notes = nftables_mode(real(), "1.33", node()).assumptions
-    assert notes[0].startswith("1.33 is taken as before")
+    assert notes[0].startswith("1.33 is assumed to be")
     assert any("192.168.0.5" in n for n in notes)
     assert any("no rule shows whether 14 endpoints" in n for n in notes)
     assert any("ServiceCIDR" in n for n in notes)
