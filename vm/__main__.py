@@ -47,17 +47,17 @@ def main(arguments: list[str] | None = None) -> int:
         type=float,
         default=3600,
         metavar="SECONDS",
-        help="end the guest after this long (default: 3600)",
+        help="end the guest after this many seconds (default: 3600)",
     )
     parser.add_argument(
         "--headers", action="store_true", help="only fetch and unpack the kernel's headers, and boot nothing"
     )
-    parser.add_argument("--emulate", action="store_true", help="do not even try KVM")
+    parser.add_argument("--emulate", action="store_true", help="use emulation without trying KVM")
     parser.add_argument(
-        "--build", type=Path, default=PROJECT / "build", help="where kernels and logs are kept"
+        "--build", type=Path, default=PROJECT / "build", help="the folder for kernels and logs"
     )
     parser.add_argument(
-        "command", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="what to run in the guest"
+        "command", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="the command to run in the guest"
     )
     options = parser.parse_args(arguments)
     command = tuple(options.command[1:] if options.command[:1] == ["--"] else options.command)

@@ -30,7 +30,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m vm.precompile", description=__doc__)
     parser.add_argument("--cases", nargs="+", required=True, metavar="FOLDER", help="folders of cases")
     parser.add_argument("--levels", nargs="+", type=int, required=True, metavar="LEVEL")
-    parser.add_argument("--processors", type=int, required=True, metavar="N", help="of the other machine")
+    parser.add_argument(
+        "--processors", type=int, required=True, metavar="N", help="number of processors of the other machine"
+    )
     options = parser.parse_args(arguments)
     try:
         programs = [NO_RULES]

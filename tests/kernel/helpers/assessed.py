@@ -32,7 +32,7 @@ REAL = Path(__file__).parents[2] / "corpus/rulesets/kube-real"
 
 
 def snapshot_files() -> dict[str, bytes]:
-    """A snapshot of the node that the real rules were written for, with both families."""
+    """Return a snapshot of the node of the real kube-proxy's rules, with both families."""
 
     def device(name: str, *addresses: str) -> dict[str, object]:
         split = [a.split("/") for a in addresses]
@@ -103,7 +103,7 @@ def unchanged(text: str) -> str:
 
 
 def with_filter(*, forward: str = "ACCEPT", inward: str = "ACCEPT", rules: str = "") -> Callable[[str], str]:
-    """Other policies, and rules behind kube-proxy's in FORWARD."""
+    """Return an edit that sets other policies, and adds rules after kube-proxy's in FORWARD."""
 
     def edit(text: str) -> str:
         text = text.replace(":INPUT ACCEPT", f":INPUT {inward}", 1).replace(
@@ -115,12 +115,14 @@ def with_filter(*, forward: str = "ACCEPT", inward: str = "ACCEPT", rules: str =
 
 
 def with_mangle(rules: str) -> Callable[[str], str]:
-    """Rules of another component in the mangle table."""
+    """Return an edit that adds rules of another component to the mangle table."""
     return lambda text: text.replace("COMMIT\n*nat", f"{rules}COMMIT\n*nat", 1)
 
 
 def with_nat(chain: str, rules: str) -> Callable[[str], str]:
-    """A chain and rules of another component in the nat table, before kube-proxy's."""
+    """Return an edit that adds a chain and rules of another component to the nat table, before
+    kube-proxy's.
+    """
 
     def edit(text: str) -> str:
         before, nat = text.split("*nat\n")
@@ -134,7 +136,9 @@ def with_nat(chain: str, rules: str) -> Callable[[str], str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Made:
-    """One case: ``subjects`` are what the difference is found of, ``also`` others that cannot but show."""
+    """One case: ``subjects`` are the subjects of the difference, ``also`` the other differences that show
+    with it.
+    """
 
     services: tuple[Service, ...]
     subjects: frozenset[str]
@@ -182,7 +186,7 @@ def _objects(name: str, number: int, ranges: list[str]) -> str:
 
 _TWO = (service(), service("db", 11, endpoints=(local(11),)))
 _WIDE = (*_TWO, service("dns", 200, endpoints=(local(53),)))
-"""Enough of the service range to have addresses in it that no service has."""
+"""Services far enough apart that the service range between them has unused addresses."""
 
 _MARKED = with_mangle("-A FORWARD -m mark --mark 0x4000/0x4000 -j DROP\n")
 _HOST_PORT = (
@@ -291,7 +295,7 @@ MADE: dict[str, Made] = {
         also=frozenset({"K07"}),
     ),
 }
-"""By the difference that each is there to show."""
+"""Cases by the id of the difference that they show."""
 
 _NODE_PORTS = frozenset(
     {

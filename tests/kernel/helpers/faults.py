@@ -1,4 +1,5 @@
-"""Faults of disk and tools, at any operation of a migration: it fails, or the process is killed there.
+"""Faults of the disk and of tools at any operation of a migration: the operation fails, or the process is
+killed.
 
 What a disk can refuse goes through the ``os`` of two modules, and what changes or reads the kernel's rules
 through two functions and one class; all of them are replaced, in a process that is forked for it. The
@@ -36,7 +37,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Fault:
-    """Befalls operation ``at`` and those after it, so many ``times`` in all, the dead-man timer's too.
+    """A fault of operation ``at`` and of later ones, ``times`` times in all, also in the dead-man timer.
 
     ``kill``: at that operation the process is killed, ``alone`` with its timer.
     """
@@ -54,7 +55,9 @@ _ERRNO = {Kind.FULL: errno.ENOSPC, Kind.BROKEN: errno.EIO}
 
 
 class Faults:
-    """Numbers operations, and has one fail; ``tell`` gets the name of each, in the process that made this."""
+    """Numbers operations and makes one fail; ``tell`` receives their names, in the process that created
+    the object.
+    """
 
     def __init__(self, fault: Fault | None, tell: Callable[[str], None], kill: Callable[[], None]) -> None:
         self._fault, self._tell, self._kill = fault, tell, kill
@@ -78,7 +81,7 @@ class Faults:
         owned.NftHandle = Handle  # type: ignore[attr-defined]
 
     def disk(self, name: str, *, writes: bool) -> None:
-        """Raise OSError if it is time for it."""
+        """Raise OSError if the fault applies to this operation."""
         if self._happens(name, writes=writes):
             assert self._fault is not None
             raise OSError(_ERRNO[self._fault.kind], os.strerror(_ERRNO[self._fault.kind]))
@@ -118,7 +121,7 @@ _run = run
 
 
 class _Disk:
-    """In the place of the module ``os``."""
+    """A replacement of the module ``os`` that passes each operation to ``faults`` first."""
 
     def __init__(self, faults: Faults) -> None:
         self._faults = faults

@@ -90,7 +90,7 @@ SIX = """\
 COMMIT
 """
 FOREIGN = ("-t", "nat", "-A", "PREROUTING", "-d", "10.9.9.9/32", "-j", "ACCEPT")
-"""A rule that somebody else writes."""
+"""A rule that another program writes."""
 
 
 TABLES = ("raw", "mangle", "nat", "filter")
@@ -104,7 +104,7 @@ def points(steps: tuple[str, ...]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Fresh(Request):
-    """Gives the node its rules, nobody who is at work, and an empty disk, of so many KiB, for the state."""
+    """Resets the node: its rules, no running process, and an empty disk of ``size`` KiB for the state."""
 
     variant: Variant
     size: int | None = None
@@ -129,7 +129,7 @@ class Fresh(Request):
 
 
 def forget_rules() -> None:
-    """Empty everything that holds rules, as a reboot does."""
+    """Delete all rules, as a reboot does."""
     owned.load("flush ruleset\n")
     for family, program in zip(Family, ("iptables", "ip6tables"), strict=True):
         for table in split(save(Variant.LEGACY, family)).values():
@@ -139,7 +139,7 @@ def forget_rules() -> None:
 
 @dataclass(frozen=True)
 class Space(Request):
-    """Fills the disk, or makes space on it again; returns how many bytes were filled."""
+    """Fills the disk, or empties it again; returns the number of bytes written."""
 
     full: bool
 
@@ -152,7 +152,7 @@ class Space(Request):
 
 
 def fill(path: Path) -> int:
-    """Write a file until there is no space; return its length."""
+    """Write to a file until the disk is full; return its length."""
     with open(path, "ab", buffering=0) as file, contextlib.suppress(OSError):
         while True:
             file.write(b"x" * 4096)
@@ -161,7 +161,7 @@ def fill(path: Path) -> int:
 
 @dataclass(frozen=True)
 class MakePlan(Request):
-    """Returns a plan for the live rules; no packets."""
+    """Returns a plan for the live rules, without testing it with packets."""
 
     variant: Variant
     families: tuple[Family, ...] = (Family.IP,)
@@ -174,7 +174,7 @@ class MakePlan(Request):
 
 @dataclass(frozen=True)
 class Live(Request):
-    """Returns how what is loaded compares with what was applied."""
+    """Returns the state of the loaded rules, compared with the applied ones."""
 
     def run(self, host: Host) -> str:
         return look_live(Migration(here(STATE))).state.value
@@ -182,7 +182,7 @@ class Live(Request):
 
 @dataclass(frozen=True)
 class Said:
-    """The end of a command: ``killed`` at its point, or the error that it raised, if any.
+    """The result of a command: whether it was ``killed``, and the error that it raised, if any.
 
     ``done``: whether a rollback had something to do. ``operations`` are what a fault could befall, in order.
     """
@@ -196,7 +196,7 @@ class Said:
 
 @dataclass(frozen=True)
 class Do(Request):
-    """Runs ``action`` of a migration in a process of its own, which is killed ``at`` a point, if that comes.
+    """Runs ``action`` of a migration in a separate process, which is killed if it reaches the point ``at``.
 
     ``alone``: the dead-man timer is killed before it. ``hang``: it stands still there instead. At ``fills``
     the disk runs full. At ``meddle`` somebody else writes a rule, with ``lock`` as iptables does by itself,
@@ -294,12 +294,12 @@ _PR_SET_CHILD_SUBREAPER = 36
 
 
 def _adopt_orphans() -> None:
-    """Have processes that a command leaves behind become children of this one, which can wait for them."""
+    """Become the parent of processes that a command leaves behind, to be able to wait for them."""
     assert not ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def _await(pids: list[int]) -> None:
-    """Wait for processes to end; one that tries again and again for ever is ended."""
+    """Wait for processes to end, and kill those that do not end within a minute."""
     deadline = time.monotonic() + 60
     for pid in pids:
         with contextlib.suppress(ChildProcessError):
@@ -320,7 +320,9 @@ def _children(parent: int) -> Iterator[int]:
 
 @dataclass(frozen=True)
 class Seen:
-    """The state of the node: ``iptables`` is what each family's save says without counters."""
+    """The state of the node: ``iptables`` is the output of iptables-save for each family, without
+    counters.
+    """
 
     iptables: tuple[tuple[str, ...], ...]
     counters: str
@@ -332,7 +334,7 @@ class Seen:
 
     @property
     def is_old(self) -> bool:
-        """True if the old rules alone are in force."""
+        """True if only the old rules are in force."""
         return self.iptables == OLD and not any(self.nft)
 
 
@@ -343,7 +345,7 @@ OLD: tuple[tuple[str, ...], ...] = tuple(
 
 
 def insist_new(observed: Seen) -> None:
-    """The translation alone is in force."""
+    """Assert that only the translation is in force."""
     assert observed.nft == (True, False)
     assert observed.answered
     assert [line for line in observed.iptables[0] if line.startswith("-A")] == []
@@ -351,8 +353,8 @@ def insist_new(observed: Seen) -> None:
 
 @dataclass(frozen=True)
 class Look(Request):
-    """Returns what is there, once the record has come to one of ``phases``, if any are given, or all timers
-    have ended, ``at_rest``.
+    """Returns the state, after the record has reached one of ``phases``, or with ``at_rest`` after all timers
+    ended.
     """
 
     variant: Variant
@@ -390,7 +392,7 @@ def _phase(place: MigrationPlace) -> Phase | None:
 
 
 def _answered() -> bool:
-    """Return whether the service answers a new connection, from the requested address."""
+    """Return whether a new connection to the service gets an answer from the service's address."""
     with (
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server,
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client,
@@ -410,9 +412,9 @@ def _answered() -> bool:
 
 @dataclass(frozen=True)
 class Forget(Request):
-    """Has the kernel forget the rules, as a reboot does; the record is another boot's then.
+    """Deletes the kernel's rules, as a reboot does, and changes the boot in the record.
 
-    ``written``: what somebody's service has written since.
+    ``written`` are the rules that another program has written since.
     """
 
     variant: Variant

@@ -1,4 +1,4 @@
-"""Words that give a command mounts of its own, also in a chroot, where ``unshare --mount`` fails."""
+"""A command prefix that gives a command its own mounts, also in a chroot, where ``unshare --mount`` fails."""
 
 from __future__ import annotations
 

@@ -36,25 +36,27 @@ ACCOUNTS = ("one", "DEFAULT", "a.b-c_1", "a" * 31)
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
-    """The rules that each variant saves for a text, None if it refuses it, and its message."""
+    """The rules that each variant saves after loading a text (None if it refuses the text), and its
+    message.
+    """
 
     saved: dict[str, str | None]
     said: dict[str, str]
 
     @property
     def accepted(self) -> bool:
-        """True if either accepts it."""
+        """True if either variant accepts the text."""
         return any(text is not None for text in self.saved.values())
 
 
 class Restorer:
-    """Asks the child about texts of one family."""
+    """Loads texts of one family in the child, and returns its results."""
 
     def __init__(self, child: subprocess.Popen[str]) -> None:
         self._child = child
 
     def ask(self, text: str) -> Verdicts:
-        """Load a text of one table with each variant, in the place of what is loaded of that table."""
+        """Load a text of one table with each variant, in place of the loaded table."""
         assert self._child.stdin is not None
         assert self._child.stdout is not None
         self._child.stdin.write(json.dumps(text) + "\n")
@@ -64,7 +66,7 @@ class Restorer:
 
 @contextmanager
 def restorer(family: Family = Family.IP) -> Iterator[Restorer]:
-    """Start the child, and end it behind the block."""
+    """Start the child, and end it after the block."""
     words = (
         "unshare",
         "--net",
@@ -80,7 +82,7 @@ def restorer(family: Family = Family.IP) -> Iterator[Restorer]:
 
 
 def _with_names(folder: Path, texts: Mapping[str, str]) -> None:
-    """Put files into ``/etc``, in this mount namespace; a small Debian does not have them at all."""
+    """Put files into ``/etc``, in this mount namespace; a minimal Debian lacks them."""
     before, now = folder / "before", folder / "now"
     before.mkdir()
     now.mkdir()

@@ -54,7 +54,7 @@ class StartWith:
 
 @dataclass
 class Server:
-    """In the child: answers to ``("name", …)`` by its method ``name``."""
+    """The child's side: a message ``("name", …)`` calls the method ``name``."""
 
     tap: TapNode
     loader: Loader
@@ -64,7 +64,7 @@ class Server:
         return getattr(self, name)(*arguments)
 
     def send(self, device: str, packets: Sequence[bytes]) -> list[bytes]:
-        """Send packets in at a device; return what left, from whichever device."""
+        """Send packets into a device; return the packets that left, by any device."""
         left: list[bytes] = []
         for begin in range(0, len(packets), BURST):
             self.tap.inject_all(device, packets[begin : begin + BURST])
@@ -74,7 +74,7 @@ class Server:
     def send_from_both(
         self, first: tuple[str, Sequence[bytes]], second: tuple[str, Sequence[bytes]]
     ) -> list[bytes]:
-        """The same from two devices at once, each on a CPU of its own where there are two."""
+        """Send packets into two devices at once, each on its own CPU if there are two."""
         left: list[bytes] = []
         longest = max(len(first[1]), len(second[1]))
         for begin in range(0, longest, BURST):

@@ -1,4 +1,4 @@
-"""A client and a server, each in a namespace of its own, on two sides of a node, all joined by veth pairs.
+"""A client, a node and a server in three network namespaces, joined by veth pairs.
 
 The node's process has a bpf file system and a /run of its own, which end with it.
 """
@@ -67,7 +67,7 @@ FIRST, SECOND = SERVICES.format(server="10.2.0.2"), SERVICES.format(server="10.2
 
 @dataclass(frozen=True)
 class OwnMounts(Request):
-    """A bpf file system and a /run that nobody else sees, and sources that are checked."""
+    """Mounts a private bpf file system and a private /run, and turns ``rp_filter`` on."""
 
     def run(self, host: Host) -> None:
         enter_mount_namespace()
@@ -78,7 +78,7 @@ class OwnMounts(Request):
 
 @dataclass(frozen=True)
 class Command(Request):
-    """Any command; ``nfparity`` stands for this one."""
+    """Runs a command; ``nfparity`` is the program of this source tree."""
 
     words: tuple[str, ...]
     text: str = ""
@@ -94,7 +94,7 @@ class Command(Request):
 
 @dataclass(frozen=True)
 class Serve(Request):
-    """Answers on some addresses with the address that was asked, and with what was sent."""
+    """Starts servers that answer with their own address and the received text."""
 
     addresses: tuple[str, ...]
 
@@ -126,7 +126,7 @@ def _answer_stream(connection: socket.socket, address: str) -> None:
 
 @dataclass(frozen=True)
 class Say(Request):
-    """Says something to a service over a connection kept by name; returns the answer or None."""
+    """Sends a text to a service over the connection with a name; returns the answer or None."""
 
     name: str
     text: str
@@ -149,7 +149,7 @@ class Say(Request):
 
 
 class Chatter:
-    """Asks a service again and again over one connection, in a thread of its own."""
+    """A thread that repeatedly sends a text to a service over one connection, and counts the answers."""
 
     def __init__(self, to: tuple[str, int]) -> None:
         self.sent = self.answered = 0
@@ -176,7 +176,9 @@ class Chatter:
 
 @dataclass(frozen=True)
 class Chat(Request):
-    """Begins with ``to`` to ask a service; ends without, and returns how often it asked and was answered."""
+    """Starts a :class:`Chatter` if ``to`` is given; otherwise ends it and returns the numbers of texts and
+    answers.
+    """
 
     to: tuple[str, int] | None = None
 
@@ -200,7 +202,7 @@ def rules_of(text: str, family: Family = Family.IP) -> DataplaneRules:
 
 @dataclass(frozen=True)
 class AskStatus(Request):
-    """Asks as ``nfparity tc status`` does."""
+    """Returns the same data as ``nfparity tc status``."""
 
     def run(self, host: Host) -> dict[str, Any]:
         status = {}

@@ -1,4 +1,4 @@
-"""Rules with faults, and a backend that draws: what a report must not depend on."""
+"""Rules with faults, and a backend with random outcomes, on which a report must not depend."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ _FAULTS: Final = (
 
 
 def faulty(text: str, seed: int, *, faults: int = 4) -> Ruleset:
-    """Return the rules of a dump with some of them changed, in ways that depend on ``seed`` alone."""
+    """Return the rules of a dump with some of them changed at random; the same seed gives the same
+    changes.
+    """
     draw = random.Random(seed)
     lines = text.splitlines()
     for _ in range(faults):
@@ -50,7 +52,7 @@ def faulty(text: str, seed: int, *, faults: int = 4) -> Ruleset:
 
 @dataclass
 class DrawingBackend:
-    """Does what the simulator says of ``ruleset``, one way of it in each run, from ports that it draws.
+    """A backend that draws one of the simulator's branches for each run, and the picked ports.
 
     Of eight picks one falls on a port that was sent, if it may: on a kernel one in thousands does.
     ``known`` may be shared by backends of the same rules, and saves them the simulation.

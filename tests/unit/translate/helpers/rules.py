@@ -1,4 +1,4 @@
-"""Short ways from ``iptables-save`` lines to a Program, for tests of passes and emitters."""
+"""Functions from ``iptables-save`` lines to a Program or nft text, for tests of passes and emitters."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BUILT_IN = {
 
 
 def program(table: str, *rules: str, level: int = 0, ipsets: str = "") -> Program:
-    """The Program of one table whose user chains are those that the rules are in or jump to.
+    """Return the Program of one table; user chains are declared for the rules that are in them.
 
     ``ipsets`` is ``ipset save`` text.
     """
@@ -42,7 +42,7 @@ def statements(lowered: Program, chain: str) -> tuple[Statement, ...]:
 
 
 def nft(table: str, *rules: str, level: int = 0, ipsets: str = "") -> dict[str, list[str]]:
-    """The rules of every chain in the translation, without comments; what maps and sets are made of."""
+    """Return the rules of every chain, and the elements of every map and set, without comments."""
     sets: dict[str, list[str]] = {}
     name = ""
     for line in emit(program(table, *rules, level=level, ipsets=ipsets)).text.splitlines():

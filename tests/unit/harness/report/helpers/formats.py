@@ -11,7 +11,7 @@ TIME = re.compile(r"\d+\.\d{3}")
 
 
 def checked_junit(text: str, *, times: bool = True) -> ElementTree.Element:
-    """Insist on the shape of ``junit-10.xsd`` (Jenkins' xUnit plugin); return the root."""
+    """Assert that a report has the form of ``junit-10.xsd`` (Jenkins' xUnit plugin); return its root."""
     root = ElementTree.fromstring(text)
     assert root.tag == "testsuites"
     timed = {"time"} if times else set()
@@ -42,7 +42,7 @@ def checked_junit(text: str, *, times: bool = True) -> ElementTree.Element:
 
 
 def checked_sarif(log: dict[str, Any]) -> dict[str, Any]:
-    """Insist on what SARIF 2.1.0 asks for (sections 3.13 to 3.30 and 3.49); return its one run."""
+    """Assert the requirements of SARIF 2.1.0 (sections 3.13 to 3.30 and 3.49); return the only run."""
     assert set(log) == {"$schema", "version", "runs"}
     assert log["version"] == "2.1.0"
     assert log["$schema"].endswith("sarif-2.1.0.json")

@@ -67,7 +67,7 @@ from translate.ir import (
 
 @dataclass(frozen=True)
 class State:
-    """A packet: a number or a name per field; a field that is not there is absent."""
+    """A packet: a number or a name for each field that the packet has."""
 
     fields: tuple[tuple[Field, int | str], ...]
     memory: tuple[tuple[str, int], ...] = ()
@@ -109,7 +109,7 @@ def holds(test: FieldTest | AnyOf, state: State) -> bool:
 
 
 def results(test: Test, state: State, place: str) -> list[tuple[Fraction, State, bool]]:
-    """Every answer to a test with its share, and the state after it."""
+    """Return every result of a test with its probability, and the state after it."""
     match test:
         case FieldTest() | AnyOf():
             return [(Fraction(1), state, holds(test, state))]
@@ -180,7 +180,7 @@ def run(program: Program, base: str, state: State) -> Distribution:
 
 
 def _chain(program: Program, name: str, state: State) -> Distribution:
-    """Endings inside the chain; None: control comes back to the caller."""
+    """Return the distribution of ends in the chain; None is a return to the caller."""
     total: defaultdict[Ending, Fraction] = defaultdict(Fraction)
     alive: dict[State, Fraction] = {state: Fraction(1)}
     for statement in program.chain(name).statements:
@@ -290,5 +290,5 @@ def _connmark(action: SetConnmark | SaveMark | RestoreMark, state: State) -> Sta
 
 
 def distance(a: Distribution, b: Distribution) -> Fraction:
-    """The largest difference of two distributions in the share of one ending."""
+    """Return the greatest difference between two distributions in the probability of one end."""
     return max((abs(a.get(k, Fraction(0)) - b.get(k, Fraction(0))) for k in {*a, *b}), default=Fraction(0))

@@ -1,4 +1,4 @@
-"""Random small rulesets and packets, shaped so that every pass finds something to do."""
+"""Random small rulesets and packets that every pass can change."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ _ENDS: tuple[tuple[Action, ...], ...] = ((Accept(),), (Drop(),), (Return(),), (R
 
 
 def actions(later: tuple[str, ...]) -> st.SearchStrategy[tuple[Action, ...]]:
-    """Actions of a rule in a chain that may call the ``later`` ones."""
+    """Draw the actions of a rule whose chain may call the ``later`` chains."""
     some_actions: list[st.SearchStrategy[tuple[Action, ...]]] = [
         st.just(()),
         st.sampled_from(_ENDS),
@@ -139,7 +139,7 @@ def _chosen(field: Field, constants: list[int]) -> FieldTest:
 
 @st.composite
 def runs(draw: st.DrawFn, later: tuple[str, ...]) -> list[Rule]:
-    """Rules that compare the same fields with constants, now and then twice the same."""
+    """Draw rules that compare the same fields with constants, some of which are equal."""
     shared = tuple(draw(st.lists(FIELD_TESTS, max_size=1)))
     fields = draw(
         st.sampled_from(
@@ -202,7 +202,9 @@ def rulesets(draw: st.DrawFn) -> Ruleset:
 
 @st.composite
 def constants(draw: st.DrawFn, field: Field, values: tuple[int, ...], *, wide: int) -> FieldTest:
-    """A comparison with one of the values, or one in ``wide`` times with many from one of them on."""
+    """Draw a comparison with one of the values, or, once in ``wide`` draws, with an interval that begins
+    there.
+    """
     constant = draw(st.sampled_from(values))
     if draw(st.integers(1, wide)) > 1:
         return is_(field, constant)
@@ -211,7 +213,7 @@ def constants(draw: st.DrawFn, field: Field, values: tuple[int, ...], *, wide: i
 
 @st.composite
 def mixtures(draw: st.DrawFn) -> Ruleset:
-    """One chain whose rules are of a few kinds, in any order, so that kinds take turns."""
+    """Draw a chain in which rules of a few kinds alternate."""
     kinds = (
         ((Field.DADDR, ADDRESSES), (Field.DPORT, PORTS)),
         ((Field.SADDR, ADDRESSES), (Field.DPORT, PORTS)),

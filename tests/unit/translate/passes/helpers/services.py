@@ -1,4 +1,4 @@
-"""Random rulesets in the manner of kube-proxy's: keys, chains of services, chains of endpoints.
+"""Random rulesets like those of kube-proxy: keys, chains of services, chains of endpoints.
 
 Small on purpose, so that keys clash, chains are shared and shapes are equal.
 """
@@ -100,7 +100,9 @@ def service(draw: st.DrawFn, name: str, plan: Plan, callees: list[str]) -> Chain
 
 @st.composite
 def service_rulesets(draw: st.DrawFn) -> Ruleset:
-    """A dispatching chain by address, protocol and port; one by protocol and port; what they lead to."""
+    """Draw a chain that dispatches by address, protocol and port, one by protocol and port, and their
+    targets.
+    """
     plans = draw(st.lists(PLANS, min_size=1, max_size=2))
     endpoints = [f"SEP-{n}" for n in range(draw(st.integers(2, 6)))]
     services = [f"SVC-{n}" for n in range(draw(st.integers(2, 5)))]
@@ -135,7 +137,7 @@ def service_rulesets(draw: st.DrawFn) -> Ruleset:
 
 @st.composite
 def service_packets(draw: st.DrawFn) -> State:
-    """Packets of the two protocols, most of them to a key that there may be."""
+    """Draw packets of the two protocols, most of them with a key that the rules may have."""
     return State.of(
         {
             Field.SADDR: draw(st.sampled_from((*ADDRESSES, 9))),

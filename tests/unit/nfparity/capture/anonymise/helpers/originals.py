@@ -1,4 +1,4 @@
-"""Nodes as snapshots, and what their anonymised forms must say of packets."""
+"""Snapshots of nodes, and the expected outcomes of packets in their anonymised forms."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RULESETS = Path(__file__).parents[5] / "corpus" / "rulesets"
 
 @dataclass(frozen=True)
 class Original:
-    """Rules and the node that they are for; ``generated``: with a corpus made from the rules."""
+    """Rules and their node; if ``generated``, a corpus is generated from the rules."""
 
     rules: str
     node: str
@@ -40,7 +40,7 @@ class Original:
 
 
 def written(node: Node) -> dict[str, bytes]:
-    """The files that capture would write of such a node."""
+    """Return the files that capture would write for this node."""
     addr = [
         {
             "ifname": i.name,
@@ -78,7 +78,7 @@ def written(node: Node) -> dict[str, bytes]:
 
 
 def mapped(value: Any, mapping: Mapping, key: str = "") -> Any:
-    """A flow or an outcome of the original, as it must be of the anonymised snapshot."""
+    """Return a flow or an outcome of the original in the form expected for the anonymised snapshot."""
     if isinstance(value, dict):
         return {k: mapped(v, mapping, k) for k, v in value.items()}
     if isinstance(value, list):
@@ -97,5 +97,5 @@ def lines_of(flows: tuple[Flow, ...]) -> list[Any]:
 
 
 def moved_flows(flows: tuple[Flow, ...], mapping: Mapping) -> str:
-    """The same flows at the anonymised node, as JSON Lines, under the same names."""
+    """Return the same flows for the anonymised node, as JSON Lines, with the same ids."""
     return "".join(json.dumps({**mapped(flow, mapping), "id": flow["id"]}) + "\n" for flow in lines_of(flows))

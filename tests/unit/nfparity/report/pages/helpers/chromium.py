@@ -22,7 +22,7 @@ __all__ = ["CHROMIUM", "Chromium", "Tab", "chromium"]
 CHROMIUM = shutil.which("chromium")
 
 _PATIENCE = 300
-"""The seconds after which a silent browser is taken to be stuck: no test may wait for ever."""
+"""The seconds without an answer after which the browser counts as stuck."""
 
 
 class Chromium:
@@ -112,7 +112,7 @@ class Tab:
         self.browser.wait_for("Page.loadEventFired", self.session, since)
 
     def value(self, expression: str) -> Any:
-        """Return the value of an expression; of a promise, what it is fulfilled with."""
+        """Return the value of an expression; for a promise, its fulfilment value."""
         result = self.send("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in result, result["exceptionDetails"]
         return result["result"].get("value")
@@ -136,11 +136,11 @@ class Tab:
         self.press(" ", " ", code=32)
 
     def requests(self) -> list[str]:
-        """Return the addresses that this tab asked for."""
+        """Return the addresses that this tab has requested."""
         return [e["params"]["request"]["url"] for e in self._events("Network.requestWillBeSent")]
 
     def complaints(self) -> list[object]:
-        """Return what the browser complained about: exceptions, violations of the policy, and others."""
+        """Return the messages of the browser: exceptions, violations of the policy, and others."""
         return [
             e["params"]
             for e in self._events("Log.entryAdded", "Runtime.exceptionThrown", "Runtime.consoleAPICalled")
@@ -165,7 +165,7 @@ class Tab:
 
 @contextmanager
 def chromium(profile: Path) -> Iterator[Chromium]:
-    """Run a browser with this folder for its data."""
+    """Run a browser that stores its data in this folder."""
     assert CHROMIUM is not None
     to_read, to_write = os.pipe()
     from_read, from_write = os.pipe()

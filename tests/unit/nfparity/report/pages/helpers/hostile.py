@@ -1,4 +1,4 @@
-"""Names and comments that somebody writes who wants a page to run or show something else."""
+"""Names and comments of an attacker who wants to inject code or content into a page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages as their parser reads them: elements, texts, labels of controls, and the policy for what may run."""
+"""HTML pages as elements, and the checks that every page must pass."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class Element:
 
     @property
     def below(self) -> list[Element]:
-        """The elements directly in it."""
+        """The child elements."""
         return [part for part in self.parts if isinstance(part, Element)]
 
     @property
     def text(self) -> str:
-        """The text in it, its descendants' included."""
+        """The text of the element and of its descendants."""
         return "".join(part if isinstance(part, str) else part.text for part in self.parts)
 
     def all(self, tag: str, name: str = "") -> list[Element]:
@@ -78,7 +78,7 @@ def parsed(text: str) -> Element:
 
 
 def checked_page(text: str) -> Element:
-    """Insist on what holds for every page, and return its root.
+    """Assert the properties that every page must have, and return its root.
 
     Nothing is fetched, only the style and the script of the policy apply, ids are unique, every control has a
     label, and headings leave out no level.
