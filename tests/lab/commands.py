@@ -1,4 +1,4 @@
-"""Commands of nfparity, run in this process: what they print, and their status."""
+"""Commands of nfparity, run in this process: their output and exit status."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Done:
 
 
 def run_command(*words: str, stdin: str | bytes = "") -> Done:
-    """Run ``nfparity`` with these words. No interpreter is started, which takes longer than most commands."""
+    """Run ``nfparity`` with these words in this process, because starting an interpreter takes long."""
     data = stdin.encode() if isinstance(stdin, str) else stdin
     out, err = _stream(), _stream()
     with ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""Tests of the shares of a service's endpoints, and of the smallest difference that they find.
+"""Tests of the shares of a service's endpoints, and of the smallest unfairness that these tests detect.
 
 ``python -m tests.lab.draws`` opens many new connections to one service of three endpoints through every
 backend, and then the same through translations in which one endpoint's share is too large by a little: the
@@ -178,7 +178,7 @@ def _chances(connections: int, shift: float) -> str:
 
 
 def main() -> int:
-    """Print what the test says of each subject; 1 when a fair one is called unfair or an unfair one is not.
+    """Print the result of the test for each subject; return 1 if any result is wrong.
 
     What each drew, which is another each time, goes to standard error.
     """

@@ -1,4 +1,4 @@
-"""``nfparity`` in a process that is forked from this one, which has imported its modules already.
+"""``nfparity`` in a process that is forked from this one, with its modules already imported.
 
 The command takes 20 ms of processor time, where a new interpreter takes 300 ms before it reads its arguments.
 Everything else is as with a new interpreter: signals, descriptors, the exit status.

@@ -1,4 +1,4 @@
-"""Parity at the size of a large cluster: every service used from each place, on every backend that loads it.
+"""Parity for a large cluster: flows to every service from each place, on every backend that can load it.
 
 ``python -m tests.lab.large --services N`` draws a cluster of N services with everything that a Service can
 have (:mod:`tests.lab.kuberules`), in each family, and replays flows that use each of them
@@ -95,23 +95,23 @@ def large_subject(shape: Shape) -> Subject:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """The reference, asked once: it answers for every carrier what it said the first time."""
+    """The reference as a backend that simulates each flow once and returns the stored result."""
 
     results: dict[str, FlowResult]
     name: str = REFERENCE
 
     @classmethod
     def ask(cls, batch: Batch) -> Expected:
-        """Ask the reference about every flow of ``batch``."""
+        """Simulate every flow of ``batch``."""
         with backend(REFERENCE).open(Job(rules=batch.ruleset, node=batch.node)) as session:
             return cls({r.flow_id: r for r in session.replay(batch.flows)})
 
     def probe(self) -> Availability:
-        """Say that it can answer."""
+        """Return that it is available."""
         return Availability(ok=True)
 
     def open(self, job: Job) -> AbstractContextManager[Session]:
-        """Return a session of what was said."""
+        """Return a session of the stored results."""
         return nullcontext(_Said(self.results))
 
 
@@ -122,7 +122,7 @@ class _Said:
         self._results = results
 
     def replay(self, flows: Iterable[Flow | Repeated]) -> Iterator[FlowResult]:
-        """Say it again."""
+        """Return the stored results."""
         return (self._results[f.flow.id if isinstance(f, Repeated) else f.id] for f in flows)
 
 
@@ -138,7 +138,7 @@ def run_one(subject: Subject, expected: Expected, carrier: Backend, level: int) 
 
 
 class _Clock:
-    """Prints what was done and how long that took, children that have ended included."""
+    """Prints each step with its duration and CPU time, including child processes that have ended."""
 
     def __init__(self) -> None:
         self._last = time.monotonic(), _worked()
@@ -156,7 +156,7 @@ def _worked() -> float:
 
 
 def main() -> int:
-    """Print a line for each part, and what differed; the worst exit status."""
+    """Print a line for each part, and the differences; return the worst exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.lab.large", description=__doc__)
     parser.add_argument("--services", type=int, metavar="N", default=10000, help="default: %(default)s")
     parser.add_argument("--families", metavar="A,B", default="ip,ip6", help="default: %(default)s")

@@ -1,4 +1,4 @@
-"""A mount namespace of this process's own, from which no mount gets out."""
+"""A private mount namespace of this process."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _INNER: Final = Path("/sys/fs")
 
 
 def enter_mount_namespace() -> None:
-    """Move this process, of one thread, into a mount namespace of its own. Raises MachineError.
+    """Move this process, which must have one thread, into a new mount namespace. Raises MachineError.
 
     Mounts are made private, so that none made here reaches other namespaces. In a chroot whose root is no
     mount point, the kernel takes no such change of ``/`` (mount_namespaces(7)); there ``/`` is bound to a

@@ -1,4 +1,4 @@
-"""Inputs of every kind, changed at random: each ends in an answer, or in an error that is told in words.
+"""Random changes of inputs of every kind: each must give a result or one of nfparity's own errors.
 
 The readers are called in this process, and behind them what is quick. Run as a command, with a number of
 inputs and a seed, it tells of each input that ended in something else, and of those that had no end.
@@ -49,14 +49,14 @@ __all__ = ["TARGETS", "Fault", "Tried", "inputs", "tried"]
 
 _CORPUS = Path(__file__).parents[1] / "corpus"
 _LONGEST = 6_000
-"""Bytes of an input that is begun from; where none is as short, pieces are taken."""
+"""The maximum size of an original input in bytes; of larger inputs, pieces are taken."""
 _SECONDS = 60
-"""After which an input counts as one that has no end, however busy the machine is."""
+"""The seconds after which reading an input counts as endless, however busy the machine is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A reader with what is quick behind it, and files that it reads.
+    """A reader with the quick steps that follow it, and files that it can read.
 
     ``in_blocks`` is for files in which everything has its place: bytes are changed, none are put in between.
     """
@@ -68,7 +68,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """An input that ended neither in an answer nor in an error of nfparity's own."""
+    """An input that gave neither a result nor one of nfparity's own errors."""
 
     target: str
     data: bytes
@@ -114,7 +114,7 @@ def _archive(data: bytes) -> None:
 
 
 def _with_check_sums(data: bytes) -> bytes:
-    """Have the headers of a tar archive sum up again, without which nothing else of them is looked at."""
+    """Correct the checksums of a tar archive's headers, because the reader checks them first."""
     made = bytearray(data)
     for at in range(0, len(made) - 511, 512):
         if made[at + 257 : at + 262] == b"ustar":
@@ -276,7 +276,7 @@ _WORDS = (
     *(b"\x00", b"\x1b[31m", b"\xff\xfe", b"\xef\xbb\xbf", b"\r\n", b"\xe2\x80\xa8", b"\xd9\xa3", b"\xc2\xb2"),
     *(b"255.255.255.255", b"0.0.0.0/0", b"1.2.3.4/33", b"::", b"::ffff:1.2.3.4", b"fe80::1%eth0", b"eth0+"),
 )
-"""Words at the limit of one of the readers."""
+"""Words at a limit of some reader."""
 
 
 def _changed(data: bytes, seeds: tuple[bytes, ...], draw: random.Random) -> bytes:
@@ -316,7 +316,7 @@ def _changed(data: bytes, seeds: tuple[bytes, ...], draw: random.Random) -> byte
 
 
 def _overwritten(data: bytes, draw: random.Random) -> bytes:
-    """Change some bytes of an input, most often of those that are not zero, or copy a block of it."""
+    """Change some bytes of an input (mostly nonzero ones), or copy a block of it."""
     at = draw.choice([place for place, byte in enumerate(data) if byte])
     match draw.randrange(4):
         case 0:
@@ -332,7 +332,7 @@ def _overwritten(data: bytes, draw: random.Random) -> bytes:
 
 
 def _with_another_value(data: bytes, draw: random.Random) -> bytes:
-    """Have another kind of value in one place of the JSON that an input is."""
+    """Put a value of another kind at one place of a JSON input."""
     try:
         made = json.loads(data)
     except (ValueError, RecursionError):
@@ -354,7 +354,7 @@ def _with_another_value(data: bytes, draw: random.Random) -> bytes:
 
 
 def inputs(target: str, seed: int) -> Iterator[bytes]:
-    """Yield changed inputs of one kind, without end."""
+    """Yield changed inputs of one kind, endlessly."""
     draw = random.Random(f"{target} {seed}")
     seeds, in_blocks = TARGETS[target].seeds, TARGETS[target].in_blocks
     while True:
@@ -369,7 +369,7 @@ def inputs(target: str, seed: int) -> Iterator[bytes]:
 
 
 class _Endless(BaseException):
-    """An input took longer than any should."""
+    """Reading an input took too long."""
 
 
 @contextmanager
@@ -388,7 +388,7 @@ def _ended(seconds: float) -> Iterator[None]:
 
 @dataclass(slots=True)
 class Tried:
-    """The results for inputs of one kind: how many were read, refused in words, or neither."""
+    """The numbers of inputs of one kind that were read or refused, and the faults."""
 
     read: int = 0
     refused: int = 0
@@ -396,7 +396,7 @@ class Tried:
 
 
 def tried(target: str, seed: int, number: int) -> Tried:
-    """Read so many inputs of one kind."""
+    """Read a number of inputs of one kind."""
     counts = Tried()
     for data in islice(inputs(target, seed), number):
         try:
@@ -411,7 +411,7 @@ def tried(target: str, seed: int, number: int) -> Tried:
 
 
 def main(words: list[str]) -> int:
-    """Run: the number of inputs in all, the seed, and, if only some are meant, kinds."""
+    """Run with the total number of inputs, the seed, and optionally the kinds of inputs."""
     number, seed, *kinds = words
     kinds = kinds or list(TARGETS)
     faults = 0

@@ -1,4 +1,4 @@
-"""Assess a thousand snapshots in dask workers, one of which is killed on the way, and say what that took.
+"""Assess a thousand snapshots in dask workers, kill one worker meanwhile, and print the cost.
 
 The snapshots are those of the nodes of a drawn cluster (:mod:`tests.lab.kuberules.pernode`); each hundredth
 is cut short. Exit status 1 when an answer is missing, or when another snapshot than these could not be
@@ -38,7 +38,7 @@ _CUT_TO: Final = 200
 
 
 def shape_of(services: int) -> Shape:
-    """Return a cluster with every kind of service that a finding can be of."""
+    """Return a cluster with every kind of service that a finding can concern."""
     tenth = max(services // 10, 1)
     return Shape(
         services=services,
@@ -55,7 +55,7 @@ def shape_of(services: int) -> Shape:
 
 
 def cut_some(paths: Sequence[Path]) -> tuple[str, ...]:
-    """Cut each hundredth archive short, from the fourth on, and return their paths."""
+    """Truncate each hundredth archive, beginning with the fourth, and return their paths."""
     cut = paths[3::_CUT_EVERY]
     for path in cut:
         path.write_bytes(path.read_bytes()[:_CUT_TO])
@@ -63,7 +63,7 @@ def cut_some(paths: Sequence[Path]) -> tuple[str, ...]:
 
 
 def replaying_worker(besides: Collection[int] = ()) -> int | None:
-    """Return a child of this process that has a child itself: a worker that replays. None: not now.
+    """Return a worker that is replaying (a child of this process that has a child); None if there is none.
 
     ``besides`` are other children, such as a server that forks workers for this process.
     """
@@ -95,14 +95,14 @@ def _parents() -> dict[int, int]:
 
 @dataclass(slots=True)
 class Killer:
-    """Kills one worker, once so many snapshots are done."""
+    """Kills one worker after a number of snapshots."""
 
     when: int
     killed: list[int] = field(default_factory=list)
     besides: frozenset[int] = frozenset()
 
     def progress(self, done: int) -> None:
-        """Look whether it is time."""
+        """Kill the worker if enough snapshots are done."""
         if self.killed or done < self.when:
             return
         worker = replaying_worker(self.besides)
@@ -112,17 +112,23 @@ class Killer:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run it; exit status 2 and 3 as the command itself has them."""
+    """Run the measurement; return the exit status, 2 and 3 as for ``nfparity assess``."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.lab.bench.fleet",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--nodes", type=int, default=1000, metavar="N", help="default: 1000")
-    parser.add_argument("--services", type=int, default=20, metavar="N", help="of the cluster; default: 20")
-    parser.add_argument("--workers", type=int, metavar="N", help="default: one for each processor")
     parser.add_argument(
-        "--corpus", action="store_true", help="a corpus for each node besides the detectors' flows"
+        "--services", type=int, default=20, metavar="N", help="number of services of the cluster; default: 20"
+    )
+    parser.add_argument(
+        "--workers", type=int, metavar="N", help="number of workers; default: one for each processor"
+    )
+    parser.add_argument(
+        "--corpus",
+        action="store_true",
+        help="also generate a corpus for each node, in addition to the detectors' flows",
     )
     settings = parser.parse_args(arguments)
     try:

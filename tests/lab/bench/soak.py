@@ -43,10 +43,10 @@ from translate.ir import Family
 
 _PLACES: Final = ("client", "pod1", "node")
 _STREAMS: Final = 10
-"""Connections that stay: of each place, family, protocol and way in."""
+"""The number of permanent connections for each place, family, protocol and entrance."""
 _ROUND: Final = 200
 _PORTS: Final = LAST_PORT - FIRST_PORT - 1000
-"""So many ports of a source are used in turn; those above belong to connections that stay."""
+"""The number of source ports used in turn; higher ports are for permanent connections."""
 _ENDPOINTS: Final = (PODS, PODS[:2], PODS[1:], PODS[:1], PODS)
 
 _EXAMPLE = """\
@@ -58,7 +58,7 @@ _HERE = Path("tests/lab/bench")
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the soak; exit status 1 when anything has failed, 3 where it cannot run."""
+    """Run the soak; return 1 if anything has failed, 3 if it cannot run here."""
     options = _parser().parse_args(arguments)
     try:
         if os.geteuid():
@@ -131,7 +131,7 @@ class _Soak:
         return worker
 
     def _churn(self, worker: Worker, place: str, target: Target) -> None:
-        """Ask one round after the other, by all ways in turn, until it is over."""
+        """Run rounds of connections through every entrance in turn, until the time is over."""
         ways = itertools.cycle((f, way) for f in Family for way in _ways(f, target))
         for number in itertools.count():
             if self._over.is_set():
@@ -155,7 +155,7 @@ class _Soak:
             self._over.wait(self.pause)
 
     def _steer(self, topology: Topology, churning: list[Future[None]]) -> None:
-        """Change, replace and look, until the time is over or a churn has ended by an error."""
+        """Change and replace rules and take samples, until the time is over or a client has failed."""
         soaked, began = self.soaked, time.monotonic()
         another, changed, replaced = False, began, began
         endpoints = itertools.cycle(_ENDPOINTS)
@@ -206,7 +206,7 @@ def _rules(pods: tuple[str, ...], *, another: bool) -> dict[Family, str]:
 
 
 def _resident(pid: int) -> int:
-    """The memory of a process in KiB."""
+    """Return the memory of a process in KiB."""
     lines = (line.partition(":") for line in Path(f"/proc/{pid}/status").read_text().splitlines())
     return next(int(value.split()[0]) for name, _, value in lines if name == "VmRSS")
 

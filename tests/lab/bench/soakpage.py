@@ -17,7 +17,7 @@ __all__ = ["Sample", "Soaked", "write_soak"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """One look, ``at`` seconds: connections so far, the subject's figures, and memory in KiB.
+    """A sample after ``at`` seconds: connections so far, the subject's figures, and memory in KiB.
 
     ``memory`` is the kernel's for the whole machine, ``resident`` that of the process that loads.
     """
@@ -31,7 +31,9 @@ class Sample:
 
 @dataclass(slots=True)
 class Soaked:
-    """All of it. ``kept`` connections stayed; ``changed`` and ``replaced`` are the seconds that each took."""
+    """The whole result. ``kept`` connections are permanent; ``changed`` and ``replaced`` are durations in
+    seconds.
+    """
 
     machine: dict[str, str]
     options: dict[str, str] = field(default_factory=dict)
@@ -51,7 +53,7 @@ class Soaked:
 
     @property
     def connections(self) -> int:
-        """The number of connections that came and went."""
+        """The number of short connections."""
         return self.answered.total() + self.errors
 
     @property
@@ -68,7 +70,7 @@ class Soaked:
         self.resent += answers.resent
 
     def said(self) -> str:
-        """Return it in a line."""
+        """Return the result as one line."""
         return (
             f"{self.connections:,} connections, {self.errors} errors,"
             f" {len(self.changed)} changes, {len(self.replaced)} replacements"
@@ -98,11 +100,11 @@ def _page(s: Soaked) -> Iterator[str]:
     yield "| --- | ---: |"
     rate = s.connections / s.seconds if s.seconds else 0.0
     rows = {
-        "connections that came and went": f"{s.connections:,} ({rate:,.0f} a second)",
-        "of these failed": f"{s.errors:,}",
+        "short connections": f"{s.connections:,} ({rate:,.0f} a second)",
+        "short connections that failed": f"{s.errors:,}",
         "segments that TCP sent again": f"{s.resent:,}",
-        "connections that stayed all the time": f"{s.kept:,}, {s.kept_answers:,} answers",
-        "of these broken": f"{len(s.broken):,}",
+        "permanent connections": f"{s.kept:,}, {s.kept_answers:,} answers",
+        "permanent connections that broke": f"{len(s.broken):,}",
         "changes of endpoints": f"{len(s.changed):,}, of {_middle(s.changed)} s",
         "replacements of the program": f"{len(s.replaced):,}, of {_middle(s.replaced)} s",
         "kernel memory that the rules took at the load": f"{s.loaded_memory / 1024:.1f} MiB",
@@ -135,8 +137,8 @@ def _over_time(s: Soaked) -> Iterator[str]:
     yield "## Over time"
     yield ""
     yield (
-        "Entries of the connection tables of both families and what the programs count, kernel memory of the"
-        " whole machine, memory of the process that loads, the compiler's included."
+        "Entries of the connection tables of both families, the counters of the programs, kernel memory"
+        " of the whole machine, and memory of the loading process with the compiler."
     )
     yield ""
     head = ["seconds", "connections", *moving, "kernel memory, MiB", "loader, MiB"]

@@ -1,4 +1,4 @@
-"""The bytecode that nft makes of a translation, compared with the meaning of the rules.
+"""nft's bytecode for a translation, compared with the meaning of the rules.
 
 nft does not load what it reads: it merges matches on neighbouring bytes, adds matches on protocols where one
 is implied, and leaves them out where it takes another for the same. Whether the instructions that come out

@@ -1,4 +1,4 @@
-"""Rulesets, given or random, against the instructions that nft makes of their translations."""
+"""Comparison of given or random rulesets with nft's instructions for their translations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from translate.read import read_ruleset
 
 
 def main() -> int:
-    """Print what differs, what nft refuses, and how much was looked at; return the exit status."""
+    """Print the differences, nft's refusals, and the numbers of checks; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.lab.bytecode", description=__doc__)
     parser.add_argument("rules", metavar="RULES", nargs="*", help="files of rules")
     parser.add_argument("--seeds", metavar="A-B", help="random rulesets with these seeds")
@@ -28,7 +28,8 @@ def main() -> int:
         "--nft",
         metavar="COMMAND",
         action="append",
-        help="what starts an nft (may be repeated; default: nft); python -m vm.nft prints that of a release",
+        help="the command that starts an nft (may be repeated; default: nft); python -m vm.nft prints the"
+        " command of a release",
     )
     options = parser.parse_args()
     try:
@@ -40,7 +41,7 @@ def main() -> int:
 
 
 def _named(command: Sequence[str]) -> Nft:
-    """The nft that a command starts, by its version."""
+    """Return the nft that a command starts, with its version."""
     version = Nft("nft", tuple(command)).version()
     print(version)
     return Nft(version.partition(" (")[0], tuple(command))

@@ -1,4 +1,4 @@
-"""Every statement of a Program, as nft would load it, against what it means.
+"""Comparison of every statement of a Program with the instructions that nft would load for it.
 
 Each statement is written into a chain of its own, followed by a jump to a chain that stands for "what comes
 next", so that what stands before it in its own chain keeps no packet away. Chains that rules call are empty:
@@ -40,7 +40,7 @@ Result = tuple[object, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """A packet to which the instructions do something else than the statement says.
+    """A packet for which the instructions have another effect than the statement.
 
     ``rules`` are the statement as it was written for nft; ``fields`` are those that may decide.
     """
@@ -85,7 +85,7 @@ class Checked:
 
 
 def check(programs: Sequence[Program], compilers: Sequence[Nft], *, seed: int = 0) -> Checked:
-    """Compare every statement that nftables can express with what each nft makes of it.
+    """Compare every statement that nftables can express with the instructions of each nft.
 
     ``programs`` are one ruleset at several levels; what they have in common is looked at once. Raises
     NftError when an nft refuses the text.
@@ -148,14 +148,16 @@ def _counts(statement: Statement, lists: Mapping[str, RecentList]) -> bool:
 
 
 def _key(statement: Statement) -> object:
-    """Return a key that is equal for statements that are written alike."""
+    """Return a key that is equal for statements with the same nft text."""
     if isinstance(statement, Lookup):
         return statement.fields, statement.tests, type(statement.entries), tuple(statement.entries)
     return statement
 
 
 def _apart(programs: Sequence[Program], statements: Sequence[Statement]) -> Program:
-    """The statements in a chain of its own each, behind the chains that they call, all empty."""
+    """Return the Program with each statement in a separate chain, after the chains that it calls, which
+    are empty.
+    """
     called = {
         chain.name: replace(chain, statements=(), hook=None, priority=None, policy=None)
         for program in programs
@@ -176,7 +178,7 @@ def _apart(programs: Sequence[Program], statements: Sequence[Statement]) -> Prog
 
 
 def _surroundings(program: Program, table: NftTable) -> tuple[World, Names]:
-    """Return the names that statements refer to, their own and nft's."""
+    """Return the names that statements refer to, with the corresponding names in nft."""
     inventory = Inventory.of(program)
     lists = recent_lists(inventory)
     world = World(
@@ -243,7 +245,7 @@ def _acts(sample: Sample, result: Result) -> bool:
 
 
 def _written(table: NftTable, chain: NftChain) -> Iterator[str]:
-    """The rules of a chain and of those that only it leads to."""
+    """Return the rules of a chain and of the chains that only this chain calls."""
     chains = {c.name: c for c in table.chains}
     waiting, visited = [chain.name], {chain.name}
     while waiting:

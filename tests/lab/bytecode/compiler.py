@@ -1,4 +1,4 @@
-"""nft as a program that prints what it would send to the kernel."""
+"""nft as a compiler: it prints the messages that it would send to the kernel."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ __all__ = ["Nft", "NftError"]
 
 
 class NftError(Exception):
-    """nft refuses the text; the message is its own."""
+    """nft refuses the text; the message is nft's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Nft:
-    """One nft; ``command`` is what starts it, a loader with the path of its libraries perhaps."""
+    """One nft; ``command`` starts it, perhaps with a dynamic loader and the path of its libraries."""
 
     name: str
     command: tuple[str, ...] = ("nft",)
 
     def compiled(self, text: str) -> Listing:
-        """Return the rules and sets that nft makes of a text.
+        """Return the rules and sets that nft compiles from a text.
 
         The text is loaded, in a network namespace that goes with nft: ``nft -c`` would not have the kernel
         look at how deep chains nest. Needs root. Raises NftError when nft or the kernel refuses the text,

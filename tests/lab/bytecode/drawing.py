@@ -71,7 +71,7 @@ _KINDS: Final = (None, "bridge", "veth")
 
 
 def draw_samples(statement: Statement, world: World, seed: int) -> Iterator[Sample]:
-    """Yield packets that show what ``statement`` asks. The same seed draws the same packets."""
+    """Yield packets around the tests of ``statement``. The same seed draws the same packets."""
     drawer = _Drawer(statement, world, random.Random(seed))
     for way in drawer.ways():
         witness = drawer.witness(way)
@@ -82,7 +82,7 @@ def draw_samples(statement: Statement, world: World, seed: int) -> Iterator[Samp
 
 
 def told_apart(statement: Statement, world: World) -> tuple[Field, ...]:
-    """Return the fields by which packets are told apart, in order of name."""
+    """Return the fields by which the statement distinguishes packets, in order of name."""
     return tuple(_Drawer(statement, world, random.Random(0)).told_apart())
 
 
@@ -100,7 +100,7 @@ class _Drawer:
     # -- what is asked ---------------------------------------------------------------------------
 
     def ways(self) -> Iterator[tuple[FieldTest, ...]]:
-        """Yield the tests of fields that must hold for the statement to do something, one way each."""
+        """Yield conjunctions of field tests under which the statement has an effect."""
         always: list[FieldTest] = []
         choices: list[list[tuple[FieldTest, ...]]] = []
         for test in self.statement.tests:
@@ -132,7 +132,7 @@ class _Drawer:
         ]
 
     def values(self, field: Field) -> list[int | str]:
-        """Return the values of a field that tests tell apart, and some that they do not."""
+        """Return values of a field around those that tests compare with, and some others."""
         values: dict[int | str, None] = {}
         for test in self.tested:
             if test.field is field:
@@ -163,7 +163,7 @@ class _Drawer:
     # -- packets ---------------------------------------------------------------------------------
 
     def witness(self, way: tuple[FieldTest, ...]) -> Sample:
-        """Return a packet that passes the tests of ``way``, as far as values of their own can."""
+        """Return a packet that passes the tests of ``way``, as far as single values can."""
         fields = {test.field for test in way}
         known = {f: self._any(f) for f in Field if f not in _ICMP_FIELDS}
         known |= {Field.FRAGMENT: 0, Field.CT_STATE: self.draw.choice(tuple(TRACKED))}
@@ -205,7 +205,7 @@ class _Drawer:
         return self.draw.choice(self._usual(field))
 
     def _protocols(self, values: Sequence[int | str], fields: Iterable[Field]) -> list[int | str]:
-        """Those of the protocols that have the headers which are asked for."""
+        """Return the protocols that have the tested headers."""
         having = set(values)
         for tested in _HEADER_FIELDS.intersection(fields):
             if tested in INDEX_PROTOCOLS:
@@ -217,7 +217,7 @@ class _Drawer:
         return [value for value in values if value in having]
 
     def told_apart(self) -> list[Field]:
-        """Return the fields whose value may decide."""
+        """Return the fields whose values may affect the result."""
         fields = {test.field for test in self.tested} | {Field.L4PROTO, Field.CT_STATE}
         fields |= {Field.SADDR} if fields & REVERSE_PATHS else set()
         fields |= {Field.FRAGMENT} if fields & _HEADER_FIELDS else set()
@@ -226,14 +226,14 @@ class _Drawer:
         return sorted(fields, key=lambda f: f.name)
 
     def beside(self, witness: Sample) -> Iterator[Sample]:
-        """Yield the packets that differ from a witness in one thing."""
+        """Yield packets that differ from a witness in one property."""
         for tested in self.told_apart():
             for value in self.values(tested):
                 yield witness.having(tested, value)
         yield from self._chances(witness)
 
     def _chances(self, witness: Sample) -> Iterator[Sample]:
-        """The packets that differ in what the kernel knows, or draws."""
+        """Yield packets that differ in kernel state or in random draws."""
         tests = self.statement.tests
         draws: set[int] = set()
         for test in tests:
@@ -277,7 +277,7 @@ class _Drawer:
                 yield replace(witness, kind=kind)
 
     def mixed(self, witness: Sample) -> Sample:
-        """Return a packet that differs in several fields, most of them asked for."""
+        """Return a packet that differs in several fields, most of which are tested."""
         for tested in self.told_apart():
             if self.draw.random() < 0.3:
                 witness = witness.having(tested, self.draw.choice(self.values(tested)))
@@ -298,7 +298,7 @@ def _opposite(test: FieldTest) -> FieldTest:
 
 
 def _around(test: FieldTest, family: Family) -> Iterator[int | str]:
-    """Both ends of every value and what is beside them; with a mask also other bits in and out of it."""
+    """Return both ends of every value and their neighbours; with a mask also values with other bits."""
     if test.field.is_name:
         for value in test.values:
             assert isinstance(value, Name)

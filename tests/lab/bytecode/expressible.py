@@ -35,5 +35,5 @@ def _places(statement: Statement) -> set[Origin]:
 
 
 def _place(origin: Origin) -> Origin:
-    """Return the origin of one rule, as which that of several is given as well."""
+    """Return the origin as that of a single rule, also if it stands for several rules."""
     return replace(origin, several=False)

@@ -81,7 +81,7 @@ class LoadPayload:
 
 @dataclass(frozen=True, slots=True)
 class StorePayload:
-    """``payload set``: the same bytes, from a register. ``summed``: the checksum of IPv4 is made up for."""
+    """``payload set``: the same bytes, from a register. ``summed``: the checksum of IPv4 is updated."""
 
     base: str
     offset: int
@@ -92,7 +92,7 @@ class StorePayload:
 
 @dataclass(frozen=True, slots=True)
 class LoadCt:
-    """``ct``: the key, and ``original`` or ``reply`` where it has a direction."""
+    """``ct``: the key, and ``original`` or ``reply`` if it has a direction."""
 
     key: str
     direction: str | None
@@ -101,7 +101,7 @@ class LoadCt:
 
 @dataclass(frozen=True, slots=True)
 class LoadFib:
-    """``fib``: what is looked up (``saddr . iif``); ``result`` is ``type`` or ``oif present``."""
+    """``fib``: the key of the lookup (``saddr . iif``); ``result`` is ``type`` or ``oif present``."""
 
     flags: str
     result: str
@@ -164,7 +164,7 @@ class Compare:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """``range``: both ends belong to it."""
+    """``range``: an interval that includes both ends."""
 
     negated: bool
     register: int
@@ -174,7 +174,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class LookUp:
-    """``lookup``: ``target`` is where the data of a map go, 0 for a verdict, None for a set."""
+    """``lookup``: ``target`` is the register for the data of a map, 0 for a verdict, None for a set."""
 
     set: int
     register: int
@@ -235,7 +235,7 @@ class SetCtMark:
 
 @dataclass(frozen=True, slots=True)
 class TransparentProxy:
-    """``tproxy``, which finds a socket here: the registers of its address and its port, where given."""
+    """``tproxy``, which always finds a socket here: the registers of its address and port, if given."""
 
     address: int | None
     port: int | None
@@ -297,7 +297,7 @@ class SetTcpOption:
 
 @dataclass(frozen=True, slots=True)
 class SetCtZone:
-    """``ct zone set``, of one direction where that is given."""
+    """``ct zone set``, for one direction if given."""
 
     direction: str | None
     register: int
@@ -305,7 +305,7 @@ class SetCtZone:
 
 @dataclass(frozen=True, slots=True)
 class Nat:
-    """``nat``, ``masq`` and ``redir``: the registers of both ends of addresses and ports, where given."""
+    """``nat``, ``masq`` and ``redir``: the registers of both ends of addresses and ports, if given."""
 
     kind: str
     addresses: tuple[int, int] | None
@@ -430,7 +430,7 @@ _VERDICTS: Final = {0: "drop", 1: "accept", -1: "continue", -3: "jump", -4: "got
 
 
 def number(data: bytes | None) -> int:
-    """Return a number of an attribute, which is in network order; 0 where there is none."""
+    """Return the number in an attribute, which is in network order; 0 without the attribute."""
     return int.from_bytes(data or b"", "big")
 
 
@@ -487,7 +487,7 @@ def _payload(a: Attributes) -> Instruction:
 
 
 _IPV4_CHECKSUM: Final = (1, 10)
-"""``NFT_PAYLOAD_CSUM_INET``, and where the checksum is."""
+"""``NFT_PAYLOAD_CSUM_INET``, and the offset of the checksum."""
 
 
 def _dynset(a: Attributes) -> Instruction:

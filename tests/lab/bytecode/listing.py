@@ -54,14 +54,14 @@ class Contents:
     _ordered: list[tuple[bytes, bool, _Element]] | None = field(default=None, compare=False)
 
     def add(self, key: bytes, high: bytes | None, data: Verdict | bytes | None, *, end: bool) -> None:
-        """Put an element in: a key, an interval of a concatenation, or one end of an interval."""
+        """Add an element: a key, an interval of a concatenation, or one end of an interval."""
         element = _Element(key, high, data, end)
         self._elements.append(element)
         self._exact[key] = element
         self._ordered = None
 
     def verdicts(self) -> Iterator[Verdict]:
-        """Yield the verdicts of a map of these."""
+        """Yield the verdicts of a verdict map."""
         return (e.data for e in self._elements if isinstance(e.data, Verdict))
 
     def find(self, key: bytes) -> tuple[bool, Verdict | bytes | None]:
@@ -96,7 +96,9 @@ class Listing:
     sets: dict[int, Contents] = field(default_factory=dict)
 
     def does_the_same(self, other: Listing, chain: str) -> bool:
-        """Return whether both have equal rules and sets wherever a packet in ``chain`` can come."""
+        """Return whether both have equal rules and sets in all chains that a packet in ``chain`` can
+        reach.
+        """
         waiting: list[str | None] = [chain]
         visited: set[str | None] = {None}
         while waiting:
@@ -136,14 +138,14 @@ def listing_of(messages: Iterable[Message]) -> Listing:
 
 
 def _contents(attrs: Attributes) -> Contents:
-    """An empty set (``NFTA_SET_*``); the widths of its fields are in ``NFTA_SET_DESC_CONCAT``."""
+    """Return an empty set (``NFTA_SET_*``); the widths of its fields are in ``NFTA_SET_DESC_CONCAT``."""
     description = attributes(attrs.get(9, b""))
     fields = tuple(number(attributes(part)[1]) for part in listed(description.get(2, b"")))
     return Contents(text(attrs[2]), number(attrs[5]), bool(number(attrs.get(3)) & _INTERVAL), fields)
 
 
 def _add(contents: Contents, element: Attributes) -> None:
-    """Put an element in (``NFTA_SET_ELEM_*``)."""
+    """Add an element (``NFTA_SET_ELEM_*``)."""
     key, high = (data_of(element[kind]) if kind in element else None for kind in (1, 10))
     assert isinstance(key, bytes)
     assert not isinstance(high, Verdict)

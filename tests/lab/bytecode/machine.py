@@ -1,4 +1,4 @@
-"""The rules of a chain run on one packet, as ``nft_do_chain`` runs them."""
+"""Execution of a chain's rules on one packet, as in ``nft_do_chain``."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class _Break(Exception):  # noqa: N818  # NFT_BREAK: the rule ends, and the next
 
 
 def run(listing: Listing, chain: str, state: State, names: Names) -> None:
-    """Run a chain; ``state`` has what it did. Calls of chains in ``names`` are events and come back."""
+    """Run a chain on ``state``, which records the effects. Calls of chains in ``names`` are only recorded."""
     _Run(listing, state, names).chain(chain)
 
 
@@ -133,11 +133,11 @@ class _Run:
 
 
 _DONE: Final = Verdict("done")
-"""A statement has ended the table, and said how."""
+"""A statement has ended the walk through the table, and its verdict is recorded."""
 
 
 class _Rule:
-    """The registers while one rule runs: sixteen words. What is loaded is filled up to words with zeros."""
+    """The sixteen 32-bit registers of one rule. Loaded data is padded with zeros to whole words."""
 
     def __init__(self, whole: _Run) -> None:
         self._whole = whole
@@ -145,7 +145,7 @@ class _Rule:
         self._bytes = bytearray(16 * _WORD)
 
     def run(self, rule: tuple[Instruction, ...]) -> Verdict | None:
-        """Run a rule; None when it does not match, or says nothing of what comes next."""
+        """Run a rule and return its verdict; None if it does not match or has no verdict."""
         try:
             for instruction in rule:
                 decided = self._step(instruction)
@@ -396,7 +396,7 @@ class _Rule:
         return whole + bytes((ttl,)) + bytes(3) + addresses
 
     def _store(self, store: StorePayload) -> None:
-        """Write a TOS or a TTL; any other byte of the header that changes is noted."""
+        """Write a TOS or a TTL; a change of any other byte of the header is recorded."""
         state, before = self._state, self._network()
         stored = self._get(store.register, store.length)
         whole = before[: store.offset] + stored + before[store.offset + store.length :]
@@ -462,7 +462,7 @@ class _Rule:
 
 
 def _number(value: int, width: int) -> bytes:
-    """A number as nf_tables keeps those that do not come from a header."""
+    """Return a number in the byte order in which nf_tables stores values that are not from a header."""
     return int(value).to_bytes(width, sys.byteorder)
 
 

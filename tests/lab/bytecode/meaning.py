@@ -97,7 +97,7 @@ class World:
 
 
 def perform(statement: Statement, state: State, world: World) -> bool:
-    """Do to ``state`` what the statement says; return whether the next statement follows."""
+    """Apply the statement to ``state``; return whether the next statement follows."""
     limited = any(isinstance(test, Limit | ConnectionLimit | Quota) for test in statement.tests)
     if limited and canonical(statement.tests, world.family) is None:
         return True  # what never holds takes from no bucket but its own, which nobody else asks
@@ -194,7 +194,7 @@ def _member(test: SetTest, state: State, world: World) -> bool:
 
 
 def _recent(test: Recent, state: State, world: World) -> bool:
-    """``recent_mt`` without what emitters refuse: hit counts above one, and TTLs."""
+    """Evaluate ``recent_mt``, without hit counts above one and TTLs, which emitters refuse."""
     side = Field.SADDR if test.side is SetDirection.SRC else Field.DADDR
     address = state.sample.number(side) & test.mask
     key = address.to_bytes(world.family.bits // 8, "big")
@@ -215,7 +215,7 @@ def _recent(test: Recent, state: State, world: World) -> bool:
 
 
 def _register(field: Field, value: int | str, family: Family) -> bytes:
-    """The value of a field as it stands in a concatenation."""
+    """Return the value of a field in the form in which a concatenation has it."""
     if isinstance(value, str):
         return value.encode().ljust(16, b"\0")
     if field.is_address:
@@ -333,7 +333,7 @@ def _range(interval: Interval | None) -> tuple[int, int] | None:
 
 
 def _bound(ports: NatPorts, state: State) -> tuple[int, int] | None:
-    """Return the range of a destination port: one port where it is counted from the packet's."""
+    """Return the range of a destination port; with a port shift it is one port."""
     interval = ports.interval
     if interval is None or ports.base is None:
         return _range(interval)
@@ -343,7 +343,7 @@ def _bound(ports: NatPorts, state: State) -> tuple[int, int] | None:
 
 
 def _options(ports: NatPorts) -> int:
-    """The flags of ``struct nf_nat_range2`` beside those for what is given."""
+    """Return the flags of ``struct nf_nat_range2``, except those for given addresses and ports."""
     return ports.random << 2 | ports.persistent << 3 | ports.fully_random << 4
 
 

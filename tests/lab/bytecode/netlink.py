@@ -1,4 +1,4 @@
-"""The messages that nft sends to the kernel, read from what ``nft --debug=mnl`` prints of them.
+"""The messages that nft sends to the kernel, parsed from the output of ``nft --debug=mnl``.
 
 libmnl prints a message as a table (``mnl_nlmsg_fprintf``): its type, a line for the head of each attribute,
 and four bytes a line of what is in them. ``--debug=netlink`` is easier to read, but does not say how long the
@@ -57,7 +57,7 @@ def read_messages(text: str) -> Iterator[Message]:
 
 
 def attributes(data: bytes) -> Attributes:
-    """Return what a nest holds, by type."""
+    """Return the attributes in a nest, by type."""
     return dict(_pairs(data))
 
 

@@ -1,4 +1,4 @@
-"""Packets to run bytecode on, and what becomes of one.
+"""Packets for runs of bytecode, and the state of such a packet.
 
 Every field that a test can ask for has a value, whether or not such a packet could be: the point is what the
 instructions make of it. What the kernel knows together is kept together. The first bytes of a transport
@@ -50,7 +50,7 @@ _LIMITED_BROADCAST: Final = 0xFFFFFFFF
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """A packet as a rule first sees it.
+    """A packet before the first rule.
 
     ``values`` has every field but those of ICMP, which are the two bytes of the source port. ``draw`` is what
     every random number is made of (0 to 2**31 - 1) and ``count`` where every counter stands; ``within``
@@ -101,12 +101,14 @@ class Sample:
 
     @property
     def _broadcast_by_itself(self) -> bool:
-        """Return whether the source is of the type broadcast whatever routes there are."""
+        """Return whether the source has the type broadcast independent of routes."""
         source = self.number(Field.SADDR)
         return source >> 24 == 0 or source == _LIMITED_BROADCAST
 
     def leads_back(self, field: Field) -> bool:
-        """Return what ``rpfilter`` says: there is a route, and it is not one to a broadcast address."""
+        """Return the result of ``rpfilter``: true if there is a route, and it is not for a broadcast
+        address.
+        """
         if not self.values[field] or self._broadcast_by_itself or self.family is Family.IP6:
             return bool(self.values[field])
         kind = Field.FIB_SADDR_TYPE
@@ -119,7 +121,9 @@ class Sample:
         return bool(self.values[Field.FRAGMENT])
 
     def address_type(self, field: Field) -> int:
-        """Return what ``fib … type`` says: the local table alone decides (``__inet_dev_addr_type``)."""
+        """Return the result of ``fib … type``, which only reads the local table
+        (``__inet_dev_addr_type``).
+        """
         said = self.number(field)
         if self.family is Family.IP6 or field not in _SOURCE_TYPES:
             return said
@@ -136,7 +140,7 @@ _SOURCE_TYPES: Final = frozenset({Field.FIB_SADDR_TYPE, Field.FIB_SADDR_TYPE_IIF
 
 @dataclass(slots=True)
 class State:
-    """A packet on its way through rules: what they have changed, and what they have done.
+    """A packet in a walk through rules: its changed fields, and the recorded effects.
 
     ``events`` are in order, each with header, marks and state at that time. ``listed`` has what was put into
     (True) or taken out of (False) the lists of ``-m recent``, by list, timeout and address.
@@ -158,13 +162,13 @@ class State:
         self.tracked = ConnectionState(self.sample.number(Field.CT_STATE))
 
     def note(self, *event: object) -> None:
-        """Write down what a rule does."""
+        """Record an effect of a rule."""
         self.events.append((*event, self.tos, self.ttl, self.mark, self.connmark, self.tracked.name))
 
     def translate(
         self, kind: str, addresses: tuple[int, int] | None, ports: tuple[int, int] | None, options: int
     ) -> None:
-        """Write down a NAT target; a protocol without ports has none bound (``l4proto_manip_pkt``)."""
+        """Record a NAT target; for a protocol without ports, no port is recorded (``l4proto_manip_pkt``)."""
         if self.sample.number(Field.L4PROTO) not in (_ICMP[self.sample.family], *PORT_PROTOCOLS):
             ports = None
             if addresses is None and kind in ("dnat", "snat"):
@@ -178,7 +182,7 @@ class State:
         return self.tracked in TRACKED
 
     def get(self, field: Field) -> int | str | None:
-        """Return the value of a field as tests see it; None where it is absent."""
+        """Return the value of a field as tests see it; None if it is absent."""
         sample = self.sample
         if field.is_connection:
             if not self.has_entry:

@@ -26,7 +26,7 @@ example:
 
 
 def main() -> int:
-    """Print the rules; exit status 2 when the counts do not fit together."""
+    """Print the rules; return 2 if the counts contradict each other."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.lab.kuberules",
         description=__doc__,
@@ -42,8 +42,10 @@ def main() -> int:
         else:
             parser.add_argument(name, type=int, metavar="N", default=field.default)
     parser.add_argument("--node", metavar="FILE", help="write the node to run them on, as JSON")
-    parser.add_argument("--snapshots", metavar="DIR", help="write a snapshot of each node into it instead")
-    parser.add_argument("--nodes", type=int, metavar="N", default=3, help="so many of them; default: 3")
+    parser.add_argument(
+        "--snapshots", metavar="DIR", help="write a snapshot of each node into this folder instead"
+    )
+    parser.add_argument("--nodes", type=int, metavar="N", default=3, help="the number of nodes; default: 3")
     options = vars(parser.parse_args())
     node, snapshots, nodes = options.pop("node"), options.pop("snapshots"), options.pop("nodes")
     try:

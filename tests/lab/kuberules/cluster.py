@@ -1,4 +1,4 @@
-"""A cluster as kube-proxy knows it: services, their endpoints, and the node that it runs on."""
+"""A cluster as one kube-proxy sees it: services, their endpoints, and kube-proxy's node."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Cluster", "Endpoint", "Protocol", "Service", "prefix_text"]
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A ready endpoint of one port. ``local``: it runs on the node that the rules are for."""
+    """A ready endpoint of one port. ``local``: it runs on the node of the rules."""
 
     address: int
     port: int
@@ -58,7 +58,9 @@ class Service:
         return tuple(e for e in self.endpoints if e.local)
 
     def chain(self, kind: str) -> str:
-        """Return the name of its ``KUBE-SVC-…`` chain and the like; ``kind`` is SVC, SVL, EXT or FW."""
+        """Return the name of a chain of the service, such as ``KUBE-SVC-…``; ``kind`` is SVC, SVL, EXT or
+        FW.
+        """
         return chain_name(ChainKind(kind), self.name, self.protocol)
 
     def endpoint_chain(self, endpoint: str) -> str:
@@ -68,7 +70,7 @@ class Service:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
-    """All that one kube-proxy knows in one family.
+    """The cluster as one kube-proxy sees it in one family.
 
     ``pods`` is ``--cluster-cidr``; ``node_ip`` its node's address. ``comments`` None: written unless there
     are more than 1000 endpoints, as kube-proxy does (``largeClusterEndpointsThreshold``). ``node`` is what

@@ -1,4 +1,4 @@
-"""One cluster as its other nodes know it, and as snapshots of all of them: fleets for tests and benchmarks.
+"""A cluster seen from each of its nodes, and snapshots of all nodes: fleets for tests and benchmarks.
 
 The nodes of a cluster have the same services. What differs is the node's address, its pods' network, and
 which endpoints are its own.
@@ -21,7 +21,7 @@ __all__ = ["at_node", "node_files", "write_fleet"]
 
 
 def at_node(cluster: Cluster, number: int) -> Cluster:
-    """Return the cluster as node ``number`` knows it; 0 is the node that ``cluster`` was drawn for.
+    """Return the cluster as node ``number`` sees it; 0 is the node for which ``cluster`` was drawn.
 
     Every node has an address of its own. There are as many networks of pods as the cluster was drawn
     with; beyond that, nodes have those of the first ones again.
@@ -106,7 +106,7 @@ def _listed(route: Route) -> dict[str, str]:
 
 
 def write_fleet(cluster: Cluster, folder: Path, nodes: int) -> Iterator[Path]:
-    """Write a ``.tar.gz`` for each of so many nodes, and yield their paths; CaptureError when it is there."""
+    """Write a ``.tar.gz`` for each node, and yield their paths; CaptureError if a file already exists."""
     width = len(str(nodes - 1))
     for number in range(nodes):
         name = f"node-{number:0{width}d}"

@@ -49,7 +49,7 @@ def kube_proxy_rules(cluster: Cluster) -> str:
 
 
 def probability(ways: int) -> str:
-    """Return 1 of ``ways`` as a dump has it: asked for with ten digits, kept as 31 bits."""
+    """Return the probability 1/``ways`` as a dump prints it: given with ten digits, stored in 31 bits."""
     fixed = int(float(f"{1 / ways:.10f}") * 2**31 + 0.5)
     return f"{fixed / 2**31:.11f}"
 
@@ -199,7 +199,7 @@ class _Writer:
             add("KUBE-EXTERNAL-SERVICES", protocol, why, local, _port(s, s.node_port), verdict)
 
     def _entrances(self, s: Service) -> None:
-        """The rules that lead from external addresses and ports to the service's chains."""
+        """Add the rules that lead from external addresses and ports to the service's chains."""
         add, protocol, ext, fw = self.nat.add, f"-p {s.protocol}", s.chain("EXT"), s.chain("FW")
         for address in s.external_ips:
             here, why = f"-d {self._host(address)}", _note(f"{s.name} external IP")
@@ -224,7 +224,7 @@ class _Writer:
             add(fw, _note(f"other traffic to {s.name} will be dropped by KUBE-PROXY-FIREWALL"))
 
     def _external(self, s: Service, *, served: bool) -> None:
-        """The chain of packets to external addresses and ports."""
+        """Add the chain of packets to external addresses and ports."""
         add, chain = self.nat.add, s.chain("EXT")
         what = f"{s.name} external destinations"
         if not s.external_local:
@@ -239,7 +239,7 @@ class _Writer:
             add(chain, f"-j {s.chain('SVL')}")
 
     def _balance(self, s: Service, chain: str, endpoints: Sequence[Endpoint]) -> None:
-        """The ladder of a chain that picks an endpoint: those remembered first, then by chance."""
+        """Add the rules of a chain that picks an endpoint: first by affinity, then at random."""
         named = [(e.text(self._family), self._endpoint_note(s, e)) for e in endpoints]
         if s.affinity:
             for text, why in named:

@@ -98,7 +98,7 @@ def _plan(family: Family) -> _Plan:
 
 
 def draw_cluster(shape: Shape) -> Cluster:
-    """Draw the cluster that ``shape`` describes; InputError when its counts do not fit together."""
+    """Draw the cluster that ``shape`` describes; InputError if its counts contradict each other."""
     _check(shape)
     rng = random.Random(shape.seed)
     plan = _plan(shape.family)
@@ -140,7 +140,7 @@ def _check(shape: Shape) -> None:
 
 
 def _plain(shape: Shape, plan: _Plan, rng: random.Random) -> list[Service]:
-    """ClusterIP services without endpoints yet."""
+    """Return ClusterIP services, still without endpoints."""
     addresses = rng.sample(range(256, plan.services.size - 256), shape.services)
     services = []
     for n, address in enumerate(addresses):
@@ -189,7 +189,7 @@ def _nodes(shape: Shape) -> int:
 def _placed(
     shape: Shape, plan: _Plan, rng: random.Random, services: list[Service], nodes: int
 ) -> list[Service]:
-    """Give the services their endpoints, each a pod of its own on one of the nodes."""
+    """Return the services with endpoints; each endpoint is a different pod."""
     pods = [(p % nodes, p // nodes) for p in range(shape.services * shape.endpoints)]
     rng.shuffle(pods)
     here = [p for p in pods if p[0] == 0]
@@ -228,7 +228,7 @@ def _endpoints(family: Family, plan: _Plan, pods: list[tuple[int, int]], port: i
 
 
 def _base(plan: _Plan) -> list[Service]:
-    """The API server, on another node's own address, and the DNS, over UDP and TCP at one address."""
+    """Return the services of the API server, at another node's address, and of DNS, over UDP and TCP."""
     api = Endpoint(plan.nodes.low + 3, 6443)
     near, far = plan.pods.low + plan.pod_step - 6, plan.pods.low + 2 * plan.pod_step - 6
     rules = [
@@ -250,7 +250,7 @@ def _base(plan: _Plan) -> list[Service]:
 
 
 def _node(family: Family, plan: _Plan, nodes: int) -> Node:
-    """The first node: its pods behind a bridge, the other nodes' by way of these."""
+    """Return the first node: its pods are behind a bridge, and other pods behind their nodes."""
     uplink, bridge = "eth0", "cni0"
     length = plan.nodes.prefix_length(family.bits)
     assert length is not None

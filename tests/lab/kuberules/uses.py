@@ -31,17 +31,17 @@ _STRANGERS: Final = {
 _NUMBERS: Final = {Protocol.TCP: Number.TCP, Protocol.UDP: Number.UDP, Protocol.SCTP: Number.SCTP}
 
 _SOURCE_PORTS: Final = Interval(33000, 65000)
-"""Clear of node ports and of services' own ports, where a connection could meet another."""
+"""Source ports that are neither node ports nor ports of services, so that connections do not meet."""
 
 _HAIRPINS: Final = 4
-"""Each of so many services is used by its own endpoint."""
+"""The number of services that are also used by their own endpoint."""
 
 _POD: Final = 230
-"""The number of the pod that asks; drawn endpoints stay below."""
+"""The number of the client pod; endpoints have lower numbers."""
 
 
 def service_uses(cluster: Cluster) -> Iterator[Flow]:
-    """Yield the flows: a connection's first packet and its answer, each id once."""
+    """Yield flows with a connection's first packet and its answer; ids are unique."""
     return _Uses(cluster).flows()
 
 
@@ -106,7 +106,9 @@ class _Uses:
         *,
         again: bool = False,
     ) -> Flow:
-        """A connection; ``again`` adds a second one, which affinity sends to the same endpoint."""
+        """Return a flow with a connection; ``again`` adds a second one, which affinity sends to the same
+        endpoint.
+        """
         packet = Packet(
             family=self._family,
             src=client,

@@ -1,4 +1,4 @@
-"""Proof that the harness has teeth: faults planted in translated output, and whether packets show them.
+"""A test of the harness itself: faults planted in translated output, which packets must show.
 
 ``nft_faults`` and ``bpf_faults`` derive single faults from an emitter's output, never from the IR;
 ``hunt`` loads each into a real kernel and replays the regression corpus until something differs;

@@ -14,11 +14,11 @@ from tests.lab.mutation.trial import SUBJECTS, Trial, try_all
 from translate.errors import InputError, MachineError, UnsupportedError
 
 _RULES: Final = "kind,cluster,cluster6"
-"""Small enough to plant every fault in."""
+"""The arenas that are small enough for planting every fault."""
 
 
 def main() -> int:
-    """Print the table; 0 when every fault was caught, refused or is proven to change nothing."""
+    """Print the table; return 0 if every fault is caught, refused, or proven to change nothing."""
     parser = argparse.ArgumentParser(prog="python -m tests.lab.mutation", description=__doc__)
     parser.add_argument("--rules", default=_RULES, help=f"of {', '.join(ARENAS)}; default: {_RULES}")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="plant only every Nth fault")

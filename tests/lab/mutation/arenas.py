@@ -42,7 +42,7 @@ CLUSTER: Final = Shape(
     base=False,
     seed=272,
 )
-"""Few services, so that many faults can be planted, which have everything that a Service can have."""
+"""A few services with every feature of a Service, so that many faults can be planted."""
 
 _MARK: Final = 0x4000
 _LOOPBACK: Final = 1
@@ -88,7 +88,7 @@ def _batches(subject: Subject) -> tuple[Batch, ...]:
 
 
 def _again(flows: Iterable[Flow]) -> Iterable[Flow]:
-    """Return flows that a corpus made for rules lacks, and that can show faults.
+    """Return flows that can show faults and that a generated corpus lacks.
 
     Each use of a service with three more connections of the same client, for affinity; and with a router's
     word that the endpoint cannot be reached, which is about a translated packet. And with the bit of
@@ -116,7 +116,7 @@ def _again(flows: Iterable[Flow]) -> Iterable[Flow]:
 
 
 def _pings(flows: Iterable[Flow]) -> Iterable[Flow]:
-    """Pings that are masqueraded, with their answers: rules of services are about ports, and leave them out.
+    """Return masqueraded pings with their answers; rules of services test ports, which pings lack.
 
     By the node and with the mark, since the mark does not come in by a wire.
     """

@@ -51,7 +51,7 @@ def bpf_faults(text: str) -> Iterator[Fault]:
 
 
 def output_of(text: str, original: BpfOutput) -> BpfOutput:
-    """Return the output that ``text`` renders; ``original`` says what its maps are."""
+    """Return the output for the text; ``original`` has the declarations of its maps."""
     start = _CONTENTS_START.search(text)
     source = text if start is None else text[: start.start()]
     entries: dict[str, list[MapEntry]] = {}
@@ -74,7 +74,7 @@ def output_of(text: str, original: BpfOutput) -> BpfOutput:
 
 
 def _others(text: str) -> Mapping[str, str]:
-    """For each chain function the one of the same kind that stands before it, where there is one."""
+    """Return for each chain function the previous one of the same kind, if there is one."""
     last: dict[str, str] = {}
     others: dict[str, str] = {}
     for line in text.split("\n"):
@@ -89,7 +89,7 @@ def _others(text: str) -> Mapping[str, str]:
 
 
 def _conjuncts(line: str) -> tuple[str, list[str]] | None:
-    """The indentation and the top-level parts of ``if (a && b) {``."""
+    """Return the indentation and the top-level operands of ``if (a && b) {``."""
     match = re.match(r"^(\t+)if \((.*)\) \{$", line)
     if match is None or "verdict" in line or "e->code" in line:
         return None
@@ -139,7 +139,7 @@ def _swapped_code(match: re.Match[str]) -> str:
 
 
 def _other_member(line: str) -> Sequence[str | None]:
-    """The member with the last bit that counts of each word turned, and with a prefix of another length."""
+    """Yield the member with the last significant bit of each word flipped, and with another prefix length."""
     match = _MEMBER.match(line)
     if match is None:
         return []
@@ -205,4 +205,4 @@ _OF_RUNTIME: Final[Operators] = (
     ("side", each(r"(RUN_NAT\(chain_nat_prerouting, )MANIP_DST", lambda m: f"{m[1]}MANIP_SRC")),
     ("side", each(r"(RUN_NAT\(chain_nat_postrouting, )MANIP_SRC", lambda m: f"{m[1]}MANIP_DST")),
 )
-"""Faults of the hand-written half: NAT that is not undone, chains that run at no or another hook."""
+"""Faults of the runtime: NAT that is not undone, and chains that run at no hook or at another one."""

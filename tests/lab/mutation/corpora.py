@@ -1,4 +1,4 @@
-"""The same faults under two corpora: one in which services stand for each other, and an exhaustive one.
+"""The same faults under two corpora: one made by classes of services, and an exhaustive one.
 
 ``python -m tests.lab.mutation.corpora`` draws five clusters of about ten services, of every kind, and plants
 faults in their translations. A fault that the exhaustive corpus shows must be shown by the other one, also
@@ -58,7 +58,7 @@ class Corpora:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """The faults planted in a subject, except those that do not load, and what each corpus shows of them.
+    """The faults planted in a subject that load, and those of them that each corpus shows.
 
     ``missed``: those that the exhaustive corpus shows and the corpus by classes does not.
     """
@@ -117,7 +117,7 @@ def _tried(planter: Planter[Any], faults: Sequence[Fault], grounds: Sequence[Gro
 
 
 def main() -> int:
-    """Print what each corpus shows; 1 when the corpus by classes misses a fault that the other one shows."""
+    """Print the results; return 1 if the corpus by classes misses a fault that the exhaustive one shows."""
     parser = argparse.ArgumentParser(prog="python -m tests.lab.mutation.corpora", description=__doc__)
     parser.add_argument("--clusters", default=",".join(SHAPES), help=f"of {', '.join(SHAPES)}")
     parser.add_argument("--subjects", default=",".join(SUBJECTS), help=f"of {', '.join(SUBJECTS)}")

@@ -9,7 +9,7 @@ __all__ = ["Fault", "Place"]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A line of the output and the block (chain, map, function) it stands in; ``line`` is from 0.
+    """A line of the output and its block (chain, map or function); ``line`` counts from 0.
 
     ``above`` is the line before, where an emitter says there what the line depends on.
     """
@@ -22,7 +22,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """One planted fault. ``after`` is None when the line was taken out.
+    """One planted fault. ``after`` is None if the line is removed.
 
     ``operator`` is the kind of fault, for example ``port`` or ``lost-masquerade``.
     """
@@ -33,7 +33,7 @@ class Fault:
 
     @property
     def key(self) -> str:
-        """The identity of the fault, stable while the output is: operator, block, and the change."""
+        """The identity of the fault in an unchanged output: operator, block, and the change."""
         became = "(gone)" if self.after is None else self.after.strip()
         return f"{self.operator}: {self.place.block}: {self.place.text.strip()} → {became}"
 

@@ -37,14 +37,14 @@ class Ground:
     repeats: dict[str, str]
 
     def repeated(self, flow_id: str) -> tuple[int, ...]:
-        """Return where a flow and its repetitions stand."""
+        """Return the indices of a flow and of its repetitions."""
         return tuple(
             i for i, flow in enumerate(self.flows) if flow_id in (flow.id, self.repeats.get(flow.id))
         )
 
 
 def prepare(batches: Iterable[Batch], reference: Backend, *, few: int, many: int) -> tuple[Ground, ...]:
-    """Ask the reference about every flow, and repeat the first packet of those that chance may decide.
+    """Simulate every flow, and repeat the first packet of flows with random outcomes.
 
     Each is run ``few`` times more, so that every branch is seen; the first to each destination that has
     a choice among endpoints ``many`` times, so that their shares are. A node's addresses are one.

@@ -1,4 +1,4 @@
-"""The hunt: plant one fault at a time, load what comes out into a real kernel, and look for a difference."""
+"""The hunt: plant one fault at a time, load the result into a real kernel, and look for a difference."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ class Verdict(StrEnum):
     """The result for a fault."""
 
     CAUGHT = "caught"
-    """A packet showed it."""
+    """A packet showed the fault."""
     REFUSED = "refused"
-    """The loader (nft, the compiler, the verifier) did not take it."""
+    """The loader (nft, the compiler or the verifier) refused the output."""
     SURVIVED = "survived"
-    """Nothing showed it."""
+    """No packet showed the fault."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caught:
-    """A fault and what became of it; ``by`` says which flow showed it, or who refused it and how."""
+    """A fault and its result; ``by`` is the flow that showed it, or the refusal."""
 
     fault: Fault
     verdict: Verdict
@@ -34,7 +34,7 @@ class Caught:
 
 
 def hunt(faults: Iterable[Fault], stand: Stand, *, proven: Collection[Fault] = ()) -> Iterator[Caught]:
-    """Plant each fault in turn and yield what became of it.
+    """Plant each fault in turn and yield its result.
 
     A fault that is ``proven`` to change nothing meets every flow once: repetitions are for faults that
     only many packets show, and cost most of a survivor's time.

@@ -44,7 +44,7 @@ def nft_faults(text: str) -> Iterator[Fault]:
 
 
 def _said(line: str) -> str:
-    """A line without its comment, in which a change is no fault."""
+    """Return a line without its comment, because a changed comment is not a fault."""
     return _COMMENT.sub("", line)
 
 
@@ -53,7 +53,7 @@ def _became(data: str | None) -> Change:
 
 
 def _alike(text: str) -> Mapping[str, str]:
-    """For each set or map another one with the same types of key and data, where there is one."""
+    """Return for each set or map another one with the same types of key and data, if there is one."""
     kinds: dict[tuple[str, str], list[str]] = {}
     block: re.Match[str] | None = None
     for line in text.split("\n"):
@@ -66,7 +66,7 @@ def _alike(text: str) -> Mapping[str, str]:
 
 
 def _data_of_next(places: Sequence[Place]) -> Mapping[int, str]:
-    """For each element of a map, by line, what the next one (the first after the last) says."""
+    """Return for each element of a map, by line, the data of the next element (of the first for the last)."""
     maps: dict[str, list[tuple[int, str]]] = {}
     for place in places:
         if match := _ELEMENT_DATA.search(place.text):
@@ -75,7 +75,7 @@ def _data_of_next(places: Sequence[Place]) -> Mapping[int, str]:
 
 
 def _following(text: str) -> Mapping[str, str]:
-    """For each chain the next one of the same table and, where there is one, of the same kind."""
+    """Return for each chain the next one of the same table, and of the same kind if there is one."""
     names = sorted(m[2] for line in text.split("\n") if (m := _BLOCK.match(line)) and m[1] == "chain")
     kinds: dict[str, list[str]] = {}
     for name in names:
@@ -100,7 +100,7 @@ def _other_list(match: re.Match[str], lists: Sequence[str]) -> str | None:
 
 
 def _places(text: str) -> Iterator[Place]:
-    """Rules, elements and hook lines; comments, declarations and braces are no place for a fault.
+    """Yield the places for faults: rules, elements and hook lines, but no comments, declarations and braces.
 
     Of the elements of a large set or map, as many as ``MOST_ELEMENTS``, evenly spread.
     """
@@ -170,7 +170,7 @@ _GREATEST: Final = frozenset(str((1 << bits) - 1) for bits in (8, 16, 64))
 
 
 def _lower_end(match: re.Match[str]) -> str | None:
-    """Take one off a range, unless its end is the greatest value that there is."""
+    """Lower the end of a range by one, unless it is the greatest possible value."""
     return None if match[3] in _GREATEST else f"{match[1]}{match[2]}{int(match[3]) - 1}"
 
 
@@ -262,4 +262,4 @@ _OPERATORS: Final[Operators] = (
     ("state", each(r"established,related", lambda m: "related")),
     ("state", each(r"ct state invalid", lambda m: "ct state untracked")),
 )
-"""Kinds of fault, each with the lines that it makes of a line."""
+"""Kinds of faults, each with a function from a line to changed lines."""

@@ -1,4 +1,6 @@
-"""An nft text, read as far as proofs need it: what each rule asks, what it says then, and who calls whom."""
+"""An nft text, parsed as far as proofs need it: the tests and statement of each rule, and the calls of
+chains.
+"""
 
 from __future__ import annotations
 

@@ -10,14 +10,14 @@ from tests.lab.mutation.fault import Fault, Place
 __all__ = ["Change", "Operators", "each", "faults_at", "removed"]
 
 Change = Callable[[str], Sequence[str | None]]
-"""The lines that an operator makes of a line; None removes it."""
+"""The changed lines that an operator makes from a line; None removes the line."""
 
 Operators = Sequence[tuple[str, Change]]
-"""Kinds of fault, each with what it does to a line."""
+"""Kinds of faults, each with its operator."""
 
 
 def each(pattern: str, replacement: Callable[[re.Match[str]], str | None]) -> Change:
-    """An operator that replaces each match of ``pattern`` outside quotes, one at a time.
+    """Return an operator that replaces each match of ``pattern`` outside quotes, one at a time.
 
     ``replacement`` returns None where the match is no place for the fault.
     """
@@ -38,12 +38,12 @@ def each(pattern: str, replacement: Callable[[re.Match[str]], str | None]) -> Ch
 
 
 def removed(line: str) -> Sequence[str | None]:
-    """The operator that takes the line out."""
+    """The operator that removes the line."""
     return [None]
 
 
 def faults_at(place: Place, operators: Operators) -> Iterator[Fault]:
-    """Yield the faults of one line; what two operators make alike is one fault."""
+    """Yield the faults of one line; equal results of two operators are one fault."""
     texts: set[str | None] = {place.text}
     for operator, change in operators:
         for after in change(place.text):

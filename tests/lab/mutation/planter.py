@@ -1,4 +1,4 @@
-"""A translation that faults are planted in, and the change from one fault to the next while it is loaded."""
+"""A translation in which faults are planted, and the change from one fault to the next while it is loaded."""
 
 from __future__ import annotations
 
@@ -29,40 +29,40 @@ TOGETHER: Final = 8
 """The number of faults in one tc program."""
 
 _Planting = TypeVar("_Planting")
-"""A translation with a fault in it, as it is loaded."""
+"""A loadable translation with a fault."""
 
 
 class Planter(ABC, Generic[_Planting]):
-    """A translation of a program, and its faults. None for a fault means the translation as it is."""
+    """A translation of a program, and its faults. The fault None means the unchanged translation."""
 
     text: str
-    """The translation as it is."""
+    """The unchanged translation."""
 
     faults: Sequence[Fault]
     """Every fault, in the order of the text."""
 
     def choose(self, faults: Sequence[Fault]) -> None:
-        """Keep only these faults, some of those that there are."""
+        """Keep only these faults, a subset of all."""
         self.faults = faults
 
     @abstractmethod
     def planted(self, fault: Fault | None, before: _Planting | None) -> _Planting:
-        """Return what has this fault, as near as can be to ``before``, which is loaded."""
+        """Return the translation with this fault, as similar as possible to the loaded ``before``."""
 
     @abstractmethod
     def loader(self, planting: _Planting) -> Loader:
-        """Return what loads it."""
+        """Return the loader."""
 
     @abstractmethod
     def change(self, before: _Planting, after: _Planting) -> Any | None:
-        """Return what :meth:`Loader.change` takes to get from one to the other, None where it cannot."""
+        """Return the argument of :meth:`Loader.change` for the change; None if it needs another load."""
 
     def unchanged(self, fault: Fault) -> str | None:
-        """Return why the fault changes nothing, where the text alone says that."""
+        """Return the reason why the fault changes nothing, if the text alone proves this."""
         return None
 
     def divide(self, fault: Fault | None) -> bool:
-        """Plant the fault with fewer others from now on; False when it is alone."""
+        """From now on plant the fault with fewer others; return False if it is already alone."""
         return False
 
 
@@ -86,11 +86,11 @@ class NftPlanter(Planter[str]):
         return NftablesLoader(planting, self._family, flush=self._flush)
 
     def change(self, before: str, after: str) -> str:
-        """Return the text, which takes away the table that is there."""
+        """Return the text, which replaces the loaded table."""
         return after
 
     def unchanged(self, fault: Fault) -> str | None:
-        """Return why the text with the fault does the same: what is left of both when reduced is the same."""
+        """Return the reason why the fault has no effect: both texts are equal when reduced."""
         text = fault.plant(self.text)
         if reduced(text) != self._reduced:
             return None
@@ -100,14 +100,14 @@ class NftPlanter(Planter[str]):
 
 @dataclass(frozen=True, slots=True)
 class BpfPlanting:
-    """A tc program with a fault, and the faults that it has behind switches."""
+    """A tc program with a fault, and all faults that it has behind switches."""
 
     together: tuple[Fault, ...]
     output: BpfOutput
 
 
 class BpfPlanter(Planter[BpfPlanting]):
-    """A tc program, of which maps can be changed: their contents, and which of many faults holds."""
+    """A tc program whose maps can be changed: their entries, and the switch for one of many faults."""
 
     def __init__(self, program: Program) -> None:
         self._output = translate.bpf.emit(program)
@@ -127,7 +127,7 @@ class BpfPlanter(Planter[BpfPlanting]):
         self._groups |= dict.fromkeys(faults, faults)
 
     def planted(self, fault: Fault | None, before: BpfPlanting | None) -> BpfPlanting:
-        """Return the program, with others that share it behind their switches."""
+        """Return the program with this fault and others, each behind a switch."""
         if fault in self._groups:
             together = self._groups[fault]
             return self._planting(self.text, together, together.index(fault) + 1)
@@ -142,7 +142,7 @@ class BpfPlanter(Planter[BpfPlanting]):
         return BpfPlanting(together, turned(output_of(switched(text, together), self._output), number))
 
     def loader(self, planting: BpfPlanting) -> Loader:
-        """Return what compiles and loads the program."""
+        """Return the loader, which compiles and loads the program."""
         return TcEbpfLoader(planting.output, cached=False)  # nobody compiles it again
 
     def change(self, before: BpfPlanting, after: BpfPlanting) -> tuple[translate.bpf.MapChange, ...] | None:
@@ -153,11 +153,11 @@ class BpfPlanter(Planter[BpfPlanting]):
         return None if change.replacement else change.live()
 
     def unchanged(self, fault: Fault) -> str | None:
-        """Return why the fault changes nothing, where the text alone says that."""
+        """Return the reason why the fault changes nothing, if the text alone proves this."""
         return None
 
     def divide(self, fault: Fault | None) -> bool:
-        """Halve the faults that share a program, and have the fault by itself at the end."""
+        """Halve the number of faults that share a program with this fault, until it is alone."""
         together = () if fault is None else self._groups.get(fault, ())
         if len(together) > 1:
             middle = len(together) // 2

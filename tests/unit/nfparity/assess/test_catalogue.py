@@ -59,8 +59,8 @@ def test_it_holds_from_its_first_to_its_last_version(version: tuple[int, int] | 
         ('"replay"', '"guess"', "guess"),
         ('decided = "replay"', 'decided = "replay"\nreason = "x"', "a reason is needed for"),
         ('decided = "replay"', 'decided = "out-of-reach"', "a reason is needed for"),
-        ('expects = ["service > local"]\n', "", "has expectations"),
-        ("service > local", "service", "no pair of ends"),
+        ('expects = ["service > local"]\n', "", "needs expectations"),
+        ("service > local", "service", "not a pair of fates"),
         ("service > local", "service > moon", "moon"),
     ],
 )
