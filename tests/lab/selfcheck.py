@@ -46,7 +46,7 @@ __all__ = [
 ]
 
 CLUSTERS: Final = "tests/corpus/kube-proxy.toml"
-"""The clusters that are checked when nothing else is named; relative to the project's root."""
+"""The clusters that are checked by default; relative to the project's root."""
 
 LEVELS: Final = (0, 1, 2)
 """The optimisation levels that are checked."""
@@ -87,7 +87,7 @@ def _shape(values: dict[str, Any]) -> Shape:
 
 
 def subject_of(name: str, ruleset: Ruleset, node: Node) -> Subject:
-    """Make the flows of ``ruleset`` on ``node``; the same every time."""
+    """Make the flows of ``ruleset`` on ``node``; equal inputs give equal flows."""
     made = generate_corpus(Job(rules=ruleset, node=node), seed=0, exhaustive=True)
     if made.coverage.missed:
         places = ", ".join(r.rule.origin.place for r in made.coverage.missed)
@@ -137,7 +137,7 @@ def _file_subject(path: str, node: str | None) -> Subject:
 
 
 def main() -> int:
-    """Print a line for each ruleset, level and backend, and what differed; the worst exit status."""
+    """Print a line for each ruleset, level and backend, and the differences; return the worst exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.lab.selfcheck", description=__doc__)
     parser.add_argument("rules", metavar="RULES", nargs="*", help="files of rules; default: the clusters")
     parser.add_argument("--node", metavar="FILE", help="the node for RULES; inferred from them if absent")
@@ -179,7 +179,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _highest(name: str) -> int:
-    """The level above which nothing changes: iptables takes the rules as they are."""
+    """Return the highest level to check: 0 for iptables, which loads the rules unchanged."""
     return 0 if name.startswith("iptables-") else max(LEVELS)
 
 

@@ -34,7 +34,7 @@ SAMPLES: Final = (
     "tests/corpus/rulesets/every-option/refused.rules",
     "tests/corpus/rulesets/every-option/counters.rules",
 )
-"""Rules that together use every option, and what nftables refuses of it; relative to the project's root."""
+"""Rules that together use every option, and rules that nftables refuses; relative to the project's root."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +66,7 @@ _BACKENDS: Final[Mapping[str, Callable[[Ruleset], object]]] = {
 
 
 def support(samples: Sequence[Ruleset]) -> dict[tuple[str, str], dict[str, Support]]:
-    """Return, for each (kind, name) of the registries and each backend, what it takes.
+    """Return the support of each (kind, name) of the registries by each backend.
 
     ``kind`` is ``match`` or ``target``. Raises KeyError for an extension without a sample rule.
     """
@@ -130,12 +130,12 @@ def markdown(table: Mapping[tuple[str, str], Mapping[str, Support]]) -> str:
 
 
 def refused(features: Mapping[str, str]) -> str:
-    """Return the list of what a translation cannot express, by the feature that a refusal names."""
+    """Return the list of features that a translation cannot express, as named in refusals."""
     return "".join(f"- `{feature}`: {meaning}\n" for feature, meaning in sorted(features.items()))
 
 
 def main() -> int:
-    """Print the table, and what the translations refuse."""
+    """Print the table, and the features that the translations refuse."""
     samples = [load_rules(path) for path in SAMPLES]
     lists = (refused(translate.nft.REFUSED), refused(translate.bpf.REFUSED))
     sys.stdout.write("\n".join((markdown(support(samples)), *lists)))

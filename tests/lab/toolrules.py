@@ -35,7 +35,7 @@ def captures(folder: Path = FOLDER) -> dict[str, Snapshot]:
 
 
 def subjects(name: str, snapshot: Snapshot) -> Iterator[Subject]:
-    """Yield the rules of each family of a snapshot that has any, with the flows that are made from them.
+    """Yield the rules of each family of a snapshot, if it has any, with the flows that are made from them.
 
     A rule that no flow reaches is no error: tools write rules that others before them make idle.
     """
@@ -47,7 +47,7 @@ def subjects(name: str, snapshot: Snapshot) -> Iterator[Subject]:
 
 
 def main() -> int:
-    """Print a line for each capture and backend, and what differed; return the worst exit status."""
+    """Print a line for each capture and backend, and the differences; return the worst exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.lab.toolrules", description=__doc__)
     parser.add_argument("tools", metavar="TOOL", nargs="*", help="default: all of them")
     parser.add_argument("--backends", metavar="A,B", default=",".join(BACKENDS), help="default: all")

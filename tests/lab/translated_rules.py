@@ -1,4 +1,4 @@
-"""Our translation of single rules beside iptables-restore-translate's, judged by packets.
+"""Comparison of nfparity's and iptables-restore-translate's translations of single rules, with packets.
 
 ``python -m tests.lab.translated_rules`` makes a ruleset of each rule, with the jumps that lead to it and the
 flows that reach it and narrowly miss it. A rule without a target drops what it matches. The simulator says
@@ -34,7 +34,7 @@ RULES: Final = "tests/corpus/rulesets/every-option/ip.rules"
 """Every option that nfparity reads; relative to the project's root."""
 
 NODE: Final = "tests/corpus/rulesets/kind-node/worker.json"
-"""The node on which the rules are; relative to the project's root."""
+"""The node of the rules; relative to the project's root."""
 
 
 class Fate(StrEnum):
@@ -51,7 +51,7 @@ class Fate(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Single:
-    """One rule as a ruleset of its own, with its flows."""
+    """A ruleset with a single rule, and its flows."""
 
     rule: Rule
     job: Job
@@ -59,7 +59,7 @@ class Single:
 
 
 def single_rules(ruleset: Ruleset) -> Iterator[tuple[Rule, Ruleset]]:
-    """Yield each rule that is no jump, in a ruleset with the jumps that lead to its chain."""
+    """Yield each rule that is not a jump, in a ruleset with the jumps that lead to its chain."""
     for table in ruleset.tables:
         for chain in table.chains:
             for rule in chain.rules:

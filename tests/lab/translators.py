@@ -1,4 +1,4 @@
-"""Our translation beside iptables-restore-translate's: does it load, and do packets fare the same?
+"""Comparison of nfparity's and iptables-restore-translate's translations: loading, and outcomes of packets.
 
 ``python -m tests.lab.translators`` prints the table of docs/testing.md. Each tool translates the same rules;
 the result is loaded by libnftables into a private namespace, and the corpus is replayed against the
@@ -74,7 +74,9 @@ TRANSLATORS: dict[str, Callable[[Ruleset], tuple[str, int]]] = {
 
 
 def compare_translators(batches: Sequence[Batch]) -> Iterator[Result]:
-    """Yield the results of every translator, for all tables and, where those do not load, for each."""
+    """Yield the results of every translator for all tables together and, if they do not load, for each
+    table.
+    """
     names = [table.name for table in batches[0].ruleset.tables]
     for name, translate in TRANSLATORS.items():
         whole = _try(name, translate, batches, names)
@@ -131,7 +133,9 @@ def main() -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(prog="python -m tests.lab.translators", description=__doc__)
     parser.add_argument("--corpus", default="tests/corpus/cases", help="folder of cases")
-    parser.add_argument("--only", default="kind-", metavar="PREFIX", help="which cases; default: kind-")
+    parser.add_argument(
+        "--only", default="kind-", metavar="PREFIX", help="the prefix of the cases' names; default: kind-"
+    )
     options = parser.parse_args()
     try:
         batches = [

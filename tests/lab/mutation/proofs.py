@@ -1,4 +1,4 @@
-"""Faults that no packet can show, each with the reason: the proofs, and when they hold.
+"""Proofs: reasons why certain faults change no packet, and the conditions under which they hold.
 
 A proof is for faults whose :attr:`Fault.key` its pattern matches, in the translations of one arena's
 rules on its nodes. A fault that survives without a proof is a hole in the corpus.
@@ -30,7 +30,7 @@ class Proof:
     subject: str | None = None
 
     def covers(self, subject: str, fault: Fault) -> bool:
-        """Return whether the proof is meant for ``fault`` in the translation ``subject``."""
+        """Return whether the proof applies to ``fault`` in the translation ``subject``."""
         if self.nested and not fault.place.text.startswith("\t\t"):
             return False
         if self.subject not in (None, subject) or not re.search(self.above, fault.place.above):
@@ -281,11 +281,11 @@ PROOFS: Final[dict[str, tuple[Proof, ...]]] = {
     "kube-ipvs": (*_ANYWHERE, *_IPVS, *_IPVS_IP4),
     "kube-ipvs6": (*_ANYWHERE, *_IPVS),
 }
-"""The proofs that are known of each arena, tried in order."""
+"""The known proofs for each arena, tried in order."""
 
 
 def proof_of(arena: str, subject: str, fault: Fault) -> Proof | None:
-    """Return the first proof that is meant for ``fault`` in ``arena``'s translation ``subject``, or None."""
+    """Return the first proof that applies to ``fault`` in ``arena``'s translation ``subject``, or None."""
     for proof in PROOFS.get(arena, ()):
         if proof.covers(subject, fault):
             return proof

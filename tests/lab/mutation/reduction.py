@@ -1,4 +1,5 @@
-"""An nft text reduced to what decides: texts that are reduced to the same do the same to every packet.
+"""An nft text reduced to its decisive parts: texts with equal reductions have the same effect on every
+packet.
 
 What goes, and why nothing changes:
 
@@ -28,17 +29,17 @@ from tests.lab.mutation.relation import Relation
 __all__ = ["Reduced", "reduced"]
 
 _MARKS: Final = re.compile(r"meta mark set meta mark \| 0x[\da-f]+$")
-"""Sets bits, and takes none away."""
+"""A statement that sets bits of the mark and clears none."""
 
 _ENDS: Final = ("accept", "drop", "return", "reject", "goto ", "dnat ", "snat ", "masquerade")
 _DEEPEST: Final = 32
 
 Reduced = Mapping[str, tuple[str, tuple[Line, ...]]]
-"""The chains with their hook lines and what is left of their rules."""
+"""The chains with their hook lines and their remaining rules."""
 
 
 def reduced(text: str, *, ends: bool = True) -> Reduced:
-    """Return what is left of a text; without ``ends``, what does no more than accept is left as well."""
+    """Return the reduction of a text; without ``ends``, rules that only accept are also kept."""
     return _Reduction(read_nft(text)).result(ends=ends)
 
 
@@ -62,7 +63,7 @@ class _Reduction:
         self._find_sites()
 
     def _unsettled(self) -> set[str]:
-        """The chains that run where a rule may take a mark away."""
+        """Return the chains that run where a rule may clear a mark."""
         unsettled: set[str] = set()
         for base in self.text.bases:
             reached = self._reached(base)
@@ -112,7 +113,7 @@ class _Reduction:
         return reduced
 
     def _not_marked(self, chain: str) -> Iterator[Line]:
-        """The rules of a chain without what has been marked so before."""
+        """Return the rules of a chain without those that set a mark which every packet already has."""
         for at, line in enumerate(self.text.chains[chain]):
             if not _MARKS.match(line.says):
                 yield line
@@ -145,7 +146,7 @@ class _Reduction:
         return line
 
     def _is_idle(self, line: Line, known: Relation, depth: int = 0) -> bool:
-        """Return whether the rule does no more than give verdicts to packets with these facts."""
+        """Return whether the only effect of the rule on packets with these facts is a verdict."""
         known = known.joined(line.condition)
         if known.is_empty:
             return True
@@ -162,12 +163,12 @@ class _Reduction:
         return True
 
     def _is_idle_after(self, chain: str, at: int, known: Relation, depth: int = 0) -> bool:
-        """Return whether nothing is done after a rule up to the end of a base chain, which accepts."""
+        """Return whether no rule after this one has an effect, up to the end of a base chain that accepts."""
         rest = self.text.chains[chain][at + 1 :]
         return all(self._is_idle(line, known) for line in rest) and self._is_idle_behind(chain, known, depth)
 
     def _is_idle_behind(self, chain: str, known: Relation, depth: int = 0) -> bool:
-        """Return whether nothing is done after a chain has returned."""
+        """Return whether no rule has an effect after the chain has returned."""
         if chain in self.text.bases:
             return "policy accept" in self.text.bases[chain]
         if depth > _DEEPEST:
@@ -180,7 +181,7 @@ class _Reduction:
 
 
 def _not_ended(lines: tuple[Line, ...]) -> tuple[Line, ...]:
-    """The rules of a chain without what a rule before has ended."""
+    """Return the rules of a chain without those that no packet reaches because of an earlier rule."""
     remaining: list[Line] = []
     for line in lines:
         condition = line.condition
@@ -193,7 +194,7 @@ def _not_ended(lines: tuple[Line, ...]) -> tuple[Line, ...]:
 
 
 def _without_empty(chains: Mapping[str, tuple[Line, ...]]) -> dict[str, tuple[Line, ...]]:
-    """The chains without calls of those of which nothing is left."""
+    """Return the chains without calls of chains that have become empty."""
     left = dict(chains)
     while True:
         empty = {f"{call} {name}" for name, lines in left.items() if not lines for call in ("jump", "goto")}

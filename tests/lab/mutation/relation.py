@@ -17,7 +17,7 @@ Row = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """Rows of values by ``fields``, which are sorted: a packet is asked to be as one of the rows says.
+    """Rows of values for the sorted ``fields``: a packet matches if its values are those of one row.
 
     A value may be a prefix or a range, of which nothing is concluded but that it is itself.
     """
@@ -27,13 +27,13 @@ class Relation:
 
     @classmethod
     def of(cls, fields: Iterable[str], rows: Iterable[Row]) -> Relation:
-        """Return the relation of rows that are ordered as ``fields`` is."""
+        """Return the relation of rows whose values are in the order of ``fields``."""
         names = tuple(fields)
         order = sorted(range(len(names)), key=lambda i: names[i])
         return cls(tuple(names[i] for i in order), frozenset(tuple(row[i] for i in order) for row in rows))
 
     def joined(self, other: Relation) -> Relation:
-        """Return what is asked by both at once."""
+        """Return the relation of packets that match both."""
         fields = tuple(sorted({*self.fields, *other.fields}))
         rows = set()
         for row, other_row in itertools.product(self.rows, other.rows):
@@ -46,7 +46,7 @@ class Relation:
         return Relation(fields, frozenset(rows))
 
     def beyond(self, other: Relation) -> Relation:
-        """Return the rows that ``other`` does not take as a whole."""
+        """Return the rows that ``other`` does not completely contain."""
         if not set(other.fields) <= set(self.fields):
             return self
         at = [self.fields.index(field) for field in other.fields]

@@ -1,4 +1,4 @@
-"""A fault of a given size: one branch of a random choice that is taken too often by so much.
+"""A fault of a given size: one branch of a random choice is taken too often.
 
 The mutation table's ``skew`` is coarse, so that few packets show it; this one asks how small a skew
 many packets show.
@@ -18,7 +18,7 @@ _LADDER: Final = re.compile(r"(numgen random mod 2147483648 < )(\d+)")
 _DRAWN: Final = re.compile(r"((?:drawn|>> 1\)) < )(0x[0-9a-f]+)")
 _EQUAL: Final = re.compile(r"numgen random mod (\d+) vmap @(\S+)")
 _FINE: Final = 10_000
-"""Numbers drawn per branch where a choice among few numbers must become uneven."""
+"""The numbers per branch when a choice among few numbers is made uneven."""
 
 
 def skewed(text: str, shift: float) -> str:

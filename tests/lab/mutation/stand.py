@@ -1,4 +1,4 @@
-"""Nodes that stay up while one fault after the other is planted in them.
+"""Nodes that stay up while faults are planted in them one after the other.
 
 To build a node and to load a translation costs more than most faults need packets until one shows them.
 So a node is kept, the loaded translation is changed from one fault to the next where that can be, and
@@ -25,38 +25,38 @@ from translate.errors import MachineError
 __all__ = ["Stand", "parts"]
 
 FALSE_ALARM_RATE: Final = 1e-6
-"""The chance that fair shares count as a catch, for each fault."""
+"""The chance, per fault, that fair shares count as a difference."""
 
 _MOST_TELLING: Final = 8
-"""The number of flows that have shown a fault of a block and run first for the next."""
+"""The number of flows that showed a fault of a block and run first for the block's next fault."""
 
 _FIRST_PART: Final = 64
-"""The number of flows that run first for a fault that no telling flow shows."""
+"""The number of other flows that run next, if those flows do not show a fault."""
 
 _PARTED: Final = 8
-"""The share of the flows that runs in parts, before all run at once for their shares."""
+"""The fraction of the flows that run in parts, before all run together to test shares."""
 
 
 @dataclass(slots=True)
 class _Place:
-    """The node of one ground; ``planting`` is what is loaded there while ``session`` is open."""
+    """The node of one ground; ``planting`` is loaded there while ``session`` is open."""
 
     ground: Ground
     stack: ExitStack = field(default_factory=ExitStack)
     session: KernelSession | None = None
     planting: Any = None
     telling: dict[str, list[tuple[int, ...]]] = field(default_factory=dict)
-    """Indexes of the flow, or of the repetitions, that have shown a fault, by its block, the last first."""
+    """Indices of the flows or repetitions that showed a fault, by its block, the latest first."""
 
     def close(self) -> None:
-        """Let the node go."""
+        """Close the node."""
         self.session = None
         self.stack.close()
 
 
 @dataclass(slots=True)
 class Stand:
-    """The grounds' nodes for one planter; a context, at whose end they go."""
+    """The grounds' nodes for one planter; a context manager that closes them."""
 
     planter: Planter[Any]
     grounds: Sequence[Ground]
@@ -73,7 +73,7 @@ class Stand:
             place.close()
 
     def first_difference(self, fault: Fault | None, *, repeated: bool = True) -> str | None:
-        """Return what the first flow is that ends as the reference says that it cannot, or None.
+        """Return a description of the first flow with an outcome that the reference excludes, or None.
 
         Without ``repeated`` every flow runs once, and no shares are tested. Raises MachineError when the
         translation with the fault does not load.
@@ -108,7 +108,7 @@ class Stand:
         return None
 
     def _planted(self, place: _Place, fault: Fault | None) -> KernelSession:
-        """The session in which the fault is planted; what was open is closed where it cannot be changed."""
+        """Return a session with the planted fault; the open session is replaced if it cannot be changed."""
         session = place.session
         if session is not None:
             planting = self.planter.planted(fault, place.planting)
@@ -132,7 +132,7 @@ class Stand:
 
 
 def parts(flows: range) -> Iterator[range]:
-    """Parts of the flows, each of which has as many as all before it.
+    """Yield parts of the flows; each part is as large as all earlier parts together.
 
     What is replayed at once is carried to the end, so that a fault which an early flow shows costs little.
     """

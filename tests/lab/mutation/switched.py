@@ -1,4 +1,4 @@
-"""Many faults in one tc program, each behind a switch that is turned while the program is loaded.
+"""Many faults in one tc program, each with a switch that can be changed while the program is loaded.
 
 To compile the program and to have it verified costs more than a hundred times what the packets do that
 show a fault. So a condition with faults becomes ``is_planted(1) ? … : is_planted(2) ? … : the condition``,
@@ -43,7 +43,7 @@ def can_switch(fault: Fault) -> bool:
 
 
 def switched(text: str, faults: Sequence[Fault]) -> str:
-    """Return ``text`` with all the faults in it, the first behind the switch 1."""
+    """Return ``text`` with all faults, each behind a switch; the first switch has the number 1."""
     by_line: dict[int, list[tuple[int, Fault]]] = {}
     for number, fault in enumerate(faults, 1):
         by_line.setdefault(fault.place.line, []).append((number, fault))
@@ -70,7 +70,7 @@ def _line(line: str, faults: Sequence[tuple[int, Fault]]) -> str:
 
 
 def turned(output: BpfOutput, number: int | None) -> BpfOutput:
-    """Return a program of :func:`switched` text with this switch turned on, or none."""
+    """Return a program of :func:`switched` text with this switch on, or with no switch on."""
     entries = () if number is None else (SetEntry(words=(number,), length=32, member=True),)
     planted = SetContents(name="planted", fields=("fault",), key=U32, entries=entries)
     return replace(output, sets=(*output.sets, planted))

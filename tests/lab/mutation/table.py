@@ -13,7 +13,7 @@ __all__ = ["print_table"]
 
 
 def print_table(trials: Sequence[Trial], stream: TextIO) -> None:
-    """Print what became of the faults, by subject and kind, then the proofs, then what is wrong."""
+    """Print the results of the faults by subject and kind, then the proofs, then the problems."""
     counted = "".join(f"{word:>10}" for word in ("planted", "caught", "refused", "no change"))
     print(f"{'rules':12}{'subject':10}{'kind of fault':18}{counted}", file=stream)
     for trial in trials:

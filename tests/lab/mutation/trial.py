@@ -45,7 +45,7 @@ MANY: Final = 1600
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A fault, what became of it, and the proof that it changes nothing, if one is meant for it."""
+    """A fault, its result, and the proof that it changes nothing, if one applies."""
 
     caught: Caught
     proof: Proof | None
@@ -75,7 +75,7 @@ class Trial:
         return not any(judged.hole or judged.disproved for judged in self.judged)
 
     def count(self, verdict: Verdict) -> int:
-        """Return how many faults ended so."""
+        """Return the number of faults with this result."""
         return sum(judged.caught.verdict is verdict for judged in self.judged)
 
 
@@ -123,7 +123,7 @@ def try_all(
 
 
 def _proof(arena: str, subject: str, planter: Planter[Any], fault: Fault) -> Proof | None:
-    """The proof that is known of the fault, or the one that the text of the translation gives."""
+    """Return the known proof for the fault, or the one that follows from the text of the translation."""
     if known := proof_of(arena, subject, fault):
         return known
     reason = planter.unchanged(fault)

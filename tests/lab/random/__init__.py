@@ -1,3 +1,3 @@
-"""Random rulesets: matches, whole rules, and texts as people write and misspell them."""
+"""Random rulesets: matches, whole rules, and texts with the spellings and mistakes of people."""
 
 __all__: list[str] = []

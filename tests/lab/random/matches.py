@@ -1,4 +1,4 @@
-"""Random rules in which every match meets every other, in any order, for checks that need no packets.
+"""Random rules that combine all matches in any order, for checks that need no packets.
 
 What a translation makes of a match depends on what stands beside it: the protocol, a counter before it, a
 second port. :func:`random_matches` draws rules of many matches, some of which no packet can pass, and runs of
@@ -53,7 +53,7 @@ _DEEPEST: Final = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Words:
-    """Words that only one family has, or writes in its own way."""
+    """Words of rules that differ between the families."""
 
     addresses: tuple[str, ...]
     ranges: tuple[str, ...]
@@ -127,11 +127,11 @@ def _sets6() -> str:
 
 
 IPSETS: Final = {Family.IP: _SETS, Family.IP6: _sets6()}
-"""The ipsets that the rules ask, as ``ipset save`` prints them."""
+"""The ipsets that the rules test, as ``ipset save`` prints them."""
 
 
 def random_matches(seed: int, family: Family = Family.IP) -> str:
-    """Return a ruleset for every table of a family, as ``iptables-restore`` takes it."""
+    """Return a ruleset for every table of a family, as input for ``iptables-restore``."""
     draw = random.Random(seed)
     kinds = ("options", "counts", "times", "rare", "hits")
     options, counts, times, rare, hits = (random.Random(f"{kind} {seed}") for kind in kinds)
@@ -140,7 +140,7 @@ def random_matches(seed: int, family: Family = Family.IP) -> str:
 
 
 def matching_rules(seed: int, family: Family = Family.IP) -> Ruleset:
-    """Return the ruleset of :func:`random_matches`, read, with the ipsets that it asks."""
+    """Read the ruleset of :func:`random_matches`, with the ipsets that it tests."""
     name = f"matches {seed} of {family.value}"
     ruleset = read_ruleset(random_matches(seed, family).encode(), name=name, family=family)
     return replace(ruleset, sets=read_ipsets(IPSETS[family].encode(), name="ipset-save").sets)
@@ -161,9 +161,9 @@ class _Table:
     draw: random.Random
     options: random.Random
     counts: random.Random
-    """Draws the matches that count, so that the others stay those of a seed."""
+    """A separate generator for matches that count, so that the other matches of a seed do not change."""
     times: random.Random
-    """Draws the matches of the clock and of helpers, for the same reason."""
+    """A separate generator for matches of the clock and of helpers, for the same reason."""
     rare: random.Random
     """Draws the matches that few rulesets have, for the same reason."""
     hits: random.Random
@@ -186,7 +186,7 @@ class _Table:
         return "\n".join((f"*{self.name}", *heads, *lines, user, "COMMIT", ""))
 
     def _nested(self, hook: str, chains: Sequence[str]) -> Iterator[str]:
-        """Chains each of which leads to the next."""
+        """Yield chains of which each calls the next."""
         way = self.draw.choice("jg")
         part = self.draw.choice(
             ("", "-p tcp ", "-s 10.0.0.0/8 " if self.family is Family.IP else "-s fd00::/8 ")
@@ -196,7 +196,7 @@ class _Table:
             yield f"-A {chain} -p udp -j {self.draw.choice(('ACCEPT', 'RETURN'))}"
 
     def _run(self, hook: str) -> Iterator[str]:
-        """One or two rules with the same matches."""
+        """Yield one or two rules with the same matches."""
         proto, matches = self._matches(hook)
         for _ in range(self.draw.randint(1, 2)):
             yield " ".join(word for word in (f"-A {hook}", matches, self._target(hook, proto)) if word)

@@ -1,4 +1,4 @@
-"""Random small rulesets in which every construct that is read meets every other.
+"""Random small rulesets that combine all constructs that can be read.
 
 A ruleset drawn from the grammar alone would hardly ever have two rules that concern the same packet.
 Here addresses, ports, marks and interfaces come from a handful, so that prefixes overlap, keys repeat,
@@ -75,7 +75,7 @@ _DESTINATION: Final = frozenset({"PREROUTING", "OUTPUT"})
 
 
 def random_rules(seed: int, family: Family = Family.IP) -> str:
-    """Return a small ruleset for the tables of a family, as ``iptables-restore`` takes it."""
+    """Return a small ruleset for the tables of a family, as input for ``iptables-restore``."""
     draw = random.Random(seed)
     options, last = (random.Random(f"{kind} {seed}") for kind in ("options", "last"))
     tables = [t for t in _HOOKS if draw.random() < (0.35 if t == "raw" else 0.75)] or ["filter"]
@@ -84,7 +84,7 @@ def random_rules(seed: int, family: Family = Family.IP) -> str:
 
 @dataclass(slots=True)
 class _Table:
-    """One table as it is written. User chains are for one side of NAT, and call only later ones."""
+    """One table under construction. A user chain is for one side of NAT, and calls only later chains."""
 
     draw: random.Random
     options: random.Random
@@ -152,7 +152,9 @@ class _Table:
         self.lines.append(" ".join(w for w in (f"-A {chain}", matches, target) if w))
 
     def _run(self, chain: str, *, side: bool, callees: Sequence[str]) -> None:
-        """Rules that compare one thing with constants, some of them equal; or two things in turns."""
+        """Yield rules that compare one field with constants, some of them equal, or two fields
+        alternately.
+        """
         proto = self.draw.choice(("tcp", "udp"))
         shared = self.draw.choice(("", "", "-m conntrack --ctdir ORIGINAL ", "-m conntrack --ctstate NEW "))
         shapes = [self.draw.choice(("mark", "port", "dst", "dst-port", "in", "src", "state", "type"))]
@@ -186,7 +188,7 @@ class _Table:
             self._rule(chain, has, shared + text, side=side, callees=callees)
 
     def _ladder(self, chain: str, *, side: bool, callees: Sequence[str]) -> None:
-        """A ladder of chance: equal shares or not, with targets that may come back."""
+        """Yield a ladder of random rules with equal or unequal shares, whose targets may return."""
         rungs = self.draw.randint(2, 4)
         self.chances -= rungs
         proto = self.draw.choice(("", "tcp", "udp"))
@@ -205,7 +207,7 @@ class _Table:
         return "! " if self.draw.random() < 0.25 else ""
 
     def _matches(self, chain: str) -> tuple[str, str]:
-        """Return the transport protocol, if it is one that has ports, and the matches."""
+        """Return the transport protocol, if it has ports, and the matches."""
         words: list[str] = []
         if self.draw.random() < 0.3:
             words.append(f"{self._not()}-s {self.draw.choice(self.words.addresses)}")

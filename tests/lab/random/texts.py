@@ -1,4 +1,4 @@
-"""Random rules as people write and misspell them: one rule in a text of ``iptables-restore``.
+"""Random rules with the spellings and mistakes of people: one rule in a text of ``iptables-restore``.
 
 Where :mod:`tests.lab.random.rules` says little in many combinations, these texts say one thing in every
 spelling: numbers in other bases, names, empty ends of ranges, options abbreviated, twice, negated in either
@@ -783,7 +783,7 @@ class _Text:
         return ["!"] if self._draw.random() < chance else []
 
     def _options(self, name: str, specs: Sequence[object]) -> list[str]:
-        """Options of an extension: those that it needs, and some others."""
+        """Return options of an extension: those that it needs, and some others."""
         draw = self._draw
         from translate.read.extensions.declaration import OptionSpec
 

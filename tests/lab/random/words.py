@@ -1,4 +1,4 @@
-"""The words of random rules: a handful of addresses, ports and interfaces, so that rules meet each other."""
+"""The words of random rules: few addresses, ports and interfaces, so that rules match the same packets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["WORDS", "Words"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Words:
-    """The words that one family's rules are drawn from, in iptables' spelling.
+    """The words of one family's rules, in iptables' spelling.
 
     Addresses are those of the kind cluster's worker for IPv4, and of ``six/node.json`` for IPv6. ``hosts``
     are single addresses without a length, ``sources`` and ``targets`` what NAT binds, ``strange`` are
@@ -39,11 +39,11 @@ class Words:
 
     @property
     def prefixes(self) -> tuple[str, ...]:
-        """The addresses that have a length behind them, and no mask."""
+        """The addresses with a prefix length instead of a mask."""
         return tuple(a for a in self.addresses if len(a.partition("/")[2]) < 4)
 
     def with_port(self, address: str, port: str) -> str:
-        """Return an address, or a range of them, with a port as NAT targets take it."""
+        """Return an address or a range of addresses with a port, in the form of NAT targets."""
         return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
 
 

@@ -1,4 +1,4 @@
-"""Many short connections: each from a source of its own asks one line and checks the answer to the letter.
+"""Many short connections: each sends one line from a different source and checks the whole answer.
 
 One thread, many in flight. A connection has failed when it is refused or reset, when its answer is not the
 one to its question, or when there is none in time; it is never tried again, though TCP itself may send a
@@ -34,7 +34,7 @@ _LINGER_RESET: Final = struct.pack("=ii", 1, 0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask(Request):
-    """Asks for ``count`` connections to one address, of which ``at_once`` are under way.
+    """Makes ``count`` connections to one address, at most ``at_once`` at the same time.
 
     Connection ``n``, from ``first`` on, has a source of its own (:func:`source_of`). ``seconds`` is how long
     an answer may take. Returns :class:`Asked`.
@@ -51,7 +51,7 @@ class Ask(Request):
     seconds: float = 10.0
 
     def run(self, host: Host) -> Asked:
-        """Ask them all."""
+        """Make all connections."""
         return _Round(self).go()
 
 
@@ -77,7 +77,7 @@ class Asked:
     seconds: float = 0.0
 
     def add(self, other: Asked) -> None:
-        """Take another round's into this."""
+        """Add the results of another round."""
         self.answers += other.answers
         self.sources += other.sources
         self.pods += other.pods

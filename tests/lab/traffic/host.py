@@ -1,4 +1,4 @@
-"""The process that holds a namespace, or that has joined another's.
+"""A process that has a network namespace of its own, or has joined another process's.
 
 A request is an object that is called there with the :class:`Host`; what it returns is the answer.
 """
@@ -37,19 +37,19 @@ _CLONE_NEWNET: Final = 0x40000000
 
 @dataclass(slots=True)
 class Host:
-    """One namespace's process, and what it keeps between requests, by name."""
+    """The process of one namespace, and the objects that it keeps between requests, by name."""
 
     name: str
     kept: dict[str, Any] = field(default_factory=dict)
 
     def __call__(self, request: Any) -> Any:
-        """Serve the parent."""
+        """Answer a request of the parent."""
         if not isinstance(request, Request):
             raise TypeError(f"no such request: {request!r}")
         return request.run(self)
 
     def close(self) -> None:
-        """Let go of everything that has to be let go of."""
+        """Close every kept object that can be closed."""
         for thing in reversed(self.kept.values()):
             close = getattr(thing, "close", None)
             if close is not None:
@@ -57,11 +57,11 @@ class Host:
 
 
 class Request(ABC):
-    """Something to do in a host's process. Made by the parent, pickled."""
+    """A request that runs in a host's process. The parent sends it pickled."""
 
     @abstractmethod
     def run(self, host: Host) -> Any:
-        """Do it; what is returned is pickled in turn."""
+        """Run the request; the result is sent back pickled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Start:
     requests: tuple[type[Request], ...] = ()
 
     def __call__(self) -> Host:
-        """Do so."""
+        """Start the host."""
         _own_mounts()
         _set_sysctls(self.sysctls)
         return Host(self.name)
@@ -84,13 +84,13 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """Starts a process that shares the namespace of ``pid``: one that sends, for example."""
+    """Starts a process that shares the namespace of ``pid``, for example to send packets."""
 
     name: str
     pid: int
 
     def __call__(self) -> Host:
-        """Do so; raises MachineError when the other has gone."""
+        """Join the namespace; raises MachineError if the other process has ended."""
         libc = ctypes.CDLL(None, use_errno=True)
         try:
             fd = os.open(f"/proc/{self.pid}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
@@ -106,7 +106,7 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class Ip(Request):
-    """Asks for ``ip -batch``; raises MachineError with what ip said."""
+    """Runs ``ip -batch``; raises MachineError with ip's message."""
 
     batch: str
 
@@ -128,7 +128,7 @@ class ToolSaid:
 
 @dataclass(frozen=True, slots=True)
 class Tool(Request):
-    """Asks to run a tool to its end. Raises MachineError when it is not installed."""
+    """Runs a tool to its end. Raises MachineError if it is not installed."""
 
     command: tuple[str, ...]
     text: str = ""
@@ -141,7 +141,7 @@ class Tool(Request):
 
 @dataclass(frozen=True, slots=True)
 class ChecksumsInSoftware(Request):
-    """Asks to compute the checksums of what leaves by ``device`` before it does.
+    """Makes the kernel compute checksums itself for packets that leave by ``device``.
 
     A veth pair leaves them to the hardware that it is not, and the receiver takes them as right.
     """
@@ -155,7 +155,7 @@ class ChecksumsInSoftware(Request):
 
 @dataclass(frozen=True, slots=True)
 class Sysctls(Request):
-    """Asks to set sysctls, by their paths below /proc/sys."""
+    """Sets sysctls, by their paths below /proc/sys."""
 
     values: Mapping[str, str]
 

@@ -1,4 +1,4 @@
-"""A loader that stands still after each step, to look at what becomes of packets there, and is killed."""
+"""A loader that waits after each step, where tests send packets, and that can be killed."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _KEPT: Final = "interrupted"
 
 @dataclass(frozen=True, slots=True)
 class BeginLoad(Request):
-    """Asks for a process that loads one family's rules, and waits before its first step."""
+    """Starts a process that will load one family's rules, and waits before its first step."""
 
     family: Family
     rules: Rules
 
     def run(self, host: Host) -> None:
-        """Start it, in the namespace of the host."""
+        """Start the process in the namespace of the host."""
         says, steps = os.pipe()
         waits, goes = os.pipe()
         loader = _Loader(says, goes)
@@ -52,17 +52,17 @@ class BeginLoad(Request):
 
 @dataclass(frozen=True, slots=True)
 class NextStep(Request):
-    """Asks the loader for one more step; returns what it has done, None once it has ended."""
+    """Lets the loader make one more step; returns the step, None after its end."""
 
     def run(self, host: Host) -> str | None:
-        """Let it go on."""
+        """Let the loader continue."""
         loader: _Loader = host.kept[_KEPT]
         return loader.go()
 
 
 @dataclass(frozen=True, slots=True)
 class KillLoad(Request):
-    """Asks to kill the loader where it stands, and to wait until its guard has undone what it had begun."""
+    """Kills the loader at its present step, and waits until its guard has undone the changes."""
 
     def run(self, host: Host) -> None:
         """Kill it."""

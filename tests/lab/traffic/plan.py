@@ -77,7 +77,7 @@ def pod_address(family: Family, pod: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A service of the plan: ``offset`` of its cluster IP, its ports, and what it listens to in a pod."""
+    """A service of the plan: the ``offset`` of its cluster IP, its ports, and its port in a pod."""
 
     name: str
     offset: int
@@ -101,7 +101,7 @@ HTTP: Final = Target("traffic/web:http", 13, 80, Protocol.TCP, 30083, pod_port=8
 DNS: Final = Target("kube-system/kube-dns:dns", 53, 53, Protocol.UDP, 30053, pod_port=53)
 _TARGETS: Final = (TCP, UDP, STICKY, LOCAL, HTTP, DNS)
 EMPTY: Final = Target("traffic/empty:tcp", 14, 80, Protocol.TCP, 30084)
-"""A service that has no endpoints: kube-proxy's rules refuse it."""
+"""A service without endpoints, which kube-proxy's rules reject."""
 
 
 def cluster(family: Family, endpoints: Mapping[Target, tuple[str, ...]] | None = None) -> Cluster:
@@ -135,7 +135,7 @@ def all_rules(endpoints: Mapping[Target, tuple[str, ...]] | None = None) -> dict
 
 
 def another_shape(rules: Mapping[Family, str]) -> dict[Family, str]:
-    """Return the rules with one more, of a kind that they do not have, which none of the traffic meets."""
+    """Return the rules with an additional rule of a new kind, which no packet of the traffic matches."""
     rule = "-A FORWARD -p udp -m udp --dport 9 -j DROP"
     # The filter table is the first one.
     return {family: text.replace("\nCOMMIT", f"\n{rule}\nCOMMIT", 1) for family, text in rules.items()}
@@ -189,7 +189,7 @@ def _node() -> Node:
 
 
 def node_batch(node: Node) -> str:
-    """Return what gives the node's devices, which are there, their addresses and routes."""
+    """Return the ``ip`` commands that give the node's existing devices their addresses and routes."""
     lines = ["link set lo up"]
     for interface in node.interfaces:
         lines += device_batch(node, interface.name)
@@ -197,7 +197,7 @@ def node_batch(node: Node) -> str:
 
 
 def device_batch(node: Node, name: str) -> list[str]:
-    """Return what brings one of the node's devices up, with its addresses and the routes to a pod."""
+    """Return the ``ip`` commands that bring up one device of the node, with addresses and routes to a pod."""
     interface = node.interface(name)
     assert interface is not None
     lines = [f"address add {a} dev {name}{_nodad(a.family)}" for a in interface.addresses]
@@ -209,7 +209,7 @@ def _routes(node: Node, device: str) -> list[str]:
 
 
 def client_batch() -> str:
-    """Return what sets up the client outside of the cluster."""
+    """Return the ``ip`` commands that set up the client outside of the cluster."""
     lines = ["link set lo up"]
     for f in Family:
         for text in CLIENTS[f]:
@@ -220,7 +220,7 @@ def client_batch() -> str:
 
 
 def pod_batch(pod: str) -> str:
-    """Return what sets up a pod: all but its own address is behind the node, its own network too."""
+    """Return the ``ip`` commands that set up a pod; all other addresses are behind the node."""
     lines = ["link set lo up"]
     for f in Family:
         lines.append(f"address add {pod_address(f, pod)}/{f.bits} dev {UPLINK}{_nodad(f)}")

@@ -1,4 +1,4 @@
-"""Programs that everybody has: curl for pages, dig for names."""
+"""Traffic of common programs: curl for pages, dig for names."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class CurlSaid:
 
 @dataclass(frozen=True, slots=True)
 class Curl(Request):
-    """Asks curl for ``count`` pages, each by a connection of its own. MachineError without curl."""
+    """Runs curl for ``count`` pages, each by a separate connection. MachineError without curl."""
 
     url: str
     count: int
 
     def run(self, host: Host) -> CurlSaid:
-        """Have curl get them, from its list of URLs."""
+        """Run curl with a list of URLs."""
         pages = [f'url = "{self.url}/page/{n}"\noutput = "-"\n' for n in range(self.count)]
         config = 'no-keepalive\nfail\nsilent\nshow-error\nmax-time = 20\nheader = "Connection: close"\n'
         done = run(("curl", "--disable", "--noproxy", "*", "--config", "-"), config + "".join(pages))
@@ -49,12 +49,12 @@ class Curl(Request):
 
 @dataclass(frozen=True, slots=True)
 class Fetch(Request):
-    """Asks curl for one page of so many bytes; returns how many came, and at what exit status."""
+    """Runs curl for one page of a given size; returns the number of received bytes and the exit status."""
 
     url: str
 
     def run(self, host: Host) -> tuple[int, int]:
-        """Have curl get it."""
+        """Run curl."""
         form = "%{size_download}"
         command = ("curl", "--disable", "--noproxy", "*", "--fail", "--silent", "--max-time", "60")
         done = run((*command, "--output", "/dev/null", "--write-out", form, self.url))
@@ -72,7 +72,7 @@ class DigSaid:
 
 @dataclass(frozen=True, slots=True)
 class Dig(Request):
-    """Asks dig to look :data:`DNS_NAME` up ``count`` times. MachineError without dig."""
+    """Runs dig to look up :data:`DNS_NAME` ``count`` times. MachineError without dig."""
 
     family: Family
     server: str
@@ -81,7 +81,7 @@ class Dig(Request):
     tcp: bool = False
 
     def run(self, host: Host) -> DigSaid:
-        """Have dig ask, one query after the other, each from a socket of its own, and never twice."""
+        """Run dig: one query after the other, each from a new socket and without retries."""
         query = (f"@{self.server}", "-p", str(self.port), DNS_NAME, "TXT")
         once = ("+short", "+tries=1", "+time=10", "+tcp" if self.tcp else "+notcp")
         done = run(("dig", "-r", *(word for _ in range(self.count) for word in (*query, *once))))

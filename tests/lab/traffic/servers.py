@@ -21,17 +21,17 @@ from translate.ir import Family
 __all__ = ["BYTES", "Serve", "ServeNames", "Served"]
 
 BYTES: Final = "/bytes/"
-"""A page below here has as many bytes as it is called."""
+"""The path below which the name of a page is its size in bytes."""
 _BACKLOG: Final = 4096
 _MOST: Final = 65536
 
 
 @dataclass(frozen=True, slots=True)
 class Serve(Request):
-    """Asks to serve lines and pages, in threads of the process."""
+    """Serves lines and pages, in threads of the process."""
 
     def run(self, host: Host) -> None:
-        """Start to."""
+        """Start the servers."""
         lines = _Lines(host.name)
         host.kept["lines"] = lines
         threading.Thread(target=lines.serve, daemon=True).start()
@@ -42,7 +42,7 @@ class Serve(Request):
 
 @dataclass(frozen=True, slots=True)
 class ServeNames(Request):
-    """Asks for a DNS server, dnsmasq, which knows :data:`DNS_NAME`; MachineError without one."""
+    """Starts the DNS server dnsmasq with :data:`DNS_NAME`; MachineError without dnsmasq."""
 
     def run(self, host: Host) -> None:
         """Start it."""
@@ -54,7 +54,7 @@ class ServeNames(Request):
 
 @dataclass(frozen=True, slots=True)
 class Served(Request):
-    """Asks how many lines of TCP and UDP were answered."""
+    """Returns the numbers of lines answered over TCP and UDP."""
 
     def run(self, host: Host) -> tuple[int, int]:
         """Look."""

@@ -1,4 +1,4 @@
-"""Connections that stay: round by round, each asks a line, and the pod that it began with must answer."""
+"""Permanent connections: in each round every connection sends a line, which its first pod must answer."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SECONDS: Final = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BeginStreams(Request):
-    """Asks to open ``count`` connections and to use them until :class:`EndStreams`.
+    """Opens ``count`` connections and uses them until :class:`EndStreams`.
 
     ``pause`` is the time between two rounds, in seconds. Sources are as in
     :class:`~tests.lab.traffic.clients.Ask`. Raises MachineError (of the kernel's OSError) when one cannot be
@@ -40,7 +40,7 @@ class BeginStreams(Request):
     pause: float = 0.1
 
     def run(self, host: Host) -> None:
-        """Open them, and go on in a thread."""
+        """Open the connections, and use them in a thread."""
         streams = _Streams([_open(self, self.first + n) for n in range(self.count)], self.pause)
         streams.round()
         host.kept.setdefault(_KEPT, []).append(streams)
@@ -58,7 +58,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class LookAtStreams(Request):
-    """Asks how it goes; with ``rounds``, only after so many rounds that begin from now on."""
+    """Returns the results so far; with ``rounds``, after that number of further rounds."""
 
     rounds: int = 0
 
@@ -74,10 +74,10 @@ class LookAtStreams(Request):
 
 @dataclass(frozen=True, slots=True)
 class EndStreams(Request):
-    """Asks to close them all."""
+    """Closes all connections, and returns their results."""
 
     def run(self, host: Host) -> Kept:
-        """Close them and say how it went."""
+        """Close all connections and return the results."""
         streams: list[_Streams] = host.kept.pop(_KEPT, [])
         for stream in streams:
             stream.stopping.set()
@@ -119,7 +119,7 @@ class _Streams:
             self._poll.register(fd, select.EPOLLIN)
 
     def round(self) -> None:
-        """Ask once on each, and wait for the answers."""
+        """Send a line on each connection, and wait for the answers."""
         number = self.rounds
         for stream in list(self._by_fd.values()):
             stream.request = b"%d-%d\n" % (stream.socket.fileno(), number)

@@ -1,4 +1,4 @@
-"""The ways to have kube-proxy's rules in force on the node: what loads them, changes them and begins anew."""
+"""The ways to put kube-proxy's rules in force on the node: loading, changing and replacing them."""
 
 from __future__ import annotations
 
@@ -46,33 +46,35 @@ _KEPT: Final = "subject"
 
 
 class Subject(ABC):
-    """Rules in force on the node, in whose process this lives. Raises MachineError with what was said."""
+    """Rules in force on the node, in the node's process. Methods raise MachineError with the tool's
+    message.
+    """
 
     @abstractmethod
     def load(self, rules: Rules) -> None:
-        """Put the first rules in force."""
+        """Load the first rules."""
 
     @abstractmethod
     def change(self, rules: Rules) -> None:
-        """Make the rules others while packets pass, with as little as it takes."""
+        """Change the rules while packets pass, with as few commands as possible."""
 
     def replace(self, rules: Rules) -> None:
-        """Put rules of another shape in force while packets pass; connections go on."""
+        """Load rules of another shape while packets pass; connections continue."""
         self.change(rules)
 
     def refresh(self) -> None:  # noqa: B027  # most ask the kernel at each packet
-        """Look at the node's devices, addresses and routes again, which have changed."""
+        """Read the node's changed devices, addresses and routes again."""
 
     def figures(self) -> dict[str, int]:
-        """Return what it can say of itself, in figures: connections that it knows, for example."""
+        """Return figures about the rules, such as the number of tracked connections."""
         return {}
 
     def close(self) -> None:  # noqa: B027  # most leave it to the end of the namespace
-        """Let go of what does not end with the namespace."""
+        """Release resources that do not end with the namespace."""
 
 
 class Legacy(Subject):
-    """iptables-legacy, the judge: what fails here is the traffic's fault."""
+    """iptables-legacy, the reference: if connections fail here, the test traffic itself is faulty."""
 
     def load(self, rules: Rules) -> None:
         """Restore both families' rules."""
@@ -80,11 +82,11 @@ class Legacy(Subject):
             _restore(family, text)
 
     def change(self, rules: Rules) -> None:
-        """Restore whole tables, each of which is exchanged at once."""
+        """Restore whole tables; each is replaced in one step."""
         self.load(rules)
 
     def figures(self) -> dict[str, int]:
-        """Return the connections that conntrack knows in this namespace."""
+        """Return the number of conntrack's connections in this namespace."""
         return _conntrack()
 
 
@@ -102,7 +104,7 @@ class Nftables(Subject):
             self._handle.run(output.text)
 
     def change(self, rules: Rules) -> None:
-        """Change elements and, where that is not enough, chains."""
+        """Change elements and, if that is not enough, chains."""
         for family, text in rules.items():
             output = _nft(family, text)
             change = output.change_from(self._outputs[family])
@@ -111,7 +113,7 @@ class Nftables(Subject):
             self._outputs[family] = output
 
     def figures(self) -> dict[str, int]:
-        """Return the connections that conntrack knows in this namespace."""
+        """Return the number of conntrack's connections in this namespace."""
         return _conntrack()
 
     def close(self) -> None:
@@ -137,16 +139,16 @@ class TcEbpf(Subject):
         self._come_to(rules, LoadResult.CHANGED, LoadResult.SAME)
 
     def replace(self, rules: Rules) -> None:
-        """Have another program in place of the first."""
+        """Replace the program."""
         self._come_to(rules, LoadResult.REPLACED)
 
     def refresh(self) -> None:
-        """Have both look."""
+        """Refresh both dataplanes."""
         for family in Family:
             Installed(family).refresh()
 
     def figures(self) -> dict[str, int]:
-        """Return how full the connection tables are, and what was counted, of both families together."""
+        """Return the sizes of the connection tables and the counters, summed over both families."""
         counts: Counter[str] = Counter()
         for family in Family:
             place = here(family)
@@ -182,7 +184,7 @@ SUBJECTS: Final[Mapping[str, Callable[[], Subject]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Load(Request):
-    """Asks the node to put rules in force by a subject of :data:`SUBJECTS`."""
+    """Loads rules on the node by a subject of :data:`SUBJECTS`."""
 
     subject: str
     rules: Rules
@@ -195,7 +197,7 @@ class Load(Request):
 
 @dataclass(frozen=True, slots=True)
 class LoadSmall(Request):
-    """Asks the node for the tc program, with room for few connections."""
+    """Loads the tc program on the node, with a small connection table."""
 
     rules: Rules
     connections: int
@@ -208,7 +210,7 @@ class LoadSmall(Request):
 
 @dataclass(frozen=True, slots=True)
 class Apply(Request):
-    """Asks the node's subject for other rules."""
+    """Changes the rules of the node's subject."""
 
     rules: Rules
 
@@ -219,7 +221,9 @@ class Apply(Request):
 
 @dataclass(frozen=True, slots=True)
 class Replace(Request):
-    """Asks the node's subject for rules of another shape (:func:`~tests.lab.traffic.plan.another_shape`)."""
+    """Replaces the rules of the node's subject by rules of another shape
+    (:func:`~tests.lab.traffic.plan.another_shape`).
+    """
 
     rules: Rules
 
@@ -230,7 +234,7 @@ class Replace(Request):
 
 @dataclass(frozen=True, slots=True)
 class Refresh(Request):
-    """Tells the node's subject that devices, addresses or routes have changed."""
+    """Refreshes the node's subject after a change of devices, addresses or routes."""
 
     def run(self, host: Host) -> None:
         """Have it look."""
@@ -239,7 +243,7 @@ class Refresh(Request):
 
 @dataclass(frozen=True, slots=True)
 class Figures(Request):
-    """Asks the node's subject for its figures."""
+    """Returns the figures of the node's subject."""
 
     def run(self, host: Host) -> dict[str, int]:
         """Read them."""

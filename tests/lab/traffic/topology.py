@@ -54,7 +54,7 @@ _REQUESTS: Final[tuple[type[Request], ...]] = (Ask, BeginStreams, Curl, Load, Se
 
 
 class Topology:
-    """A client, a node and pods with servers. A context; ``hosts`` are their processes by name.
+    """A client, a node and pods with servers. A context manager; ``hosts`` are their processes by name.
 
     ``requests`` are kinds from other modules than this package's, imported once for all hosts.
     ``checksums`` "software": all compute those of what they send, which veth pairs spare them otherwise.
@@ -80,11 +80,11 @@ class Topology:
         self._stack.close()
 
     def ask(self, host: str, request: Request) -> Any:
-        """Have a host do something; of one host, one at a time. Raises what it raises."""
+        """Run a request on a host, one at a time for each host. Raises the request's exceptions."""
         return self.hosts[host].ask(request)
 
     def ip(self, host: str, *commands: str) -> None:
-        """Have a host run commands of ``ip``."""
+        """Run commands of ``ip`` on a host."""
         self.ask(host, Ip("\n".join((*commands, ""))))
 
     def join(self, host: str) -> Worker:
@@ -93,7 +93,7 @@ class Topology:
         return self._stack.enter_context(Worker(start))
 
     def connect(self, host: str, name: str) -> None:
-        """Make the pair between the node's device ``name`` and a host's, both still down."""
+        """Make the veth pair between the node's device ``name`` and a host; both ends are still down."""
         pid = self.hosts[host].pid
         self.ip("node", f"link add {name} type veth peer name {UPLINK} netns {pid}")
         if self._software:
@@ -101,7 +101,7 @@ class Topology:
             self.ask(host, ChecksumsInSoftware(UPLINK))
 
     def connect_pod(self, pod: str) -> None:
-        """Make a pod's pair with addresses and routes on both sides, as when a pod is created."""
+        """Make a pod's veth pair with addresses and routes on both sides, as when a pod is created."""
         self.connect(pod, pod)
         self.ip("node", *device_batch(self.plan, pod))
         self.ask(pod, Ip(pod_batch(pod)))
