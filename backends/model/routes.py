@@ -132,7 +132,7 @@ def _defaults(family: Family) -> tuple[RoutingRule, ...]:
 
 
 def _in_order(rules: Iterable[RoutingRule]) -> tuple[RoutingRule, ...]:
-    """Return rules in order of priority; of equal ones the first stays first (``fib_nl_newrule``)."""
+    """Return rules in order of priority; those of equal priority keep their order (``fib_nl_newrule``)."""
     return tuple(sorted(rules, key=lambda rule: rule.priority))
 
 
@@ -233,7 +233,7 @@ def _route(entry: JsonObject, devices: Collection[str]) -> Iterator[Route]:
     elif kind is AddressType.LOCAL and via is not None:
         entry.problem("via", "a local route has no gateway")
     if table == LOCAL:
-        entry.problem("table", "the local table follows from the addresses")
+        entry.problem("table", "leave out routes of the local table; they follow from the addresses")
     if dst == "default":
         family = named or (Family.IP if via is None else via[0])
         interval = Interval.prefix(0, 0, family.bits)

@@ -110,7 +110,7 @@ class Filters(Netlink):
             )
         if number == errno.ENOENT:
             raise MachineError("this kernel has no clsact (CONFIG_NET_SCH_INGRESS, module sch_ingress)")
-        _insist(number, index, "give it a clsact")
+        _insist(number, index, "add a clsact")
         return True
 
     def with_clsact(self) -> frozenset[int]:

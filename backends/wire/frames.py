@@ -1,4 +1,4 @@
-"""Packets to bytes: IPv4 and IPv6 with TCP, UDP, ICMP, SCTP and other protocols; a few microseconds each."""
+"""Packets to bytes, in a few microseconds each: IPv4 and IPv6 with TCP, UDP, ICMP, SCTP and others."""
 
 from __future__ import annotations
 

@@ -167,7 +167,9 @@ class _Table:
     def _walk(
         self, chain: Chain, context: _Context, inherited: _Takers
     ) -> Iterator[tuple[str | None, list[_Taker]]]:
-        """Yield for each rule why no packet of this context matches (or None), and the takers before it."""
+        """Yield for each rule the reason why no packet of this context matches it, or None, and earlier
+        takers.
+        """
         takers = list(inherited)
         for rule in chain.rules:
             known = _merged(context, rule.tests)

@@ -123,7 +123,11 @@ class Migration:
             settled = self._settle()
             record = settled.record
             if record is None or record.phase not in (Phase.APPLIED, Phase.CONFIRMED):
-                late = "too late: it has been rolled back" if settled.undone else "no plan is applied here"
+                late = (
+                    ("too late: the plan has been rolled back")
+                    if settled.undone
+                    else "no plan is applied here"
+                )
                 raise InputError(late)
             for family in record.saved:
                 if not owned.is_there(family):

@@ -274,7 +274,7 @@ class Snat:
 
 @dataclass(frozen=True, slots=True)
 class Masquerade:
-    """Bind the connection's source to the out-device's address for the next hop.
+    """Bind the connection's source to an address of the outgoing device, selected by the next hop.
 
     That is ``inet_select_addr(out, nexthop, RT_SCOPE_UNIVERSE)``, not the route's preferred source
     (``nf_nat_masquerade_ipv4``).

@@ -191,7 +191,7 @@ class CountedInSet:
 
 @dataclass(frozen=True, slots=True)
 class VerdictOf:
-    """Apply the verdict that a map has for the packet's key; without an element, continue after it."""
+    """Apply the verdict that a map has for the packet's key; without an element, the next rule follows."""
 
     map: str
     key: Key
@@ -199,7 +199,9 @@ class VerdictOf:
 
 @dataclass(frozen=True, slots=True)
 class DnatTo:
-    """Translate to the target that a map has for the packet's key; without an element, continue."""
+    """Translate to the target that a map has for the packet's key; without an element, the next rule
+    follows.
+    """
 
     map: str
     key: Key

@@ -75,7 +75,7 @@ _ANYWHERE: Final = (
 )
 
 _NOTHING_BEHIND_FORWARD: Final = (
-    "nothing follows in FORWARD whose policy accepts: accepting early or at the end is the same"
+    "no rule follows in FORWARD, and its policy accepts, so that an earlier accept has the same result"
 )
 
 _KIND: Final = (

@@ -197,7 +197,10 @@ def test_what_is_wrong_with_a_rule_is_said(rule: str, said: str) -> None:
         ('{"dst": "10.0.0.0/8", "type": "nat"}', "type: 'nat' is not among"),
         ('{"dst": "10.0.0.0/8", "type": "blackhole", "dev": "a"}', "dev: a route of type blackhole leads"),
         ('{"dst": "10.0.0.0/8", "type": "local", "dev": "a"}', "dev: a local route leads to lo"),
-        ('{"dst": "10.0.0.0/8", "dev": "a", "table": "local"}', "the local table follows from the addresses"),
+        (
+            '{"dst": "10.0.0.0/8", "dev": "a", "table": "local"}',
+            "leave out routes of the local table; they follow from the addresses",
+        ),
         ('{"dst": "10.0.0.0/8", "dev": "a", "family": "ip6"}', "dst is not of the family ip6"),
     ],
     ids=range(5),

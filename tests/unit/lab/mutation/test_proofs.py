@@ -258,7 +258,7 @@ def test_an_sctp_node_port_that_a_rule_before_ends(rules: str) -> None:
 
 def test_the_states_that_the_end_of_forward_accepts() -> None:
     """The lookup by state is KUBE-FORWARD's, behind it is an accept, and behind that nothing."""
-    found = list(proven("kind", "tc", 2, "nothing follows in FORWARD"))
+    found = list(proven("kind", "tc", 2, "no rule follows in FORWARD"))
     entries = [(lines, fault) for lines, fault in found if fault.place.block.startswith("lookup_")]
     assert len(entries) == 4
     for lines, fault in entries:
