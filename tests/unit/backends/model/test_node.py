@@ -195,7 +195,7 @@ def test_what_is_wrong_with_a_rule_is_said(rule: str, said: str) -> None:
     ("route", "said"),
     [
         ('{"dst": "10.0.0.0/8", "type": "nat"}', "type: 'nat' is not among"),
-        ('{"dst": "10.0.0.0/8", "type": "blackhole", "dev": "a"}', "dev: a route of type blackhole has neither"),
+        ('{"dst": "10.0.0.0/8", "type": "blackhole", "dev": "a"}', "a route of type blackhole has neither"),
         ('{"dst": "10.0.0.0/8", "type": "local", "dev": "a"}', "dev: a local route leads to lo"),
         (
             '{"dst": "10.0.0.0/8", "dev": "a", "table": "local"}',
