@@ -10,6 +10,8 @@ SOAK ?=
 SEEDS ?= 0-199
 FLEET ?=
 SERVICES ?= 10000
+SUITE ?= trixie
+RELEASE ?=
 
 PYTHON_RUN := .venv/bin/python
 # Tests of the kernel wait for a third of their time: for a namespace to end, for an answer that does not come.
@@ -99,6 +101,14 @@ golden: ## write the expected outputs (tests/golden, cases of passes) anew; revi
 
 capture: ## build/nfparity-capture.pyz: nfparity capture in one file, for nodes with Python 3.8 and nothing else
 	python3 -m nfparity.capture.package build/nfparity-capture.pyz
+
+release: ## build/release: packages, archives and images with SHA256SUMS and SBOMs; publishes nothing; needs root
+	@vm/setup.sh check
+	$(PYTHON_RUN) -m deploy.release build/release $(RELEASE)
+
+image: ## build/images: container images of nfparity and of the capture, with SBOMs (SUITE=trixie); needs root and debootstrap
+	@vm/setup.sh check
+	$(PYTHON_RUN) -m deploy.image build/images --suite $(SUITE)
 
 site: ## build/site/html: the documentation as a site that needs no network
 	@vm/setup.sh check
