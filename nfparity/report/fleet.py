@@ -20,6 +20,7 @@ from nfparity.assess.fleet.node import (
     NodeDifference,
 )
 from nfparity.assess.fleet.paths import labels
+from nfparity.assess.fleet.rollout import Readiness, rollout
 from nfparity.report.orders import TITLE
 
 __all__ = ["answer_line", "difference_title", "fleet_json", "print_fleet"]
@@ -78,6 +79,7 @@ def _lines(fleet: Fleet) -> Iterator[str]:
         title = difference_title(spread)
         of = counted(spread.subjects, "subject")
         yield from _field(spread.id, f"{_nodes(spread.nodes)}, {of}: {title}")
+    yield from _plan(fleet, short)
     failed = f", {fleet.failed} not assessed" if fleet.failed else ""
     known = [difference.id for difference in fleet.spread if difference.id not in _OWN]
     unexplained = sum(difference.nodes for difference in fleet.spread if difference.id == UNEXPLAINED)
@@ -86,6 +88,19 @@ def _lines(fleet: Fleet) -> Iterator[str]:
         f"{_nodes(fleet.nodes)} in {counted(len(fleet.alike), 'group')}{failed}: {differences}, "
         f"{unexplained} with unexplained ones; {counted(fleet.flows, 'flow')}"
     )
+
+
+def _plan(fleet: Fleet, short: dict[str, str]) -> Iterator[str]:
+    """Yield the order in which groups of nodes can change the mode, and what each needs first."""
+    yield "rollout, in this order"
+    for number, step in enumerate(rollout(fleet), 1):
+        names = _named([short[path] for path in step.snapshots])
+        yield f"{number}. {_nodes(len(step.snapshots))}: {step.readiness}: {names}"
+        for ids, advice in step.actions:
+            yield from _field(ids, advice)
+        if step.readiness is not Readiness.NOW:
+            yield f"  {'check':<12} {step.command}"
+    yield ""
 
 
 def difference_title(spread: Spread) -> str:
@@ -141,6 +156,15 @@ def fleet_json(fleet: Fleet) -> str:
         "changes": fleet.changes,
         "flows": fleet.flows,
         "groups": [_alike(group) for group in fleet.alike],
+        "rollout": [
+            {
+                "readiness": step.readiness.value,
+                "snapshots": list(step.snapshots),
+                "actions": [{"differences": ids, "action": advice} for ids, advice in step.actions],
+                "check": step.command,
+            }
+            for step in rollout(fleet)
+        ],
         "differences": [
             {
                 "id": difference.id,
