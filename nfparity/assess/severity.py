@@ -21,7 +21,7 @@ class Severity(StrEnum):
     BREAKS = "breaks"
     """A packet that reaches its receiver before the change does not reach it afterwards."""
     CHANGES = "changes"
-    """A packet is treated differently, and none of those delivered before is lost."""
+    """A packet is treated differently, but no packet is lost that was delivered before."""
     SNAPSHOT = "in the snapshot"
     """A fact of the snapshot shows it, without a packet."""
     BEFORE = "existed before"

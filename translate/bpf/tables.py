@@ -172,7 +172,7 @@ def runtime_types(family: Family) -> RuntimeTypes:
         (
             Declarator(U64, "name", 2),
             Declarator(addr, "address", comment="the address that REDIRECT binds; 0: none"),
-            Declarator(addr, "near", reaches, "for a destination of smaller scope, at reach_of() (IPv6)"),
+            Declarator(addr, "near", reaches, "IPv6: addresses of smaller scopes, by reach_of()"),
             Declarator(U32, "flags", comment="DEVICE_*"),
             Declarator(U32, "spare"),
             Declarator(U8, "mac", 8, "its hardware address, in six bytes"),

@@ -217,7 +217,7 @@ class _Work:
         self._keep(name)
 
     def _shared(self, fields: tuple[Field, ...], roots: Iterable[str]) -> set[str]:
-        """Return the chains that do not test these fields and that very many, or all, of the roots reach."""
+        """Return the chains that all roots, or more than _SHARED, reach and that do not test these fields."""
         reached: dict[str, int] = {}
         count = 0
         for root in roots:

@@ -132,7 +132,7 @@ _KIND: Final = (
     ),
 )
 
-_ONE_ENDPOINT: Final = "the service has one endpoint: the next rule sends every client where this one does"
+_ONE_ENDPOINT: Final = "the service has one endpoint: the next rule sends all clients to the same endpoint"
 
 _SAME_ENDPOINT: Final = (
     "only KUBE-EXT calls the chain, and goes on to the service's local endpoints: just the one that is lost"

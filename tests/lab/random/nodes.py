@@ -24,7 +24,7 @@ _MARKS: Final = ((0x4000, 0x4000), (0x1, 0xF), (0x2, 0xFFFFFFFF), (0x0, 0x4000),
 
 
 def with_random_settings(node: Node, seed: int) -> Node:
-    """Return the node, every other time without routes for loopback addresses between devices."""
+    """Return the node; for half of the seeds, its ``route_localnet`` settings are removed."""
     if random.Random(f"settings {seed}").random() < 0.5:
         return node
     kept = {name: value for name, value in node.sysctls.items() if not name.endswith(".route_localnet")}

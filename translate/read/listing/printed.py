@@ -197,13 +197,15 @@ _HEADERS: Final = (
     *("hop-by-hop", "ipv6-opts", "ipv6-route", "ipv6-frag"),
     *("ah", "esp", "ipv6-nonxt", "protocol"),
 )
-"""The headers of ``-m ipv6header``, by the bits that a listing prints, from the highest."""
+"""The headers of ``-m ipv6header``, by the bits that a numeric listing prints, from the highest."""
 
 
 def _ipv6header(match: re.Match[str]) -> _Words:
-    flags = int(match[2], 16)
-    names = ",".join(name for bit, name in enumerate(_HEADERS) if flags & 0x80 >> bit)
-    soft = ["--soft"] if match[3] else []
+    names = match[3]
+    if match[2]:
+        flags = int(match[2], 16)
+        names = ",".join(name for bit, name in enumerate(_HEADERS) if flags & 0x80 >> bit)
+    soft = ["--soft"] if match[4] else []
     return ["-m", "ipv6header", *_inverted(match[1], ["--header", names]), *soft]
 
 
@@ -336,7 +338,7 @@ _MATCHES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], _Words]],
             ],
         ),
         (r"frag ?((?: ?(?:ids?:!?\S+|length:!?\d+|reserved|first|more|last))*)", _frag),
-        (r"ipv6header flags:(!)?0x([0-9A-F]{2})( soft)?", _ipv6header),
+        (r"ipv6header flags:(!)?(?:0x([0-9A-F]{2})|([a-z0-9,-]+))( soft)?", _ipv6header),
         (r"eui64", lambda _: ["-m", "eui64"]),
         (r"cpu (! )?(\d+)", _simple("cpu", "--cpu")),
         (r"length (!)?(\d+(?::\d+)?)", _simple("length", "--length")),

@@ -1,0 +1,231 @@
+"""The table of docs/options.md: the support of every option of every match and target in each backend.
+
+``python -m tests.lab.options`` translates the ruleset that has every option of every extension, and counts,
+for each option, the rules that each backend refuses. A rule may have several options; its refusal counts
+against the option of which the fewest rules are accepted. The names come from the reader's registries, so a
+new option without a sample rule is a failing test, not a missing row.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+import translate.bpf
+import translate.nft
+from backends.model.contract import Job
+from backends.model.node import Interface, Node
+from backends.simulator import SimulatorBackend
+from nfparity.inputs.rules import load_rules
+from translate.errors import Refusal, UnsupportedError
+from translate.ir import Rule, Ruleset
+from translate.passes import lower
+from translate.read.extensions import MATCHES, TARGETS, UNMODELLED_MATCHES, UNMODELLED_TARGETS
+from translate.read.extensions.declaration import MatchExtension, TargetExtension
+
+__all__ = ["SAMPLES", "Status", "Use", "Verdict", "markdown", "options", "shares"]
+
+
+SAMPLES: Final = (
+    "tests/corpus/rulesets/every-option/ip.rules",
+    "tests/corpus/rulesets/every-option/ip6.rules",
+    "tests/corpus/rulesets/every-option/set.rules",
+    "tests/corpus/rulesets/every-option/nfacct.rules",
+    "tests/corpus/rulesets/every-option/queue.rules",
+    "tests/corpus/rulesets/every-option/refused.rules",
+    "tests/corpus/rulesets/every-option/counters.rules",
+)
+"""Rules that together use every option, and what nftables refuses of it; relative to the project's root."""
+
+
+def _simulator(ruleset: Ruleset) -> None:
+    with SimulatorBackend().open(Job(rules=ruleset, node=Node((Interface("eth0"),)))):
+        pass
+
+
+BACKENDS: Final[Mapping[str, Callable[[Ruleset], object]]] = {
+    "simulator": _simulator,
+    "nftables": lambda ruleset: translate.nft.emit(lower(ruleset, level=0)),
+    "tc-ebpf": lambda ruleset: translate.bpf.emit(lower(ruleset, level=0)),
+}
+"""The translations, and the simulator for all backends that take rules as they were read."""
+
+
+_VERDICTS: Final = ("ACCEPT", "DROP", "RETURN")
+"""Targets that every backend has: a refusal of their rule has another reason."""
+
+
+class Use(NamedTuple):
+    """An option of an extension; ``option`` is empty for an extension that was given none."""
+
+    kind: str
+    """``-m`` or ``-j``."""
+    extension: str
+    option: str
+
+
+class Status(StrEnum):
+    """The result of a backend for the rules that have an option."""
+
+    EXACT = "yes"
+    """Every sample rule is translated."""
+    CONDITION = "yes, but"
+    """Some are refused."""
+    REFUSED = "refused"
+    """All are refused."""
+    UNMODELLED = "not modelled"
+    """The option is read and kept as spelled."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The support of one option in one backend, with the features of the refusals."""
+
+    status: Status
+    features: tuple[str, ...] = ()
+
+    def cell(self) -> str:
+        """Return the table's cell."""
+        match self.status:
+            case Status.CONDITION:
+                return f"{self.status} {', '.join(self.features)}"
+            case Status.REFUSED:
+                return f"{self.status}: {', '.join(self.features)}"
+            case _:
+                return self.status.value
+
+
+def options(samples: Sequence[Ruleset]) -> dict[Use, dict[str, Verdict]]:
+    """Return the support of every option, by backend.
+
+    Raises KeyError for a modelled option without a sample rule.
+    """
+    users: dict[Use, set[str]] = defaultdict(set)
+    uses: dict[str, tuple[Use, ...]] = {}
+    for rule in (rule for sample in samples for rule in _rules(sample)):
+        uses[rule.origin.place] = tuple(_uses(rule))
+        for use in uses[rule.origin.place]:
+            users[use].add(rule.origin.place)
+    table: dict[Use, dict[str, Verdict]] = {}
+    declared = _declared(users)
+    for use, modelled in declared.items():
+        if modelled and not users[use]:
+            raise KeyError(f"no sample rule has {' '.join(use)}")
+        table[use] = {} if modelled else dict.fromkeys(BACKENDS, Verdict(Status.UNMODELLED))
+    for backend, ask in BACKENDS.items():
+        refused: dict[str, set[str]] = defaultdict(set)
+        for refusal in (r for sample in samples for r in refusals(ask, sample)):
+            refused[refusal.origin.place].add(refusal.feature)
+        blamed = _blamed(refused, uses, users)
+        for use, modelled in declared.items():
+            if modelled:
+                accepted = bool(users[use] - refused.keys())
+                table[use][backend] = _verdict(accepted, blamed.get(use, set()))
+    return table
+
+
+def refusals(ask: Callable[[Ruleset], object], ruleset: Ruleset) -> tuple[Refusal, ...]:
+    """Return the refusals of a ruleset by a function that raises UnsupportedError for them."""
+    try:
+        ask(ruleset)
+    except UnsupportedError as e:
+        return e.refusals
+    return ()
+
+
+def _verdict(accepted: bool, features: set[str]) -> Verdict:
+    if not features:
+        return Verdict(Status.EXACT)
+    return Verdict(Status.CONDITION if accepted else Status.REFUSED, tuple(sorted(features)))
+
+
+def _blamed(
+    refused: Mapping[str, set[str]], uses: Mapping[str, tuple[Use, ...]], users: Mapping[Use, set[str]]
+) -> dict[Use, set[str]]:
+    """Return the options that cause refusals, each with the features that were refused."""
+    blamed: dict[Use, set[str]] = defaultdict(set)
+    share = {use: len(rules - refused.keys()) / len(rules) for use, rules in users.items() if rules}
+    for place, features in refused.items():
+        candidates = [use for use in uses[place] if use.extension not in _VERDICTS]
+        least = min((share[use] for use in candidates), default=0.0)
+        for use in candidates:
+            if share[use] == least:
+                blamed[use] |= features
+    return blamed
+
+
+def _declared(users: Mapping[Use, set[str]]) -> dict[Use, bool]:
+    """Return every option that is read, and whether its meaning is modelled.
+
+    An extension has a row without an option if it has no options, or if a sample rule gives it none.
+    """
+    declared: dict[Use, bool] = {}
+    for kind, modelled, others in (
+        ("-m", MATCHES, UNMODELLED_MATCHES),
+        ("-j", TARGETS, UNMODELLED_TARGETS),
+    ):
+        extensions: dict[str, MatchExtension | TargetExtension] = {**modelled, **others}
+        for name, extension in sorted(extensions.items()):
+            bare = Use(kind, name, "")
+            if not extension.options or users.get(bare):
+                declared[bare] = name in modelled
+            for spec in extension.options:
+                declared[Use(kind, name, spec.name)] = name in modelled and spec.refused is None
+    return declared
+
+
+def _uses(rule: Rule) -> Iterator[Use]:
+    spelled = [("-m", match) for match in rule.matches]
+    if rule.target is not None:
+        spelled.append(("-j", rule.target))
+    for kind, extension in spelled:
+        if not extension.options:
+            yield Use(kind, extension.name, "")
+        for option in extension.options:
+            yield Use(kind, extension.name, option.name)
+
+
+def _rules(ruleset: Ruleset) -> Iterator[Rule]:
+    for table in ruleset.tables:
+        for chain in table.chains:
+            yield from chain.rules
+
+
+def shares(table: Mapping[Use, Mapping[str, Verdict]]) -> dict[str, dict[Status, int]]:
+    """Return how many options have each status, by backend."""
+    counts: dict[str, dict[Status, int]] = {name: dict.fromkeys(Status, 0) for name in BACKENDS}
+    for cells in table.values():
+        for name, verdict in cells.items():
+            counts[name][verdict.status] += 1
+    return counts
+
+
+def markdown(table: Mapping[Use, Mapping[str, Verdict]]) -> str:
+    """Return the counts and the table."""
+    counts = shares(table)
+    names = {"simulator": "simulator, iptables-legacy, iptables-nft"}
+    lines = ["| " + " | ".join(("options", *Status)) + " |", "| --- " * (len(Status) + 1) + "|"]
+    for backend, by_status in counts.items():
+        cells = (f"{n} ({n / len(table):.0%})" for n in by_status.values())
+        lines.append(f"| {names.get(backend, backend)} | {' | '.join(cells)} |")
+    lines += ["", "| match or target | option | " + " | ".join(names.get(b, b) for b in BACKENDS) + " |"]
+    lines.append("| --- " * (len(BACKENDS) + 2) + "|")
+    for use, by_backend in table.items():
+        option = f"`{use.option}`" if use.option else "(none)"
+        support = " | ".join(verdict.cell() for verdict in by_backend.values())
+        lines.append(f"| `{use.kind} {use.extension}` | {option} | {support} |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    """Print the table."""
+    sys.stdout.write(markdown(options([load_rules(path) for path in SAMPLES])))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
