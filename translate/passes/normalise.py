@@ -171,7 +171,25 @@ def canonical(tests: tuple[Test, ...], family: Family) -> tuple[Test, ...] | Non
         if merged is None:
             return None
         flat = merged
+    elif len(flat) > 2:
+        return _until_contradiction(tests if is_same(flat, tests) else tuple(flat), family)
     return tests if is_same(flat, tests) else tuple(flat)
+
+
+def _until_contradiction(tests: tuple[Test, ...], family: Family) -> tuple[Test, ...] | None:
+    """Return the tests up to the first that no packet passes after those before it.
+
+    None if all of these only compare fields; others may count packets. nft does not load a test of ports
+    behind tests of two protocols.
+    """
+    known = NOTHING
+    for index, test in enumerate(tests):
+        if isinstance(test, FieldTest):
+            known = refine(known, (test,), family)
+            if impossible(known):
+                compares = all(isinstance(before, FieldTest) for before in tests[:index])
+                return None if compares else tests[: index + 1]
+    return tests
 
 
 def _consistent(tests: list[Test], family: Family) -> list[Test] | None:
@@ -214,8 +232,8 @@ def _around(tests: tuple[Test, ...], index: int, family: Family) -> tuple[Test, 
     if before is None:
         return None
     if behind is None:
-        return (*before, *tests[index:])  # no packet passes, but the list changes or the object counts
-    return (*before, tests[index], *behind)
+        behind = tests[index + 1 :]  # no packet passes, but the list changes or the object counts
+    return _until_contradiction((*before, tests[index], *behind), family)
 
 
 def _single(test: Test, family: Family) -> Test | bool:
