@@ -74,7 +74,8 @@ def action(inputs: Mapping[str, str], workspace: Path, path: str) -> Ended:
 def check_reports(folder: Path, name: str) -> None:
     """Insist on a finding K05 in each of the three reports."""
     junit = checked_junit((folder / f"{name}.xml").read_text(), times=False)
-    assert junit.findall("testsuite/testcase/failure[@message='K05: whatever is forwarded']")
+    failures = junit.findall("testsuite/testcase/failure")
+    assert any(failure.attrib["message"].startswith("K05: ") for failure in failures)
     results = checked_sarif(json.loads((folder / f"{name}.sarif").read_text()))["results"]
     assert {result["ruleId"] for result in results} == {"K05"}
     assert "packets that conntrack calls invalid are forwarded" in (folder / f"{name}.html").read_text()

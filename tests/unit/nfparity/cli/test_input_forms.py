@@ -247,4 +247,5 @@ def test_packets_go_through_every_listing_of_the_documents(name, tmp_path, capsy
 @pytest.mark.parametrize("name", [name for name, printed in PRINTED.items() if printed])
 def test_every_listing_of_the_documents_is_drawn(name, capsys):
     assert main(["graph", "--extract", _seed(name)]) == 0
-    assert "calls" in capsys.readouterr().out
+    drawn = capsys.readouterr().out
+    assert "calls" in drawn or "no rule jumps to it" in drawn
