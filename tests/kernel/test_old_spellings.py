@@ -1,4 +1,4 @@
-"""Spellings that the reader once took otherwise than iptables: put back, and shown by a random text.
+"""Old faults of the reader: each is put back, and a random text shows a difference from iptables.
 
 Each fault changes the smallest part of the reader. The text of a stated seed is then read although iptables
 refuses it, or refused although iptables takes it. The texts are of common extensions, so that a new

@@ -27,7 +27,7 @@ from translate.passes import lower
 from translate.read.extensions import MATCHES, TARGETS, UNMODELLED_MATCHES, UNMODELLED_TARGETS
 from translate.read.extensions.declaration import MatchExtension, TargetExtension
 
-__all__ = ["SAMPLES", "Status", "Use", "Verdict", "markdown", "options", "shares"]
+__all__ = ["SAMPLES", "Status", "Support", "Use", "markdown", "options", "shares"]
 
 
 SAMPLES: Final = (
@@ -82,7 +82,7 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Support:
     """The support of one option in one backend, with the features of the refusals."""
 
     status: Status
@@ -99,7 +99,7 @@ class Verdict:
                 return self.status.value
 
 
-def options(samples: Sequence[Ruleset]) -> dict[Use, dict[str, Verdict]]:
+def options(samples: Sequence[Ruleset]) -> dict[Use, dict[str, Support]]:
     """Return the support of every option, by backend.
 
     Raises KeyError for a modelled option without a sample rule.
@@ -110,12 +110,12 @@ def options(samples: Sequence[Ruleset]) -> dict[Use, dict[str, Verdict]]:
         uses[rule.origin.place] = tuple(_uses(rule))
         for use in uses[rule.origin.place]:
             users[use].add(rule.origin.place)
-    table: dict[Use, dict[str, Verdict]] = {}
+    table: dict[Use, dict[str, Support]] = {}
     declared = _declared(users)
     for use, modelled in declared.items():
         if modelled and not users[use]:
             raise KeyError(f"no sample rule has {' '.join(use)}")
-        table[use] = {} if modelled else dict.fromkeys(BACKENDS, Verdict(Status.UNMODELLED))
+        table[use] = {} if modelled else dict.fromkeys(BACKENDS, Support(Status.UNMODELLED))
     for backend, ask in BACKENDS.items():
         refused: dict[str, set[str]] = defaultdict(set)
         for refusal in (r for sample in samples for r in refusals(ask, sample)):
@@ -124,7 +124,7 @@ def options(samples: Sequence[Ruleset]) -> dict[Use, dict[str, Verdict]]:
         for use, modelled in declared.items():
             if modelled:
                 accepted = bool(users[use] - refused.keys())
-                table[use][backend] = _verdict(accepted, blamed.get(use, set()))
+                table[use][backend] = _support(accepted, blamed.get(use, set()))
     return table
 
 
@@ -137,10 +137,10 @@ def refusals(ask: Callable[[Ruleset], object], ruleset: Ruleset) -> tuple[Refusa
     return ()
 
 
-def _verdict(accepted: bool, features: set[str]) -> Verdict:
+def _support(accepted: bool, features: set[str]) -> Support:
     if not features:
-        return Verdict(Status.EXACT)
-    return Verdict(Status.CONDITION if accepted else Status.REFUSED, tuple(sorted(features)))
+        return Support(Status.EXACT)
+    return Support(Status.CONDITION if accepted else Status.REFUSED, tuple(sorted(features)))
 
 
 def _blamed(
@@ -195,16 +195,16 @@ def _rules(ruleset: Ruleset) -> Iterator[Rule]:
             yield from chain.rules
 
 
-def shares(table: Mapping[Use, Mapping[str, Verdict]]) -> dict[str, dict[Status, int]]:
+def shares(table: Mapping[Use, Mapping[str, Support]]) -> dict[str, dict[Status, int]]:
     """Return how many options have each status, by backend."""
     counts: dict[str, dict[Status, int]] = {name: dict.fromkeys(Status, 0) for name in BACKENDS}
     for cells in table.values():
-        for name, verdict in cells.items():
-            counts[name][verdict.status] += 1
+        for name, support in cells.items():
+            counts[name][support.status] += 1
     return counts
 
 
-def markdown(table: Mapping[Use, Mapping[str, Verdict]]) -> str:
+def markdown(table: Mapping[Use, Mapping[str, Support]]) -> str:
     """Return the counts and the table."""
     counts = shares(table)
     names = {"simulator": "simulator, iptables-legacy, iptables-nft"}
@@ -216,8 +216,8 @@ def markdown(table: Mapping[Use, Mapping[str, Verdict]]) -> str:
     lines.append("| --- " * (len(BACKENDS) + 2) + "|")
     for use, by_backend in table.items():
         option = f"`{use.option}`" if use.option else "(none)"
-        support = " | ".join(verdict.cell() for verdict in by_backend.values())
-        lines.append(f"| `{use.kind} {use.extension}` | {option} | {support} |")
+        row = " | ".join(support.cell() for support in by_backend.values())
+        lines.append(f"| `{use.kind} {use.extension}` | {option} | {row} |")
     return "\n".join(lines) + "\n"
 
 

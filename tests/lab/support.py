@@ -12,13 +12,13 @@ from collections.abc import Mapping
 import translate.bpf
 import translate.nft
 from nfparity.inputs.rules import load_rules
-from tests.lab.options import SAMPLES, Status, Use, Verdict, options
+from tests.lab.options import SAMPLES, Status, Support, Use, options
 from translate.read.extensions import MATCHES, TARGETS
 
 __all__ = ["markdown", "refused"]
 
 
-def markdown(table: Mapping[Use, Mapping[str, Verdict]]) -> str:
+def markdown(table: Mapping[Use, Mapping[str, Support]]) -> str:
     """Return the table of the modelled extensions, from the support of their options."""
     lines = [
         "| match or target | simulator, iptables-legacy, iptables-nft | nftables | tc-ebpf |",
@@ -32,12 +32,12 @@ def markdown(table: Mapping[Use, Mapping[str, Verdict]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _cell(verdicts: list[Verdict]) -> str:
-    modelled = [verdict for verdict in verdicts if verdict.status is not Status.UNMODELLED]
-    features = ", ".join(sorted({feature for verdict in modelled for feature in verdict.features}))
+def _cell(supports: list[Support]) -> str:
+    modelled = [support for support in supports if support.status is not Status.UNMODELLED]
+    features = ", ".join(sorted({feature for support in modelled for feature in support.features}))
     if not features:
         return "yes"
-    if all(verdict.status is Status.REFUSED for verdict in modelled):
+    if all(support.status is Status.REFUSED for support in modelled):
         return f"refused: {features}"
     return f"yes, but {features}"
 

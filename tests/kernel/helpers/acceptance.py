@@ -32,7 +32,7 @@ OTHER_FAMILY = {
     Family.IP: re.compile(r" (-6|--ipv6)( |$)"),
     Family.IP6: re.compile(r" (-4|--ipv4)( |$)"),
 }
-"""Of a rule for the other family nobody looks at what stands before the option that says so."""
+"""Options that make a rule one of the other family. iptables does not check the options before them."""
 
 LATE = re.compile(r" ! (?!-)| -[sdiop] ! ")
 """``--dport ! 53``, as releases before 1.8.8 took it (and ``-i !``, which is a device of that name now)."""

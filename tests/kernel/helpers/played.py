@@ -69,7 +69,7 @@ class Played:
 def expected_flows(job: Job, seed: int, count: int = FLOWS) -> Iterator[tuple[Flow, FlowResult]]:
     """Yield random flows that have one outcome on a kernel, with what the simulator allows."""
     simulation, ruleset, node = Simulation(job), job.ruleset, job.node
-    # What answers a broadcast address leaves the node and comes back to it: two ends of one packet.
+    # An answer from a broadcast address leaves the node and also comes back to it: one packet is seen twice.
     loud = {
         a.network.high
         for i in node.interfaces

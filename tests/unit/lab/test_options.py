@@ -5,18 +5,18 @@ from pathlib import Path
 import pytest
 
 from nfparity.inputs.rules import load_rules
-from tests.lab.options import SAMPLES, Status, Use, Verdict, markdown, options
+from tests.lab.options import SAMPLES, Status, Support, Use, markdown, options
 from translate.read import read_ruleset
 
 ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(scope="module")
-def table() -> dict[Use, dict[str, Verdict]]:
+def table() -> dict[Use, dict[str, Support]]:
     return options([load_rules(str(ROOT / path)) for path in SAMPLES])
 
 
-def test_the_documentation_has_the_table(table: dict[Use, dict[str, Verdict]]) -> None:
+def test_the_documentation_has_the_table(table: dict[Use, dict[str, Support]]) -> None:
     assert markdown(table) in (ROOT / "docs/options.md").read_text()
 
 
@@ -25,14 +25,14 @@ def test_an_option_without_a_sample_rule_is_an_error() -> None:
         options([load_rules(str(ROOT / path)) for path in SAMPLES[:2]])
 
 
-def test_a_refusal_counts_for_the_match_and_not_for_the_target(table: dict[Use, dict[str, Verdict]]) -> None:
-    assert table[Use("-m", "rpfilter", "")]["tc-ebpf"] == Verdict(Status.CONDITION, ("rpfilter6",))
-    assert table[Use("-j", "ACCEPT", "")]["tc-ebpf"] == Verdict(Status.EXACT)
+def test_a_refusal_counts_for_the_match_and_not_for_the_target(table: dict[Use, dict[str, Support]]) -> None:
+    assert table[Use("-m", "rpfilter", "")]["tc-ebpf"] == Support(Status.CONDITION, ("rpfilter6",))
+    assert table[Use("-j", "ACCEPT", "")]["tc-ebpf"] == Support(Status.EXACT)
 
 
-def test_a_refusal_counts_for_the_option_that_causes_it(table: dict[Use, dict[str, Verdict]]) -> None:
-    assert table[Use("-m", "recent", "--rttl")]["nftables"] == Verdict(Status.REFUSED, ("recent-rttl",))
-    assert table[Use("-m", "recent", "--set")]["nftables"] == Verdict(Status.EXACT)
+def test_a_refusal_counts_for_the_option_that_causes_it(table: dict[Use, dict[str, Support]]) -> None:
+    assert table[Use("-m", "recent", "--rttl")]["nftables"] == Support(Status.REFUSED, ("recent-rttl",))
+    assert table[Use("-m", "recent", "--set")]["nftables"] == Support(Status.EXACT)
 
 
 def test_a_set_without_its_members_is_a_refusal() -> None:
