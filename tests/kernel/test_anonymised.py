@@ -25,7 +25,7 @@ KUBE = {
 }
 
 
-@pytest.mark.parametrize("family", list(Family))
+@pytest.mark.parametrize("family", [Family.IP, pytest.param(Family.IP6, marks=pytest.mark.slow)])
 def test_the_same_packets_fare_differently_in_nftables_mode(
     family: Family, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

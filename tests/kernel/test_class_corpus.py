@@ -60,7 +60,7 @@ def verdicts(
         return {caught.fault: caught.verdict for caught in hunt(faults, stand, proven=faults)}
 
 
-@pytest.mark.parametrize("subject", ["nft-O2", "tc-O2"])
+@pytest.mark.parametrize("subject", ["nft-O2", pytest.param("tc-O2", marks=pytest.mark.slow)])
 def test_a_wrong_constant_of_a_service_that_was_not_searched_is_shown(job: Job, subject: str) -> None:
     """Also a lost entry is. Some change nothing, such as marks that other rules set: no corpus shows them."""
     require(backend(BACKENDS[SUBJECTS[subject][0]]))

@@ -8,6 +8,7 @@ from ipaddress import ip_address
 
 import pytest
 
+from tests.kernel.helpers.acceptance import is_later_than_1_8_9
 from tests.kernel.helpers.counted import counts_of_both
 from translate.ir import Family
 
@@ -18,10 +19,11 @@ pytestmark = [
 
 MATCHES = (
     *("", "-m dccp", "-m dccp --sport 5", "-m dccp ! --sport 5", "-m dccp --dport 80:90"),
-    *("-m dccp ! --dport 80:90", "-m dccp --sport 5 --dport 80", "-m dccp --dport 90:80"),
+    *("-m dccp ! --dport 80:90", "-m dccp --sport 5 --dport 80"),
     *("-m dccp --dport 0", "-m dccp ! --dport 0:65535"),
 )
-NEVER = {"-m dccp --dport 90:80", "-m dccp ! --dport 0:65535"}
+UNTIL_1_8_9 = "-m dccp --dport 90:80"  # later releases refuse a range that ends before it begins
+NEVER = {UNTIL_1_8_9, "-m dccp ! --dport 0:65535"}
 PORTS = ((5, 80), (5, 79), (6, 80), (6, 90), (6, 91), (5, 0), (65535, 65535))
 OWN = {Family.IP: ip_address("127.0.0.1").packed, Family.IP6: ip_address("::1").packed}
 
@@ -39,10 +41,11 @@ def whole(family: Family, proto: int, sport: int, dport: int) -> bytes:
 @pytest.mark.parametrize("family", Family)
 def test_the_kernel_reads_the_same_ports(family: Family, level: int) -> None:
     packets = [whole(family, 33, *ports) for ports in PORTS] + [whole(family, 132, 5, 80)]
-    rules = [f"-p dccp {words}".rstrip() for words in MATCHES]
+    matches = MATCHES if is_later_than_1_8_9() else (*MATCHES, UNTIL_1_8_9)
+    rules = [f"-p dccp {words}".rstrip() for words in matches]
     states = counts_of_both(rules, packets, family, level=level)
     for packet, (legacy, ours) in zip(packets, states, strict=True):
         assert ours == legacy, packet.hex()
-    counts = dict(zip(MATCHES, states[-1][0], strict=True))
+    counts = dict(zip(matches, states[-1][0], strict=True))
     assert counts[""] == counts["-m dccp"] == len(PORTS)
-    assert {words for words, count in counts.items() if not count} == NEVER
+    assert {words for words, count in counts.items() if not count} == NEVER & set(matches)

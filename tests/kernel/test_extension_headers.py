@@ -10,6 +10,7 @@ import struct
 
 import pytest
 
+from tests.kernel.helpers.acceptance import is_later_than_1_8_9
 from tests.kernel.helpers.counted import counts_of_both
 from translate.ir import Family
 
@@ -19,7 +20,7 @@ pytestmark = [
 ]
 
 MATCHES = (
-    *("frag", "frag --fragid 5", "frag ! --fragid 5:7", "frag --fragid 0:4294967294", "frag --fragid 7:5"),
+    *("frag", "frag --fragid 5", "frag ! --fragid 5:7", "frag --fragid 0:4294967294"),
     *("frag --fragres", "frag --fragfirst", "frag --fragmore", "frag --fraglast", "frag --fraglen 99"),
     *("frag ! --fragid 6 --fragres --fragfirst --fragmore", "hbh", "hbh --hbh-len 8", "hbh ! --hbh-len 8"),
     *("dst", "dst ! --dst-len 16", "dst --dst-len 16", "rt", "rt ! --rt-type 0"),
@@ -29,6 +30,7 @@ MATCHES = (
         for no in ("", "! ")
     ),
 )
+UNTIL_1_8_9 = "frag --fragid 7:5"  # later releases refuse a range that ends before it begins
 HOP, ROUTING, FRAGMENT, ESP, AH, NONE, DESTINATION, UDP = 0, 43, 44, 50, 51, 59, 60, 17
 DATAGRAM = "00050006000c0000" + "00000000"
 
@@ -80,14 +82,15 @@ def whole(first: int, body: str) -> bytes:
 @pytest.mark.parametrize("level", [0, 1, 2])
 def test_the_kernel_finds_the_same_headers(level: int) -> None:
     packets = [whole(*packet) for packet in PACKETS.values()]
-    rules = [f"-m {words}" for words in MATCHES]
-    before = [0] * len(MATCHES)
+    matches = MATCHES if is_later_than_1_8_9() else (*MATCHES, UNTIL_1_8_9)
+    rules = [f"-m {words}" for words in matches]
+    before = [0] * len(matches)
     hit: set[str] = set()
     states = counts_of_both(rules, packets, Family.IP6, level=level)
     for packet, (legacy, ours) in zip(PACKETS, states, strict=True):
         assert ours == legacy, packet
-        counted = zip(MATCHES, before, legacy, strict=True)
+        counted = zip(matches, before, legacy, strict=True)
         hit |= {words for words, earlier, later in counted if later > earlier}
         before = legacy
-    assert set(MATCHES) - hit == {"frag --fragid 7:5"}
+    assert set(matches) - hit == {UNTIL_1_8_9} & set(matches)
     assert len(PACKETS) not in before, "a match that holds for every packet"

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.kernel.helpers.acceptance import Compared, comparison
+from tests.kernel.helpers.acceptance import SINCE_1_8_11, Compared, comparison
 from tests.lab.random.texts import random_text
 from translate.ir import Family, Interval, Nth
 from translate.read.extensions import icmp, log, multiport, nat, statistic
@@ -179,6 +179,8 @@ def test_a_random_text_shows_an_old_fault(
     compared.disagreements.clear()
     text = random_text(fault.seed, fault.family)
     assert fault.part in text
+    if compared.later and SINCE_1_8_11.search(text):
+        pytest.skip("this iptables accepts the text, which 1.8.9 refuses")
     compared.compare(text)
     assert compared.disagreements == []
     fault.put_back(monkeypatch)

@@ -113,7 +113,7 @@ TRANSLATED = filtering(
 )
 
 
-@pytest.mark.parametrize("level", [0, 2])
+@pytest.mark.parametrize("level", [pytest.param(0, marks=pytest.mark.slow), 2])
 def test_lists_that_change_where_the_rule_does_not_match(level: int, kind_node: Node, flows) -> None:
     job = Job(rules=read_ruleset(TRANSLATED.encode(), name="rules"), node=kind_node)
     output = emit(lower(job.ruleset, level=level))
@@ -181,7 +181,10 @@ def test_lists_are_empty_for_every_flow(backend_name: str, kind_node: Node, flow
     [
         ("iptables-legacy", 1),
         ("iptables-nft", 1),
-        *((n, o) for n in ("nftables", "tc-ebpf") for o in (0, 1)),
+        ("nftables", 0),
+        ("nftables", 1),
+        pytest.param("tc-ebpf", 0, marks=pytest.mark.slow),
+        ("tc-ebpf", 1),
         ("nftables", 2),
     ],
 )

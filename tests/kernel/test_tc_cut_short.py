@@ -164,6 +164,7 @@ def test_packets_pass_at_every_step_and_nothing_stays_after_any(scene: Scene) ->
         assert scene.remains() == scene.before, step
 
 
+@pytest.mark.slow
 def test_a_replacement_that_is_cut_short_leaves_the_first(scene: Scene) -> None:
     assert scene.node.ask(Steps(FIRST, ("10.2.0.2", 5300)))
     assert scene.client.ask(Say("udp", "one", SERVICE)) == "10.2.0.2 one"

@@ -271,6 +271,7 @@ def test_a_pod_is_deleted_and_made_anew(ground: Ground) -> None:
     ground.insist_that_all_is_well()
 
 
+@pytest.mark.slow
 def test_full_tables_forget_what_is_least_used(ground: Ground) -> None:
     """Others begin and are answered, and those go on that are used again before 128 others have begun.
 

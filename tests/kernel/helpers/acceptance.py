@@ -19,7 +19,7 @@ from translate.ir import AnyOf, Family, FieldTest, Ruleset, SetTest, Test
 from translate.passes.normalise import canonical
 from translate.read import read_ruleset
 
-__all__ = ["Compared", "comparison"]
+__all__ = ["SINCE_1_8_11", "Compared", "comparison", "is_later_than_1_8_9"]
 
 NOT_MODELLED = re.compile(
     r"not modelled|is not read|unknown match|CT is read only with|\" shifts ports"
@@ -43,6 +43,7 @@ HELP = re.compile(r" --h(e|el|elp)?( |$)")
 NOT_THERE = re.compile(
     r"--match-set (?!(nets|pairs) )\S+ | CT .*--[ht]"
     rf"|--nfacct-name (?!({'|'.join(map(re.escape, ACCOUNTS))}|a*|\"\")( |$))"
+    + ("" if Path("/etc/iproute2/group").exists() else r"|--\w+-group default( |$)")
 )
 """Objects that are named and not made, and helpers; whether one is there says nothing of the rule."""
 
@@ -161,7 +162,11 @@ def comparison(family: Family) -> Iterator[Compared]:
     for file in (Path("/etc/services"), Path("/etc/protocols")):
         if not file.exists():
             pytest.skip(f"needs {file} (Debian package netbase)")
-    said = run(("iptables-legacy", "--version")).stdout
-    version = tuple(map(int, re.findall(r"\d+", said)[:3]))
     with restorer(family) as tools:
-        yield Compared(family, tools, later=version > (1, 8, 9))
+        yield Compared(family, tools, later=is_later_than_1_8_9())
+
+
+def is_later_than_1_8_9() -> bool:
+    """Return whether the iptables of this machine is later than Debian 12's."""
+    said = run(("iptables-legacy", "--version")).stdout
+    return tuple(map(int, re.findall(r"\d+", said)[:3])) > (1, 8, 9)
