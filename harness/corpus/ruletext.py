@@ -69,10 +69,12 @@ from translate.ir import (
     Test,
     Trace,
     Value,
+    WordTest,
     ZoneSide,
     field_bits,
     format_address,
     format_mac,
+    words_text,
 )
 
 __all__ = ["action_text", "effect_text", "place", "test_text", "value_text"]
@@ -180,6 +182,8 @@ def test_text(test: Test, family: Family) -> str:
             return f"{'not ' if test.negated else ''}{entry}"
         case Account():
             return f"counted in {test.name}"
+        case WordTest():
+            return f"{'not ' if test.negated else ''}the bytes {words_text(test.words)}"
         case Recent():
             return f"{'not ' if test.negated else ''}recent {test.mode} in list {test.name}"
         case _:

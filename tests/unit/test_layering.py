@@ -125,7 +125,7 @@ def test_the_words_of_backends_import_the_vocabulary_alone() -> None:
 
 
 def test_the_simulator_never_sees_a_lowered_program() -> None:
-    allowed = ("backends.simulator", "translate.ir", "translate.errors", *WORDS)
+    allowed = ("backends.simulator", "backends.wire", "translate.ir", "translate.errors", *WORDS)
     wrong = [
         i
         for i in imports()

@@ -33,6 +33,7 @@ from translate.ir import (
     SetTest,
     Test,
     Value,
+    WordTest,
 )
 from translate.passes.recents import counted, inexact
 
@@ -186,6 +187,8 @@ def _test(test: Test, context: Context) -> Condition:
             raise CannotExpress("quota", "the tc program does not count the bytes of packets")
         case Account():
             return Condition("1")  # see untranslated_effects
+        case WordTest():
+            raise CannotExpress("u32", NO_BYTES)
         case Recent():
             return Condition(_recent(test, context), _RECENT)
         case SetTest():
@@ -273,6 +276,8 @@ def _interval(field: Field, text: str, value: Interval, family: Family) -> str:
         return f"{text} <= {literal(value.high)}"
     return f"({text} >= {literal(value.low)} && {text} <= {literal(value.high)})"
 
+
+NO_BYTES: Final = "the tc program reads fields of headers, not bytes at an offset"
 
 NO_TCP_OPTIONS: Final = "the tc program does not read the options of TCP"
 

@@ -36,6 +36,7 @@ REFUSED: Final = {
     "socket-owner": "`-m owner` and `-m cgroup`",
     "tcp-options": "`-m tcpmss`, `-m tcp --tcp-option`, `-j TCPMSS` and `-j TCPOPTSTRIP`",
     "tproxy": "`-j TPROXY`",
+    "u32": "`-m u32`",
 }
 """Descriptions of the refused features, by the name in a :class:`~translate.errors.Refusal`."""
 

@@ -73,6 +73,7 @@ from translate.ir.matches import (
     SetDirection,
     SetTest,
     Test,
+    WordTest,
     flat,
 )
 from translate.ir.origin import NOWHERE, Origin
@@ -114,11 +115,23 @@ from translate.ir.sideeffects import (
 )
 from translate.ir.values import Interval, Name, Value
 from translate.ir.walks import longest_walk
+from translate.ir.words import (
+    HEADER_LENGTH_WORD,
+    WORD_BITS,
+    MaskedWord,
+    Word,
+    WordError,
+    WordOperator,
+    masked,
+    read_words,
+    words_text,
+)
 
 __all__ = [
     "ACCOUNTS",
     "CLOCKS",
     "CONNTRACK_PRIORITY",
+    "HEADER_LENGTH_WORD",
     "INDEX_PROTOCOLS",
     "NOWHERE",
     "PORT_PROTOCOLS",
@@ -128,6 +141,7 @@ __all__ = [
     "REVERSE_ROUTES",
     "SET_PORT_PROTOCOLS",
     "TABLE_HOOKS",
+    "WORD_BITS",
     "Accept",
     "Account",
     "Action",
@@ -165,6 +179,7 @@ __all__ = [
     "LogDetail",
     "Lookup",
     "LoweredChain",
+    "MaskedWord",
     "Masquerade",
     "Name",
     "NatPorts",
@@ -215,6 +230,10 @@ __all__ = [
     "Trace",
     "Unknown",
     "Value",
+    "Word",
+    "WordError",
+    "WordOperator",
+    "WordTest",
     "ZoneSide",
     "alternatives",
     "calls",
@@ -226,8 +245,11 @@ __all__ = [
     "live_chains",
     "live_rules",
     "longest_walk",
+    "masked",
     "parse_address",
     "parse_mac",
     "qualified",
+    "read_words",
     "tables_at",
+    "words_text",
 ]

@@ -14,6 +14,7 @@ from typing import Final
 
 from translate.ir.fields import Field
 from translate.ir.values import Value
+from translate.ir.words import Word
 
 __all__ = [
     "RANDOM_RANGE",
@@ -31,6 +32,7 @@ __all__ = [
     "SetDirection",
     "SetTest",
     "Test",
+    "WordTest",
     "flat",
 ]
 
@@ -230,6 +232,18 @@ class Account:
     name: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WordTest:
+    """``-m u32``: true if each of ``words`` has one of its values; ``negated`` inverts the result.
+
+    A word that is not whole in the packet has no value (``u32_match_it``), so a negated test is true of a
+    packet that is too short.
+    """
+
+    words: tuple[Word, ...]
+    negated: bool = False
+
+
 Test = (
     FieldTest
     | AnyOf
@@ -242,13 +256,24 @@ Test = (
     | SetTest
     | Recent
     | Account
+    | WordTest
 )
 
 
 def flat(
     tests: Iterable[Test],
 ) -> Iterator[
-    FieldTest | Random | Nth | Limit | HashLimit | ConnectionLimit | Quota | SetTest | Recent | Account
+    FieldTest
+    | Random
+    | Nth
+    | Limit
+    | HashLimit
+    | ConnectionLimit
+    | Quota
+    | SetTest
+    | Recent
+    | Account
+    | WordTest
 ]:
     """Yield the tests in order, with each :class:`AnyOf` replaced by its parts."""
     for test in tests:

@@ -23,8 +23,12 @@ from translate.ir import (
     SetTest,
     Test,
     Value,
+    WordError,
+    WordTest,
+    read_words,
+    words_text,
 )
-from translate.irtext.lexer import Cursor, TextError, number, word
+from translate.irtext.lexer import Cursor, TextError, number, quoted, word
 from translate.irtext.values import format_number, format_value, take_field, take_number, take_value
 
 __all__ = ["format_fields", "format_test", "take_fields", "take_share", "take_test"]
@@ -59,6 +63,8 @@ def format_test(test: Test, family: Family) -> str:
             return f"{_not(test.negated)}{_recent(test, family)}"
         case Account():
             return f"account {word(test.name)}"
+        case WordTest():
+            return f"{_not(test.negated)}words {quoted(words_text(test.words))}"
         case _:
             assert_never(test)
 
@@ -119,8 +125,10 @@ def take_test(cursor: Cursor, family: Family) -> Test:
         size = cursor.number("bytes")
         state = cursor.next("the name of a count").text if cursor.take("state") else ""
         return Quota(size=size, negated=negated, state=state)
+    if cursor.take("words"):
+        return _take_words(cursor, negated=negated)
     if negated:
-        raise cursor.fault("expected any, random, nth, set, recent or quota")
+        raise cursor.fault("expected any, random, nth, set, recent, quota or words")
     if cursor.take("account"):
         return Account(name=cursor.next("the name of an object").text)
     if cursor.take("limit"):
@@ -231,6 +239,15 @@ def _take_set_test(cursor: Cursor, *, negated: bool) -> SetTest:
     cursor.expect(")")
     nomatch = cursor.take("nomatch")
     return SetTest(name=name, directions=tuple(directions), negated=negated, nomatch=nomatch)
+
+
+def _take_words(cursor: Cursor, *, negated: bool) -> WordTest:
+    token = cursor.next('words such as "0x6&0xff=0x1"')
+    try:
+        words = read_words(token.text)
+    except WordError as e:
+        raise TextError(token.column + 1 + e.offset, str(e)) from None
+    return WordTest(words=words, negated=negated)
 
 
 def _take_recent(cursor: Cursor, family: Family, *, negated: bool) -> Recent:

@@ -26,6 +26,7 @@ from translate.ir import (
     Policy,
     Random,
 )
+from translate.ir.intervals import IntervalSet
 
 __all__ = [
     "AnyProtocol",
@@ -58,6 +59,7 @@ __all__ = [
     "VerdictOf",
     "WithinLimit",
     "WithinQuota",
+    "WordMatch",
 ]
 
 
@@ -99,6 +101,19 @@ class TransportByte:
     """A test of the ICMP type or code that implies no protocol."""
 
     test: FieldTest
+
+
+@dataclass(frozen=True, slots=True)
+class WordMatch:
+    """The word at ``offset`` of a header (``nh`` or ``th``) under ``mask`` is in ``values``.
+
+    The rule ends for a packet that does not have the whole word (``nft_payload_eval``).
+    """
+
+    header: Literal["nh", "th"]
+    offset: int
+    mask: int
+    values: IntervalSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +228,7 @@ Part = (
     | Random
     | Nth
     | PortOf
+    | WordMatch
     | TransportByte
     | AnyProtocol
     | InSet

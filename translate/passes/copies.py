@@ -40,6 +40,7 @@ from translate.ir import (
     Statement,
     Test,
     Value,
+    WordTest,
 )
 from translate.passes.calls import callee
 from translate.passes.control import plain
@@ -183,7 +184,7 @@ class Copier:
                                 raise CopyError("a test with state before one that never holds")
                             return None
                     tests.append(test)
-                case AnyOf() | SetTest() | Random():
+                case AnyOf() | SetTest() | WordTest() | Random():
                     tests.append(test)
                 case Recent():
                     index = lists.setdefault(test.name, len(lists))

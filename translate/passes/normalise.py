@@ -51,6 +51,7 @@ from translate.ir import (
     SetTest,
     Statement,
     Test,
+    WordTest,
     field_bits,
 )
 from translate.ir.intervals import IntervalSet, covers, intersection, intervals, subtraction, union
@@ -161,7 +162,7 @@ def canonical(tests: tuple[Test, ...], family: Family) -> tuple[Test, ...] | Non
             if simplified.field in fields and simplified in flat:
                 continue
             fields.add(simplified.field)
-        elif isinstance(simplified, (AnyOf, SetTest)) and simplified in flat:
+        elif isinstance(simplified, (AnyOf, SetTest, WordTest)) and simplified in flat:
             continue
         flat.append(simplified)
     if len(flat) > 1 and _ORDERED.isdisjoint(map(type, flat)):
@@ -249,6 +250,8 @@ def _single(test: Test, family: Family) -> Test | bool:
                 return share > 0
             return Random(numerator=share) if test.negated else test
         case Nth() | Limit() | HashLimit() | ConnectionLimit() | Quota() | Recent() | SetTest() | Account():
+            return test
+        case WordTest():
             return test
         case _:
             assert_never(test)

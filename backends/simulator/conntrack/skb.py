@@ -32,7 +32,7 @@ class Skb:
     INVALID or UNTRACKED, and None before conntrack has seen the packet. ``attached``: ``skb->_nfct`` is not
     zero though there is no entry and the packet is not UNTRACKED, as in an answer to an UNTRACKED packet
     (``nf_conntrack_attach``). ``link`` is the number of the input device among the node's interfaces, from 1;
-    0 for ``lo`` and for none.
+    0 for ``lo`` and for none. ``stripped``: padding has replaced the segment's option (``tcpoptstrip_tg``).
     """
 
     packet: Packet
@@ -45,6 +45,7 @@ class Skb:
     attached: bool = False
     socket: SocketKind = SocketKind.NONE
     link: int = 0
+    stripped: bool = False
 
     def split(self) -> Skb:
         """Return a copy for another run, with a copy of the connection, which must be unconfirmed."""
@@ -60,6 +61,7 @@ class Skb:
             self.attached,
             self.socket,
             self.link,
+            self.stripped,
         )
 
     @property

@@ -17,6 +17,7 @@ from backends.simulator.matching.fields import Reader, Value, View, reader
 from backends.simulator.matching.hashlimits import HashTables
 from backends.simulator.matching.ipsets import Members
 from backends.simulator.matching.recent import RecentLists
+from backends.simulator.matching.words import words_hold
 from translate.ir import (
     RANDOM_RANGE,
     Account,
@@ -35,6 +36,7 @@ from translate.ir import (
     SetDirection,
     SetTest,
     Test,
+    WordTest,
 )
 
 __all__ = ["Condition", "Memory", "condition", "hidden_condition"]
@@ -124,6 +126,8 @@ def condition(test: Test, place: object, *, idle: bool = False) -> Condition:
             return lambda _view, _memory: True
         case SetTest():
             return _set(test)
+        case WordTest():
+            return lambda view, _memory: words_hold(test, view.skb)
         case _:
             assert_never(test)
 

@@ -20,6 +20,7 @@ __all__ = ["Reader", "Value", "View", "reader"]
 
 _MSS_KIND: Final = 2
 """The number of the TCP option with the MSS (RFC 9293)."""
+_MSS_LENGTH: Final = 4
 
 Value = Port | str | None
 """The value of a field; None if the packet does not have the field."""
@@ -80,6 +81,12 @@ def _tcp_options(view: View) -> Value:
     if view.skb.packet.proto != Protocol.TCP:
         return None
     return 0 if _tcp_mss(view) is None else 1 << _MSS_KIND
+
+
+def _length(view: View) -> Value:
+    """Return the length; a segment without its option has padding in its place (``tcpoptstrip_tg``)."""
+    skb = view.skb
+    return skb.packet.length + (_MSS_LENGTH if skb.stripped and skb.packet.mss is None else 0)
 
 
 def _security_index(field: Field) -> Reader:
@@ -187,7 +194,7 @@ _READERS: Final[dict[Field, Reader]] = {
     Field.TCP_MSS: _tcp_mss,
     Field.TCP_OPTIONS: _tcp_options,
     **{field: _security_index(field) for field in INDEX_PROTOCOLS},
-    Field.LENGTH: attrgetter("skb.packet.length"),
+    Field.LENGTH: _length,
     Field.TTL: attrgetter("skb.packet.ttl"),
     Field.TOS: attrgetter("skb.packet.tos"),
     Field.ETHER_SADDR: _ether_saddr,

@@ -53,6 +53,7 @@ def take_effect(action: Action, skb: Skb) -> None:
             skb.packet = with_segment_size(skb, mss)
         case StripOptions(options=options) if MSS_OPTION in options and skb.packet.mss is not None:
             skb.packet = with_fields(skb.packet, mss=None)
+            skb.stripped = True
         case SetConnmark(value=value, mask=mask, shift=shift) if entry is not None:
             entry.mark = _shifted(entry.mark & ~mask ^ value, shift)
         case SaveMark(nfmask=nfmask, ctmask=ctmask, shift=shift) if entry is not None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, assert_never
 
+from tests.lab.bytecode.headers import network, transport
 from tests.lab.bytecode.instructions import (
     PATH_MSS,
     Bitwise,
@@ -88,6 +89,12 @@ class Names:
     hashed: Mapping[str, str]
     sets: Mapping[str, RecentSet]
     lists: tuple[str, ...]
+
+
+def _part(header: bytes, offset: int, length: int) -> bytes:
+    if offset + length > len(header):
+        raise _Break
+    return header[offset : offset + length]
 
 
 class _Break(Exception):  # noqa: N818  # NFT_BREAK: the rule ends, and the next one begins
@@ -354,23 +361,13 @@ class _Rule:
         if base == "transport":
             if sample.fragment:
                 raise _Break
-            ports = sample.number(Field.SPORT) << 16 | sample.number(Field.DPORT)
-            header = bytearray(ports.to_bytes(4, "big").ljust(20, b"\0"))
-            header[13] = sample.number(Field.TCP_FLAGS)
-            match sample.number(Field.L4PROTO):
-                case 50:
-                    header[:4] = sample.number(Field.ESP_SPI).to_bytes(4, "big")
-                case 51:
-                    header[4:8] = sample.number(Field.AH_SPI).to_bytes(4, "big")
-                case 108:
-                    header[2:4] = sample.number(Field.IPCOMP_CPI).to_bytes(2, "big")
-            return bytes(header[offset : offset + length])
+            return _part(transport(self._state), offset, length)
         if base == "link":
             if not sample.ether:
                 raise _Break
             frame = bytes(6) + sample.number(Field.ETHER_SADDR).to_bytes(6, "big") + bytes(2)
             return frame[offset : offset + length]
-        return self._network()[offset : offset + length]
+        return _part(network(self._state), offset, length)
 
     def _extension(self, kind: int) -> bytes:
         fields = EXTENSIONS[kind]
@@ -383,27 +380,15 @@ class _Rule:
         where = offset << 3 | reserved2 << 1 | more
         return bytes((0, reserved)) + where.to_bytes(2, "big") + identification.to_bytes(4, "big")
 
-    def _network(self) -> bytes:
-        sample, tos, ttl = self._state.sample, self._state.tos, self._state.ttl
-        addresses = b"".join(
-            sample.number(f).to_bytes(sample.family.bits // 8, "big") for f in (Field.SADDR, Field.DADDR)
-        )
-        if sample.family is Family.IP6:
-            return (6 << 28 | tos << 20).to_bytes(4, "big") + bytes(3) + bytes((ttl,)) + addresses
-        # Some of the eight-byte units that a fragment is behind; the flag "more" is none of them.
-        fragment = (185 if sample.fragment else 0) | 0x2000
-        whole = bytes((0x45, tos)) + bytes(4) + fragment.to_bytes(2, "big")
-        return whole + bytes((ttl,)) + bytes(3) + addresses
-
     def _store(self, store: StorePayload) -> None:
         """Write a TOS or a TTL; a change of any other byte of the header is recorded."""
-        state, before = self._state, self._network()
+        state, before = self._state, network(self._state)
         stored = self._get(store.register, store.length)
         whole = before[: store.offset] + stored + before[store.offset + store.length :]
         four = state.sample.family is Family.IP
         state.tos = whole[1] if four else int.from_bytes(whole[:2], "big") >> 4 & 0xFF
         state.ttl = whole[8 if four else 7]
-        if store.base != "network" or store.summed is not four or self._network() != whole:
+        if store.base != "network" or store.summed is not four or network(state) != whole:
             state.note("spoilt", whole)
 
     def _ct(self, key: str, direction: str | None) -> bytes:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final, assert_never
 
 from tests.lab.bytecode import instructions
+from tests.lab.bytecode.headers import network, transport
 from tests.lab.bytecode.instructions import Instruction
 from tests.lab.bytecode.samples import State
 from translate.ir import (
@@ -77,6 +78,9 @@ from translate.ir import (
     Template,
     Test,
     Trace,
+    Word,
+    WordOperator,
+    WordTest,
     ZoneSide,
 )
 from translate.passes.normalise import canonical
@@ -166,6 +170,9 @@ def _holds(test: Test, state: State, world: World) -> bool:
             return state.sample.within
         case SetTest():
             return _member(test, state, world) is not test.negated
+        case WordTest():
+            data = network(state) + transport(state)
+            return all(_word(word, data) for word in test.words) is not test.negated
         case Recent():
             return _recent(test, state, world) is not test.negated
         case Account(name=name):
@@ -191,6 +198,27 @@ def _member(test: SetTest, state: State, world: World) -> bool:
     # Of nets the longest prefix decides, which is the smallest interval.
     best = min(fitting, key=lambda e: sum(i.size for i in e.key), default=None)
     return best is not None and best.nomatch is test.nomatch
+
+
+def _word(word: Word, data: bytes) -> bool:
+    """Evaluate one word of ``u32_match_it``."""
+    base, at = 0, word.offset
+    value = int.from_bytes(data[at : at + 4], "big") if at + 4 <= len(data) else None
+    for operator, number in word.steps:
+        if value is None:
+            return False
+        match operator:
+            case WordOperator.AND:
+                value &= number
+            case WordOperator.LEFT:
+                value = value << number & 0xFFFFFFFF
+            case WordOperator.RIGHT:
+                value >>= number
+            case WordOperator.AT:
+                base += value
+                at = base + number
+                value = int.from_bytes(data[at : at + 4], "big") if at + 4 <= len(data) else None
+    return value is not None and any(value in interval for interval in word.values)
 
 
 def _recent(test: Recent, state: State, world: World) -> bool:

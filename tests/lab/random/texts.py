@@ -23,6 +23,29 @@ _ODD_NUMBERS: Final = (
     *("256", "65536", "1.0", "0b1"),
     *("4294967295", "4294967296", "0xffffffff", "0x100000000", "99999999999999999999", "one", "1/1", "!"),
 )
+_WORDS: Final = (
+    *("6&0xFF=1", "0>>22&0x3C@0>>24=0,3:5&&6&0xFF=1", "12=0x0a000001:0x0a0000ff", "0=0", "0<<31>>0x1f@4=7"),
+    "&&".join(["0=1"] * 10),
+)
+_ODD_WORDS: Final = (
+    *(
+        "",
+        "0",
+        "0=",
+        "=0",
+        "0=1&&",
+        "0=1&2",
+        "0=1,",
+        "0=5:3",
+        "0<1=2",
+        "0>>32=0",
+        "0<<040=1",
+        "00=08",
+        "+1=+2",
+    ),
+    *("0@@1=2", "-1=0", "4294967295=4294967295", "4294967296=0", "0=1:2:3", "0&&1=2", "0x=1", "0&1&1=1,1"),
+    *("&&".join(["0=1"] * 11), "0" + "&1" * 9 + "=1", "0" + "&1" * 10 + "=1", "0=" + ",".join(["1"] * 11)),
+)
 _PORTS: Final = ("1", "22", "53", "80", "443", "1024", "65535", "ssh", "http", "domain", "echo")
 _ODD_PORTS: Final = (
     *("0", "080", "0x50", "+80", "-80", "65536", "", "ftp-data", "SSH", "no-such-name", "syslog", "tftp"),
@@ -244,6 +267,7 @@ _Pool = tuple[Sequence[str], Sequence[str]]
 def _pools(family: Family) -> dict[str, _Pool]:
     """Return the usual and the odd values of each kind of argument."""
     return {
+        "words": (_WORDS, _ODD_WORDS),
         "number": (_NUMBERS, _ODD_NUMBERS),
         "ports": ((*_PORTS, *_RANGES), (*_ODD_PORTS, *_ODD_RANGES)),
         "nat-ports": (_NAT_PORTS, _ODD_NAT_PORTS),
@@ -466,6 +490,7 @@ KINDS: Final = {
         **dict.fromkeys(("--tunnel-src", "--tunnel-dst"), "address"),
     },
     "quota": {"--quota": "number"},
+    "u32": {"--u32": "words"},
     "recent": {"--seconds": "seconds", "--hitcount": "hits", "--name": "name", "--mask": "mask"},
     "sctp": dict.fromkeys(("--sport", "--dport"), "ports"),
     "dccp": dict.fromkeys(("--sport", "--dport"), "ports"),
@@ -545,6 +570,7 @@ _MANDATORY: Final = {
     "mark": ("--mark",),
     "nfacct": ("--nfacct-name",),
     "quota": ("--quota",),
+    "u32": ("--u32",),
     "set": ("--match-set",),
     "state": ("--state",),
     "icmp": ("--icmp-type",),

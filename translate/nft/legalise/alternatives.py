@@ -21,11 +21,11 @@ fails one of the tests.
 too old. The rule is cut here, too, with rules for these changes before the rest.
 
 *A test that accepts packets for which its nft match fails*: the packet is not in an ipset with ports (it may
-have no transport header), has no socket, did not come in through a bridge (its device may have no kind), or
-came in by another device than that of the route back (which takes two matches). The rule's other tests jump
-to a new chain, where a packet for which the opposite is true returns, and the actions follow. If the rule
-ends in ``Return`` or ``Goto``, the jump is a goto, and the statements after the rule are in a second new
-chain.
+have no transport header), does not have the bytes of ``-m u32``, has no socket, did not come in through a
+bridge (its device may have no kind), or came in by another device than that of the route back (which takes
+two matches). The rule's other tests jump to a new chain, where a packet for which the opposite is true
+returns, and the actions follow. If the rule ends in ``Return`` or ``Goto``, the jump is a goto, and the
+statements after the rule are in a second new chain.
 """
 
 from __future__ import annotations
@@ -53,6 +53,7 @@ from translate.ir import (
     Return,
     SetTest,
     Test,
+    WordTest,
 )
 from translate.nft.legal import LegalChain
 from translate.nft.legalise.draft import DraftProgram
@@ -69,6 +70,10 @@ __all__ = ["takes_rules", "write_apply"]
 
 _YES_OR_NO: Final = REVERSE_PATHS | {Field.BRIDGED, Field.SOCKET, Field.TAKER}
 """Fields of one bit of which a single rule can match only the value 1."""
+
+
+_STATELESS: Final = (FieldTest, AnyOf, SetTest, WordTest)
+"""Tests that may be evaluated again."""
 
 
 def write_apply(draft: DraftProgram, chain: LegalChain, apply: Apply) -> LegalChain:
@@ -116,7 +121,7 @@ def _leaves(apply: Apply) -> bool:
 def _cut(draft: DraftProgram, tests: tuple[Test, ...], several: Sequence[int]) -> int | None:
     """Return the index of the test before which the rule must be cut, or None."""
     before_counts = tests[: len(tests) - len(_last_counts(tests))]
-    stateful = [i for i, t in enumerate(before_counts) if not isinstance(t, FieldTest | AnyOf | SetTest)]
+    stateful = [i for i, t in enumerate(before_counts) if not isinstance(t, _STATELESS)]
     if several and stateful and stateful[-1] > several[0]:
         return several[0]
     return draft.recent.cut(tests)
@@ -170,6 +175,8 @@ def takes_rules(draft: DraftProgram, test: Test) -> bool:
             return True
         case SetTest():
             return ends_the_rule(test, draft.ipsets)
+        case WordTest():
+            return test.negated
         case FieldTest(field=field) if field in _YES_OR_NO:
             return any(0 in v for v in test.values if isinstance(v, Interval)) is not test.negated
         case _:
@@ -229,7 +236,7 @@ def _all_ways(tests: tuple[Test, ...], family: Family) -> list[tuple[Test, ...]]
     counts = _last_counts(tests)
     before_counts = tests[: len(tests) - len(counts)]
     plain = tuple(test for test in before_counts if not isinstance(test, AnyOf))
-    if any(not isinstance(test, FieldTest | SetTest) for test in plain):
+    if any(not isinstance(test, FieldTest | SetTest | WordTest) for test in plain):
         return None
     ways = [_ways(test) for test in before_counts if isinstance(test, AnyOf)]
     combinations = []
@@ -242,7 +249,7 @@ def _all_ways(tests: tuple[Test, ...], family: Family) -> list[tuple[Test, ...]]
 
 def _opposite(test: Test) -> Test:
     """Return the opposite of a test that is true of packets for which nftables would end the rule."""
-    if isinstance(test, SetTest):
+    if isinstance(test, SetTest | WordTest):
         return replace(test, negated=False)
     assert isinstance(test, FieldTest)
     return FieldTest(field=test.field, values=(Interval.point(1),))

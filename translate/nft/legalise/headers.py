@@ -37,8 +37,10 @@ from translate.ir import (
     SetTest,
     Test,
     Value,
+    WordTest,
 )
 from translate.nft.legal import AnyProtocol, InSet, Part, PortOf, TransportByte
+from translate.nft.legalise.words import word_matches
 from translate.nft.limits.inexpressible import check_test
 
 __all__ = ["CT_PORTS", "PORTS", "matches", "protocol_among", "transports"]
@@ -107,6 +109,8 @@ def matches(
                 parts.append(in_set(test))
             case Random() | Nth():
                 parts.append(test)
+            case WordTest():
+                parts += word_matches(test, (*before, *tests), family)
             case AnyOf() | Limit() | HashLimit() | ConnectionLimit() | Quota() | Recent() | Account():
                 raise AssertionError(f"{test} is no match")
             case _:

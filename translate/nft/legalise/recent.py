@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from translate.ir import Family, Field, FieldTest, Recent, RecentMode, SetDirection, SetTest, Test
+from translate.ir import Family, Field, FieldTest, Recent, RecentMode, SetDirection, SetTest, Test, WordTest
 from translate.nft.legal import FilledSet, InSet, Key, Masked, SetChange
 from translate.nft.limits.refusal import CannotSay
 from translate.nft.names import NameGiver
@@ -192,4 +192,6 @@ def refreshed_where_it_fails(test: Recent) -> tuple[Recent, Recent | None]:
 
 def _is_independent(test: Test, written: str) -> bool:
     """Return whether a test has the same result after the list ``written`` has changed."""
-    return isinstance(test, FieldTest | SetTest) or (isinstance(test, Recent) and test.name != written)
+    return isinstance(test, FieldTest | SetTest | WordTest) or (
+        isinstance(test, Recent) and test.name != written
+    )

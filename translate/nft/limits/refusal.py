@@ -40,6 +40,8 @@ REFUSED: Final = {
     "queue-route": "`-j NFQUEUE` in OUTPUT of mangle",
     "recent-hitcount": "`-m recent --hitcount` above 1 with a negated check, and above 32",
     "time-monthdays": "`-m time --monthdays`",
+    "u32": "`-m u32` at an offset that the packet gives, except `0>>22&0x3C@` in IPv4 beside a test that"
+    " excludes later fragments, or beyond byte 255 of a header",
     "tproxy": "`-j TPROXY --on-port 0` without an address",
 }
 """Descriptions of the refused features, by the name in a :class:`~translate.errors.Refusal`."""

@@ -19,6 +19,7 @@ from typing import Final, assert_never
 from translate.ir import (
     REVERSE_PATHS,
     REVERSE_ROUTES,
+    WORD_BITS,
     ConnectionState,
     Family,
     Field,
@@ -26,10 +27,10 @@ from translate.ir import (
     Interval,
     format_address,
 )
-from translate.nft.legal import Draw, Key, Masked
+from translate.nft.legal import Draw, Key, Masked, WordMatch
 from translate.nft.printer.fields import expression, keys, protocol, status
 
-__all__ = ["ANY_PROTOCOL", "field_match", "key_text", "port_match", "transport_byte_match"]
+__all__ = ["ANY_PROTOCOL", "field_match", "key_text", "port_match", "transport_byte_match", "word_match"]
 
 ANY_PROTOCOL: Final = "meta l4proto { 0-5, 7-255, tcp }"
 """The match that is true of every packet (:class:`~translate.nft.legal.AnyProtocol`)."""
@@ -62,6 +63,19 @@ def _port(number: int, field: Field) -> str:
 def transport_byte_match(test: FieldTest, family: Family) -> str:
     """Return the test of an ICMP type or code as a match on a byte of the transport header."""
     return _match("@th,0,8" if test.field is Field.ICMP_TYPE else "@th,8,8", test, family)
+
+
+def word_match(match: WordMatch) -> str:
+    """Return the test of 32 bits of a header."""
+    left = f"@{match.header},{8 * match.offset},{WORD_BITS}"
+    if match.values == (Interval(0, _WORD),):
+        return f"{left} >= 0x0"
+    if match.mask != _WORD:
+        left += f" & {match.mask:#x}"
+    return f"{left} == {_one_or_set([_span(value.low, value.high) for value in match.values])}"
+
+
+_WORD: Final = (1 << WORD_BITS) - 1
 
 
 def key_text(key: Key, family: Family) -> str:

@@ -46,6 +46,7 @@ from translate.nft.legal import (
     VerdictOf,
     WithinLimit,
     WithinQuota,
+    WordMatch,
 )
 from translate.nft.model import NftChain, NftMap, NftRule, NftSet, NftTable
 from translate.nft.printer.fields import keys
@@ -55,6 +56,7 @@ from translate.nft.printer.matches import (
     key_text,
     port_match,
     transport_byte_match,
+    word_match,
 )
 from translate.nft.printer.statements import nat_flags, statement, verdict
 
@@ -104,6 +106,8 @@ def _part(part: Part, program: LegalProgram) -> str:
             return port_match(protocol, test, family)
         case Accept() | Drop() | Return() | Jump() | Goto():
             return verdict(part, program.called)
+        case WordMatch():
+            return word_match(part)
         case TransportByte(test=test):
             return transport_byte_match(test, family)
         case AnyProtocol():

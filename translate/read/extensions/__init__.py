@@ -56,6 +56,7 @@ from translate.read.extensions.tos import DSCP_MATCH, DSCP_TARGET, TOS_MATCH, TO
 from translate.read.extensions.tproxy import TPROXY
 from translate.read.extensions.transport import DCCP, SCTP, TCP, UDP
 from translate.read.extensions.ttl import HL_MATCH, HL_TARGET, TTL_MATCH, TTL_TARGET
+from translate.read.extensions.u32 import U32
 from translate.read.extensions.verdict import ACCEPT, DROP, REJECT, RETURN
 
 __all__ = ["MATCHES", "TARGETS", "UNMODELLED_MATCHES", "UNMODELLED_TARGETS"]
@@ -114,6 +115,7 @@ MATCHES: Final = MappingProxyType(
             TIME,
             TOS_MATCH,
             TTL_MATCH,
+            U32,
             UDP,
         )
     }

@@ -29,7 +29,6 @@ srh: !--srh-next-hdr=1 !--srh-hdr-len-eq=1 !--srh-hdr-len-gt=1 !--srh-hdr-len-lt
  !--srh-segs-left-gt=1 !--srh-segs-left-lt=1 !--srh-last-entry-eq=1 !--srh-last-entry-gt=1
  !--srh-last-entry-lt=1 !--srh-tag=1 !--srh-psid=1 !--srh-nsid=1 !--srh-lsid=1
 string: --from=1 --to=1 --algo=1 !--string=1 !--hex-string=1 --icase=0
-u32: !--u32=1
 """
 
 _EFFECTS: Final = """

@@ -26,6 +26,7 @@ NOT_TRANSLATED = {
     "-m socket",
     "-m tcpmss",
     "-m time",
+    "-m u32",
     "-j CLASSIFY",
     "-j TCPMSS",
     "-j TCPOPTSTRIP",

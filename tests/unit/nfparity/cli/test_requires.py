@@ -15,7 +15,7 @@ RULES = """\
 *filter
 :INPUT ACCEPT [0:0]
 -A INPUT -p tcp -m tcp --dport 22 -j ACCEPT
--A INPUT -m u32 --u32 "0x0=0x1" -j DROP
+-A INPUT -m u32 --u32 "0x0@0x0=0x1" -j DROP
 -A INPUT -m conntrack --ctstate NEW -j DROP
 COMMIT
 """
@@ -44,7 +44,7 @@ def test_missing_modules_are_named_with_their_rules(rules: str, capsys: pytest.C
     assert main(["requires", rules, "--on", "rhel-10"]) == 1
     out = capsys.readouterr().out
     missing, _, optional = out.partition("only with the package kernel-modules-extra")
-    assert '  xt_u32: -m u32\n    line 4: -A INPUT -m u32 --u32 "0x0=0x1" -j DROP\n' in missing
+    assert '  xt_u32: -m u32\n    line 4: -A INPUT -m u32 --u32 "0x0@0x0=0x1" -j DROP\n' in missing
     assert "  xt_tcpudp: -m tcp\n    line 3: " in optional
     assert "source: https://github.com/kubernetes/kops/pull/18724" in out
 

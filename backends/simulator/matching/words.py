@@ -1,0 +1,68 @@
+"""``-m u32``: tests of words of a packet, of which some bits may be unknown (``u32_match_it``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from backends.simulator.conntrack.skb import Skb
+from backends.simulator.matching.assumptions import Undecided
+from backends.simulator.matching.contents import Contents, contents
+from translate.ir import Interval, Word, WordOperator, WordTest, words_text
+
+__all__ = ["words_hold"]
+
+_BYTES: Final = 4
+_WORD: Final = 0xFFFFFFFF
+
+
+def words_hold(test: WordTest, skb: Skb) -> bool:
+    """Return whether a packet passes a test. Raises Undecided if that depends on unknown bytes."""
+    packet = contents(skb)
+    results = [_holds(word, packet) for word in test.words]
+    if False in results:
+        return test.negated
+    if None in results:
+        raise Undecided(f"-m u32 {words_text(test.words)} reads bytes that the kernel chooses")
+    return not test.negated
+
+
+def _holds(word: Word, packet: Contents) -> bool | None:
+    """Return whether a word has one of its values; None if unknown bits decide."""
+    base = 0
+    there = _read(packet, word.offset)
+    for operator, number in word.steps:
+        if there is None:
+            return False
+        value, unknown = there
+        match operator:
+            case WordOperator.AND:
+                there = value & number, unknown & number
+            case WordOperator.LEFT:
+                there = value << number & _WORD, unknown << number & _WORD
+            case WordOperator.RIGHT:
+                there = value >> number, unknown >> number
+            case WordOperator.AT:
+                if unknown:
+                    return None
+                base += value
+                there = _read(packet, base + number) if base <= _WORD else None
+    return False if there is None else _among(*there, word.values)
+
+
+def _read(packet: Contents, at: int) -> tuple[int, int] | None:
+    """Return a word with its unknown bits as 0, and a mask of these; None behind the end of the packet."""
+    end = at + _BYTES
+    if end > len(packet.data):
+        return None
+    known = int.from_bytes(packet.known[at:end], "big")
+    return int.from_bytes(packet.data[at:end], "big") & known, known ^ _WORD
+
+
+def _among(value: int, unknown: int, values: Iterable[Interval]) -> bool | None:
+    """Return whether a value is in ``values`` whatever its unknown bits are."""
+    lowest, highest = value, value | unknown
+    reached = [v for v in values if v.low <= highest and lowest <= v.high]
+    if any(v.low <= lowest and highest <= v.high for v in reached):
+        return True
+    return None if reached else False

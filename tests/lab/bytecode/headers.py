@@ -1,0 +1,38 @@
+"""The bytes of a sample's headers."""
+
+from __future__ import annotations
+
+from tests.lab.bytecode.samples import State
+from translate.ir import Family, Field
+
+__all__ = ["network", "transport"]
+
+
+def network(state: State) -> bytes:
+    """Return the header of IPv4 or IPv6."""
+    sample, tos, ttl = state.sample, state.tos, state.ttl
+    addresses = b"".join(
+        sample.number(f).to_bytes(sample.family.bits // 8, "big") for f in (Field.SADDR, Field.DADDR)
+    )
+    if sample.family is Family.IP6:
+        return (6 << 28 | tos << 20).to_bytes(4, "big") + bytes(3) + bytes((ttl,)) + addresses
+    # Some of the eight-byte units that a fragment is behind; the flag "more" is none of them.
+    fragment = (185 if sample.fragment else 0) | 0x2000
+    whole = bytes((0x45, tos)) + bytes(4) + fragment.to_bytes(2, "big")
+    return whole + bytes((ttl,)) + bytes(3) + addresses
+
+
+def transport(state: State) -> bytes:
+    """Return the first bytes behind it, as long as a header of TCP."""
+    sample = state.sample
+    ports = sample.number(Field.SPORT) << 16 | sample.number(Field.DPORT)
+    header = bytearray(ports.to_bytes(4, "big").ljust(20, b"\0"))
+    header[13] = sample.number(Field.TCP_FLAGS)
+    match sample.number(Field.L4PROTO):
+        case 50:
+            header[:4] = sample.number(Field.ESP_SPI).to_bytes(4, "big")
+        case 51:
+            header[4:8] = sample.number(Field.AH_SPI).to_bytes(4, "big")
+        case 108:
+            header[2:4] = sample.number(Field.IPCOMP_CPI).to_bytes(2, "big")
+    return bytes(header)
