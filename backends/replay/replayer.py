@@ -22,6 +22,7 @@ from backends.model.flow import Flow, Pause, Repeated, Send
 from backends.model.outcome import FlowResult, Outcome, QuotedTuple, Verdict, seen_branches
 from backends.model.packet import Icmp6Type, IcmpType, Packet, Port
 from backends.model.withfields import with_fields
+from backends.replay.answers import is_stack_answer, rejection_by, rejects_reset
 from backends.replay.bursts import groups, send_burst
 from backends.replay.loader import Loader, Watched
 from backends.testbed.tapnode import Sighting, TapNode
@@ -29,20 +30,13 @@ from backends.wire.datagrams import DPORT, SPORT, Datagram, Passed, flow_of
 from backends.wire.frames import Identity, build, identity
 from backends.wire.parsing import FrameError, Parsed, parse
 from translate.errors import MachineError
-from translate.ir import REJECT_ICMP_CODES, Family, Protocol, RejectKind, TcpFlag
+from translate.ir import Family, Protocol, TcpFlag
 
 __all__ = ["Replayer"]
 
 _DROP: Final = Outcome(verdict=Verdict.DROP)
 _UNSENT: Final = Outcome(verdict=Verdict.UNSENT)
 
-_REJECT_KINDS: Final = {
-    family: {code: kind for kind, code in codes.items()} for family, codes in REJECT_ICMP_CODES.items()
-}
-_UNWANTED_6: Final = frozenset({(Icmp6Type.DEST_UNREACHABLE, 4), (Icmp6Type.PARAMETER_PROBLEM, 1)})
-"""ICMPv6 types and codes of answers for a port or protocol without a listener on the node."""
-
-_TIMESTAMPS: Final = (Protocol.ICMP, IcmpType.TIMESTAMP, IcmpType.TIMESTAMP_REPLY)
 
 _MOSTLY: Final = 4
 _ALONE: Final = 1024
@@ -266,7 +260,7 @@ class Replayer:
         # A packet of the stack on lo never gets a checksum (CHECKSUM_PARTIAL), so the checksum
         # of an answer that was delivered here is not tested.
         for sighting in received:
-            kind = _answer(sent, wanted, sighting.packet)
+            kind = rejection_by(sent, wanted, sighting.packet)
             if kind is not None and reject is None:
                 reject = kind
                 if sighting.sighting.out is not None:
@@ -276,7 +270,7 @@ class Replayer:
                             f for f in faults if not _is_transport_checksum(f.removeprefix(_INNER))
                         )
                     notes.extend(f"{f}, in the answer" for f in faults)
-            elif (kind is None or kind != reject) and not _answers_reset(sent, sighting.packet):
+            elif (kind is None or kind != reject) and not rejects_reset(sent, sighting.packet):
                 notes.extend(_stray(sighting))
         if reject is not None:
             return Outcome(verdict=Verdict.REJECT, reject_with=reject), None
@@ -294,7 +288,7 @@ class Replayer:
         notes.extend(faults)
         local = place.out is None
         for sighting in received:
-            if sighting is arrived or (local and _stack_answers(sent, sighting.packet)):
+            if sighting is arrived or (local and is_stack_answer(sent, sighting.packet)):
                 continue
             notes.extend(_stray(sighting))
         if place.mark is None:
@@ -343,53 +337,6 @@ def _beginnings(sent: Iterable[Packet]) -> Iterable[Packet]:
 
 def _arrivals(received: list[_Received], wanted: Identity) -> list[_Received]:
     return [sighting for sighting in received if identity(sighting.packet) == wanted]
-
-
-def _answer(sent: Packet, wanted: Identity, answer: Packet) -> str | None:
-    """Return how ``answer`` rejects ``sent``, or None if it does not."""
-    if answer.is_icmp and answer.quoted is not None:
-        if sent.quoted is not None or identity(answer.quoted) != wanted:
-            return None
-        six = answer.family is Family.IP6
-        if answer.icmp_type == (Icmp6Type.DEST_UNREACHABLE if six else IcmpType.DEST_UNREACHABLE):
-            kind = _REJECT_KINDS[answer.family].get(answer.icmp_code or 0)
-            if kind is not None:
-                return kind.value
-        if six:
-            return f"icmp6-{answer.icmp_type}-{answer.icmp_code}"
-        if answer.icmp_type == IcmpType.REDIRECT:
-            return None
-        return f"icmp-{answer.icmp_type}-{answer.icmp_code}"
-    if sent.proto == Protocol.TCP and _resets(sent, answer):
-        return RejectKind.TCP_RESET.value
-    return None
-
-
-def _resets(sent: Packet, answer: Packet) -> bool:
-    """Return whether ``answer`` is the RST that answers ``sent`` (RFC 9293, 3.10.7.1)."""
-    if answer.proto != Protocol.TCP or not answer.flags & TcpFlag.RST or answer.dport != sent.sport:
-        return False
-    if sent.flags & TcpFlag.ACK:
-        return answer.seq == sent.ack
-    phantom = bool(sent.flags & TcpFlag.SYN) + bool(sent.flags & TcpFlag.FIN)
-    return answer.ack == (sent.seq + len(sent.payload) + phantom) & 0xFFFFFFFF
-
-
-def _answers_reset(sent: Packet, answer: Packet) -> bool:
-    """Return whether ``answer`` rejects the RST that REJECT sent for ``sent``, as a rule in OUTPUT may do."""
-    return answer.is_icmp and answer.quoted is not None and _resets(sent, answer.quoted)
-
-
-def _stack_answers(sent: Packet, answer: Packet) -> bool:
-    """Return whether ``answer`` is the stack's answer to a delivered packet without a listener."""
-    if answer.is_icmp and answer.quoted is not None:
-        unwanted = answer.icmp_type == IcmpType.DEST_UNREACHABLE and answer.icmp_code in (2, 3)
-        if answer.family is Family.IP6:
-            unwanted = (answer.icmp_type, answer.icmp_code) in _UNWANTED_6
-        return unwanted and sent.quoted is None and identity(answer.quoted) == identity(sent)
-    if (sent.proto, sent.icmp_type, answer.icmp_type) == _TIMESTAMPS:
-        return (answer.src, answer.dst) == (sent.dst, sent.src)  # no sysctl turns these off
-    return sent.proto == Protocol.TCP and _resets(sent, answer)
 
 
 def _faults(received: _Received) -> tuple[str, ...]:

@@ -38,14 +38,14 @@ from typing import Final, NamedTuple
 from backends.model.link import device_mac, neighbour_mac
 from backends.model.node import Node, Route
 from backends.model.routes import DEFAULT_RULES
+from backends.testbed.controlmessages import mark_in, with_ipv6_header
 from backends.testbed.netlink import Conntrack, Routing
 from backends.testbed.offloads import Offload, switch_off
 from backends.testbed.ownership import opening_as
 from backends.testbed.sniffer import SO_RCVMARK, Sniffer
 from backends.testbed.sysctls import set_node_sysctls, set_own_sysctls
-from backends.wire.ipv6header import pack_ipv6
 from translate.errors import MachineError
-from translate.ir import Family, Protocol, parse_address
+from translate.ir import Family, Protocol
 
 __all__ = ["QUEUE", "Sighting", "TapNode"]
 
@@ -207,8 +207,8 @@ class TapNode:
             for _ in range(at_most):
                 data, extra, _, address = raw.recvmsg(65536, 256)
                 if self.family is Family.IP6:
-                    data = _with_header(data, raw.proto, address[0], extra)
-                yield Sighting(data, None, _mark(extra))
+                    data = with_ipv6_header(data, raw.proto, address[0], extra)
+                yield Sighting(data, None, mark_in(extra))
 
     def settle(self) -> list[Sighting]:
         """Wait until the stack has handled everything sent before, and drain.
@@ -365,16 +365,6 @@ def _now() -> float:
     return time.monotonic()
 
 
-def _mark(extra: list[tuple[int, int, bytes]]) -> int:
-    for level, kind, value in extra:
-        if level == socket.SOL_SOCKET and kind == socket.SO_MARK:
-            return int.from_bytes(value[:4], "little" if _LITTLE else "big")
-    return 0
-
-
-_LITTLE: Final = struct.pack("=H", 1) == b"\x01\x00"
-
-
 def _marks(packets: list[bytes], marked: list[tuple[bytes, int]]) -> list[int | None]:
     """Return the marks of packets that left by a device, as its packet socket saw them; None if not seen."""
     if packets == [data for data, _ in marked]:
@@ -388,16 +378,3 @@ def _marks(packets: list[bytes], marked: list[tuple[bytes, int]]) -> list[int | 
 def _is_listener_report(frame: bytes) -> bool:
     """Return whether an IPv6 frame is a multicast listener report: options, then ICMPv6, to ff02::/16."""
     return frame[20:21] == b"\0" and frame[38:40] == b"\xff\x02" and frame[54:55] == b"\x3a"
-
-
-def _with_header(data: bytes, proto: int, sender: str, extra: list[tuple[int, int, bytes]]) -> bytes:
-    src = parse_address(Family.IP6, sender.partition("%")[0])
-    dst = ttl = tos = 0
-    for level, kind, value in extra:
-        if level == socket.IPPROTO_IPV6 and kind == socket.IPV6_PKTINFO:
-            dst = int.from_bytes(value[:16], "big")
-        elif level == socket.IPPROTO_IPV6 and kind == socket.IPV6_HOPLIMIT:
-            ttl = int.from_bytes(value[:4], "little" if _LITTLE else "big")
-        elif level == socket.IPPROTO_IPV6 and kind == socket.IPV6_TCLASS:
-            tos = int.from_bytes(value[:4], "little" if _LITTLE else "big")
-    return pack_ipv6(src=src, dst=dst, proto=proto, ttl=ttl, tos=tos, length=len(data)) + data

@@ -24,7 +24,7 @@ from harness.corpus.ruletext import place
 from harness.diff.backends import REFERENCE, backend
 from harness.diff.batch import Batch
 from harness.diff.compare import Mismatch, mismatches, step_text
-from harness.diff.replay import Progress, Replayed, Replays, replay
+from harness.diff.replay import Progress, Replayed, ReplayOptions, Replays, replay
 from harness.diff.result import BackendReport, CaseResult, Difference, ParityReport
 from harness.diff.sampling import MISS, Sampling
 from harness.diff.share_counts import share_tallies
@@ -163,9 +163,7 @@ def run_parity(
                     backend,
                     bench.job,
                     bench.flows,
-                    progress=report,
-                    expected=bench.expected,
-                    sampling=plan.sampling,
+                    ReplayOptions(progress=report, expected=bench.expected, sampling=plan.sampling),
                 )
         results = replays.results()
         for bench in benches:
@@ -239,7 +237,7 @@ def _refusal(error: UnsupportedError) -> str:
 def _ask_reference(batch: Batch, plan: Plan, reference: Backend, progress: Progress) -> _Bench:
     job = Job(rules=batch.rules, node=batch.node, level=plan.level)
     flows = tuple(at_present(flow) for flow in batch.flows)
-    (replayed,) = replay([reference], job, flows, progress=progress)
+    (replayed,) = replay([reference], job, flows, ReplayOptions(progress=progress))
     if replayed.refusal is not None:
         raise replayed.refusal
     return _Bench(batch, job, flows, replayed.results)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
@@ -21,7 +21,7 @@ from harness.diff.compare import DifferentPath
 from harness.diff.sampling import ONCE, Sampling
 from translate.errors import MachineError, Note, UnsupportedError
 
-__all__ = ["Progress", "Replayed", "Replays", "replay"]
+__all__ = ["Progress", "ReplayOptions", "Replayed", "Replays", "replay"]
 
 Progress = Callable[[str, int, int], None]
 """Progress callback: the backend's name, the numbers of finished and of all flows. Threads may share it."""
@@ -50,29 +50,35 @@ def _quiet(backend: str, done: int, total: int) -> None:
     """Report nothing."""
 
 
-def replay(
-    backends: Sequence[Backend],
-    job: Job,
-    flows: Sequence[Flow],
-    *,
-    progress: Progress = _quiet,
-    expected: Sequence[FlowResult | None] = (),
-    sampling: Sampling = ONCE,
-    once: Container[str] = frozenset(),
-) -> tuple[Replayed, ...]:
-    """Run all flows through all backends and return their results, in the order of ``backends``.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayOptions:
+    """The number of runs of each flow, and the callback for progress.
 
     With ``expected``, one result per flow, flows with random outcomes run as often as ``sampling`` requires;
     a flow without an expected result (None) runs once. Flows whose ids are in ``once`` run once and are not
-    compared. A refusal of the rules is a result, not an error.
-    Raises MachineError when a backend fails, after every session has been closed, and when a backend returns
-    results for other flows than it was given.
+    compared.
+    """
+
+    progress: Progress = _quiet
+    expected: Sequence[FlowResult | None] = ()
+    sampling: Sampling = ONCE
+    once: Container[str] = field(default_factory=frozenset)
+
+
+_DEFAULTS = ReplayOptions()
+
+
+def replay(
+    backends: Sequence[Backend], job: Job, flows: Sequence[Flow], options: ReplayOptions = _DEFAULTS
+) -> tuple[Replayed, ...]:
+    """Run all flows through all backends and return their results, in the order of ``backends``.
+
+    A refusal of the rules is a result, not an error. Raises MachineError when a backend fails, after every
+    session has been closed, and when a backend returns results for other flows than it was given.
     """
     with Replays() as replays:
         for backend in backends:
-            replays.add(
-                backend, job, flows, progress=progress, expected=expected, sampling=sampling, once=once
-            )
+            replays.add(backend, job, flows, options)
         return tuple(replays.results())
 
 
@@ -103,19 +109,12 @@ class Replays:
         self._pool.shutdown(wait=True)
 
     def add(
-        self,
-        backend: Backend,
-        job: Job,
-        flows: Sequence[Flow],
-        *,
-        progress: Progress = _quiet,
-        expected: Sequence[FlowResult | None] = (),
-        sampling: Sampling = ONCE,
-        once: Container[str] = frozenset(),
+        self, backend: Backend, job: Job, flows: Sequence[Flow], options: ReplayOptions = _DEFAULTS
     ) -> None:
-        """Add a replay of flows through one backend; the arguments are those of :func:`replay`."""
-        runs = _Runs(flows, expected or (None,) * len(flows), sampling, once)
-        self._futures.append(self._pool.submit(_run, backend, job, runs, progress, self._stop))
+        """Add a replay of flows through one backend."""
+        expected = options.expected or (None,) * len(flows)
+        runs = _Runs(flows, expected, options.sampling, options.once)
+        self._futures.append(self._pool.submit(_run, backend, job, runs, options.progress, self._stop))
 
     def results(self) -> Iterator[Replayed]:
         """Yield the results of all replays in the order in which they were added.

@@ -20,7 +20,7 @@ from backends.model.outcome import FlowResult
 from backends.simulator import RuleVisited, Simulation
 from harness.diff.compare import differing_paths
 from harness.diff.paths import normal_paths
-from harness.diff.replay import Progress, replay
+from harness.diff.replay import Progress, ReplayOptions, replay
 from harness.diff.sampling import CERTAIN, Sampling
 from nfparity.assess.backends import NftablesModeBackend
 from nfparity.assess.components import IPTABLES, shared_places
@@ -223,10 +223,12 @@ def _changed(
         [sides[1]],
         job,
         compared,
-        progress=progress,
-        expected=[wanted[flow.id] for flow in compared],
-        sampling=sampling,
-        once=trial.inferred,
+        ReplayOptions(
+            progress=progress,
+            expected=[wanted[flow.id] for flow in compared],
+            sampling=sampling,
+            once=trial.inferred,
+        ),
     )
     observed = dict(zip((flow.id for flow in compared), second.results, strict=True))
     # A member of a class has been sent once. If its outcome is unexpected, both orders are tested in full.
@@ -236,9 +238,9 @@ def _changed(
         if flow.id in trial.inferred and any(differing_paths(flow, wanted[flow.id], observed[flow.id]))
     ]
     if again:
-        both = replay(
-            sides, job, again, progress=progress, expected=[wanted[f.id] for f in again], sampling=sampling
-        )
+        guesses = [wanted[flow.id] for flow in again]
+        options = ReplayOptions(progress=progress, expected=guesses, sampling=sampling)
+        both = replay(sides, job, again, options)
         for flow, first_result, other_result in zip(again, *(side.results for side in both), strict=True):
             wanted[flow.id], observed[flow.id] = _guess(flow, first_result), other_result
     tested = {flow.id for flow in again}

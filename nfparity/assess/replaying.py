@@ -20,7 +20,7 @@ from backends.model.outcome import FlowResult, Outcome, OutcomeBranch, Verdict
 from backends.simulator import RuleVisited, Simulation, SimulatorBackend, TracedBranch
 from harness.diff.compare import DifferentPath, Mismatch, differing_paths
 from harness.diff.paths import normal_paths
-from harness.diff.replay import Progress, replay
+from harness.diff.replay import Progress, ReplayOptions, replay
 from harness.diff.sampling import CERTAIN, Sampling
 from nfparity.assess.alike import FlowClass, Renaming, flow_classes
 from nfparity.assess.difference import ChangedPacket, Measure, Traced
@@ -145,7 +145,7 @@ def try_flows(
     simulated = [replace(f, steps=f.steps[:1]) if f.id in measures else f for f in flows]
     if not by_class:
         simulated = [flow for flow in flows if flow.id not in measures]
-    (reference,) = replay([SimulatorBackend()], job, simulated, progress=progress)
+    (reference,) = replay([SimulatorBackend()], job, simulated, ReplayOptions(progress=progress))
     if reference.refusal is not None:
         raise reference.refusal
     expected = dict(zip((f.id for f in simulated), reference.results, strict=True))
@@ -156,10 +156,12 @@ def try_flows(
         [before, after],
         job,
         sent,
-        progress=progress,
-        expected=[None if flow.id in measures else expected[flow.id] for flow in sent],
-        sampling=sampling,
-        once=others,
+        ReplayOptions(
+            progress=progress,
+            expected=[None if flow.id in measures else expected[flow.id] for flow in sent],
+            sampling=sampling,
+            once=others,
+        ),
     )
     for side in sides:
         if side.refusal is not None:

@@ -16,7 +16,6 @@ from nfparity.snapshot import Variant
 from tests.kernel.helpers.migratenode import (
     APPLY,
     FOREIGN,
-    OLD,
     ROLLBACK,
     RULES,
     STATE,
@@ -26,11 +25,10 @@ from tests.kernel.helpers.migratenode import (
     MakePlan,
     Shell,
     do,
-    insist_new,
-    look,
     migrate_node,
     points,
 )
+from tests.kernel.helpers.migratestate import OLD, assert_translated, read_state
 from translate.ir import Family
 
 _RULE = " ".join(FOREIGN[2:])
@@ -56,20 +54,20 @@ def plan(started: Worker, variant: Variant) -> str:
 
 
 def test_there_and_back(node: Worker, variant: Variant, plan: str) -> None:
-    before = look(node, variant)
+    before = read_state(node, variant)
     assert before.is_old
     assert before.answered
-    before = look(node, variant)  # with the counters of that
-    said = do(node, "apply", plan)
-    assert (said.error, said.points) == (None, points(APPLY))
-    seen = look(node, variant)
-    insist_new(seen)
-    assert seen.phase is Phase.APPLIED
+    before = read_state(node, variant)  # with the counters of that
+    result = do(node, "apply", plan)
+    assert (result.error, result.points) == (None, points(APPLY))
+    state = read_state(node, variant)
+    assert_translated(state)
+    assert state.phase is Phase.APPLIED
     assert do(node, "confirm").error is None
-    assert look(node, variant).phase is Phase.CONFIRMED
-    said = do(node, "rollback")
-    assert (said.error, said.points, said.done) == (None, points(ROLLBACK), True)
-    after = look(node, variant)
+    assert read_state(node, variant).phase is Phase.CONFIRMED
+    result = do(node, "rollback")
+    assert (result.error, result.points, result.done) == (None, points(ROLLBACK), True)
+    after = read_state(node, variant)
     assert after.is_old
     assert after.phase is Phase.ROLLED_BACK
     # Another answer has gone by since.
@@ -81,11 +79,11 @@ def test_there_and_back(node: Worker, variant: Variant, plan: str) -> None:
 
 def test_nobody_confirms(node: Worker, variant: Variant, plan: str) -> None:
     assert do(node, "apply", plan, within=3.0).error is None
-    assert look(node, variant).nft == (True, False)
-    seen = look(node, variant, Phase.ROLLED_BACK)
-    assert seen.is_old
-    assert seen.answered
-    assert "it was not confirmed in time" in seen.said
+    assert read_state(node, variant).nft == (True, False)
+    state = read_state(node, variant, Phase.ROLLED_BACK)
+    assert state.is_old
+    assert state.answered
+    assert "it was not confirmed in time" in state.timer_log
     late = do(node, "confirm")
     assert late.error is not None
     assert "no plan is applied" in late.error
@@ -94,56 +92,56 @@ def test_nobody_confirms(node: Worker, variant: Variant, plan: str) -> None:
 def test_the_timer_is_killed_and_time_runs_out(node: Worker, variant: Variant, plan: str) -> None:
     """The next command does what the timer would have done."""
     assert do(node, "apply", plan, within=2.0, at="done applied", alone=True).killed
-    assert look(node, variant).phase is Phase.APPLIED
-    while do(node, "settle").error is None and look(node, variant).phase is Phase.APPLIED:
+    assert read_state(node, variant).phase is Phase.APPLIED
+    while do(node, "settle").error is None and read_state(node, variant).phase is Phase.APPLIED:
         pass
-    assert look(node, variant).is_old
+    assert read_state(node, variant).is_old
 
 
 def test_the_command_hangs(node: Worker, variant: Variant, plan: str) -> None:
     """The timer kills it when the time is up."""
     assert do(node, "apply", plan, within=3.0, at="done empty ip nat", hang=True).killed
-    seen = look(node, variant, Phase.ROLLED_BACK)
-    assert seen.is_old
-    assert "did not finish in time" in seen.said
+    state = read_state(node, variant, Phase.ROLLED_BACK)
+    assert state.is_old
+    assert "did not finish in time" in state.timer_log
 
 
 def test_others_wait_while_tables_are_emptied(node: Worker, variant: Variant, plan: str) -> None:
     """iptables-legacy takes a lock, which is held; iptables-nft has none, and is noticed."""
-    said = do(node, "apply", plan, meddle=("begun empty ip nat", variant), lock=True)
+    result = do(node, "apply", plan, meddle=("begun empty ip nat", variant), lock=True)
     if variant is Variant.NFT:
-        assert "status 0" in said.points
-        assert said.error is not None
+        assert "status 0" in result.points
+        assert result.error is not None
         return
-    assert "status 4" in said.points  # RESOURCE_PROBLEM: another holds the lock
-    assert said.error is None
-    assert look(node, variant).nft == (True, False)
+    assert "status 4" in result.points  # RESOURCE_PROBLEM: another holds the lock
+    assert result.error is None
+    assert read_state(node, variant).nft == (True, False)
 
 
 def test_both_families(node: Worker, variant: Variant) -> None:
     plan = node.ask(MakePlan(variant, (Family.IP, Family.IP6)))
     assert do(node, "apply", plan).error is None
-    seen = look(node, variant)
-    assert seen.nft == (True, True)
-    assert seen.answered
-    assert not any(line.startswith("-A") for family in seen.iptables for line in family)
+    state = read_state(node, variant)
+    assert state.nft == (True, True)
+    assert state.answered
+    assert not any(line.startswith("-A") for family in state.iptables for line in family)
     assert do(node, "rollback").error is None
-    assert look(node, variant).is_old
+    assert read_state(node, variant).is_old
 
 
 def test_tables_that_stay_are_not_touched(node: Worker, variant: Variant) -> None:
     """Not when the plan is applied, not by what others do to them meanwhile, and not on the way back."""
     plan = node.ask(MakePlan(variant, left=("filter", "raw")))
-    before = look(node, variant)
+    before = read_state(node, variant)
     assert do(node, "apply", plan, at="done look ip").killed  # and rolled back
-    assert look(node, variant, Phase.ROLLED_BACK).is_old
-    said = do(node, "apply", plan)
-    assert said.error is None
-    assert not [point for point in said.points if "filter" in point or "raw" in point]
-    seen = look(node, variant)
-    assert seen.answered
-    assert seen.nft == (True, False)
-    staying = [line for line in seen.iptables[0] if line.startswith("-A")]
+    assert read_state(node, variant, Phase.ROLLED_BACK).is_old
+    result = do(node, "apply", plan)
+    assert result.error is None
+    assert not [point for point in result.points if "filter" in point or "raw" in point]
+    state = read_state(node, variant)
+    assert state.answered
+    assert state.nft == (True, False)
+    staying = [line for line in state.iptables[0] if line.startswith("-A")]
     assert staying == [
         line for name in ("filter", "raw") for line in split(RULES)[name].table_state if line.startswith("-A")
     ]
@@ -153,7 +151,7 @@ def test_tables_that_stay_are_not_touched(node: Worker, variant: Variant) -> Non
     node.ask(Shell((f"iptables-{variant}", *FOREIGN)))
     assert node.ask(Live()) == "drift"
     assert do(node, "rollback").error is None
-    after = look(node, variant)
+    after = read_state(node, variant)
     assert set(after.iptables[0]) == {*before.iptables[0], "-A FORWARD -j DROP"}
     assert after.nft == (False, False)
     assert after.answered
@@ -161,14 +159,14 @@ def test_tables_that_stay_are_not_touched(node: Worker, variant: Variant) -> Non
 
 def test_the_rules_changed_since_the_plan(node: Worker, variant: Variant, plan: str) -> None:
     node.ask(Shell((f"iptables-{variant}", *FOREIGN)))
-    said = do(node, "apply", plan)
-    assert said.error is not None
-    assert "have changed since the plan" in said.error
-    assert _RULE in said.error
-    assert said.points == ()
-    seen = look(node, variant)
-    assert seen.phase is None
-    assert seen.nft == (False, False)
+    result = do(node, "apply", plan)
+    assert result.error is not None
+    assert "have changed since the plan" in result.error
+    assert _RULE in result.error
+    assert result.points == ()
+    state = read_state(node, variant)
+    assert state.phase is None
+    assert state.nft == (False, False)
 
 
 def test_ipsets_that_change_or_go(node: Worker, variant: Variant) -> None:
@@ -183,20 +181,20 @@ def test_ipsets_that_change_or_go(node: Worker, variant: Variant) -> None:
         node.ask(Shell((f"iptables-{variant}", *asks)))
         plan = node.ask(MakePlan(variant))
         node.ask(Shell(("ipset", "add", "allowed", "10.2.0.9")))
-        said = do(node, "apply", plan)
-        assert said.error is not None
-        assert "the ipset allowed has changed since the plan" in said.error
-        assert look(node, variant).nft == (False, False)
+        result = do(node, "apply", plan)
+        assert result.error is not None
+        assert "the ipset allowed has changed since the plan" in result.error
+        assert read_state(node, variant).nft == (False, False)
         for word, address in (("del", "10.2.0.7"), ("del", "10.2.0.9"), ("add", "10.2.0.7")):
             node.ask(Shell(("ipset", word, "allowed", address)))
         assert do(node, "apply", plan).error is None
-        insist_new(look(node, variant))
+        assert_translated(read_state(node, variant))
         # Nothing asks it now; the old rules do, and iptables does not take them without.
         before = node.ask(Shell(("sh", "-c", "ipset save allowed | sort")))
         node.ask(Shell(("ipset", "destroy", "allowed")))
-        said = do(node, "rollback")
-        assert (said.error, said.done) == (None, True)
-        assert "-A INPUT -m set --match-set allowed src -j ACCEPT" in look(node, variant).iptables[0]
+        result = do(node, "rollback")
+        assert (result.error, result.done) == (None, True)
+        assert "-A INPUT -m set --match-set allowed src -j ACCEPT" in read_state(node, variant).iptables[0]
         after = node.ask(Shell(("sh", "-c", "ipset save allowed | sort")))
         assert [line for line in after.split("\n") if line.startswith("add")] == [
             line for line in before.split("\n") if line.startswith("add")
@@ -215,11 +213,11 @@ def test_a_plan_that_was_made_up_loads_nothing(node: Worker, variant: Variant, p
     assert node.ask(Shell(("nft", "list", "tables"))).count("theirs") == 0
     assert do(node, "rollback").done
     data["families"][0]["translation"] = hashlib.sha256(theirs.encode()).hexdigest()
-    said = do(node, "apply", resealed(data))
-    assert said.error is not None
-    assert "is not the one that was tested" in said.error
-    assert said.points == ()
-    assert look(node, variant).is_old
+    result = do(node, "apply", resealed(data))
+    assert result.error is not None
+    assert "is not the one that was tested" in result.error
+    assert result.points == ()
+    assert read_state(node, variant).is_old
     changed = do(node, "apply", json.dumps({**json.loads(plan), "seed": 7}))
     assert changed.error is not None
     assert "it was changed after it was made" in changed.error
@@ -236,24 +234,24 @@ def test_somebody_changes_a_table_before_it_is_emptied(
     node: Worker, variant: Variant, plan: str, moment: str
 ) -> None:
     """All goes back, but for what the other has written: that was never touched."""
-    said = do(node, "apply", plan, meddle=(moment, variant))
-    assert said.error is not None
-    assert "has been changed in the meantime" in said.error
-    assert "everything is restored as it was before" in said.error
-    seen = look(node, variant)
-    assert seen.phase is Phase.ROLLED_BACK
-    assert seen.nft == (False, False)
-    assert seen.iptables[0] == _with_foreign()
-    assert seen.answered
+    result = do(node, "apply", plan, meddle=(moment, variant))
+    assert result.error is not None
+    assert "has been changed in the meantime" in result.error
+    assert "everything is restored as it was before" in result.error
+    state = read_state(node, variant)
+    assert state.phase is Phase.ROLLED_BACK
+    assert state.nft == (False, False)
+    assert state.iptables[0] == _with_foreign()
+    assert state.answered
 
 
 def test_somebody_writes_into_an_emptied_table(node: Worker, variant: Variant, plan: str) -> None:
     """The old rules come back; what the other has written is kept in a file."""
-    said = do(node, "apply", plan, meddle=("done empty ip nat", variant))
-    assert said.error is not None
-    assert "another program has written ip rules into table nat" in said.error
-    seen = look(node, variant)
-    assert seen.is_old
+    result = do(node, "apply", plan, meddle=("done empty ip nat", variant))
+    assert result.error is not None
+    assert "another program has written ip rules into table nat" in result.error
+    state = read_state(node, variant)
+    assert state.is_old
     assert _RULE in node.ask(Shell(("cat", f"{STATE}/ip-nat.found")))
 
 
@@ -262,15 +260,15 @@ def test_a_plan_is_applied_once(node: Worker, variant: Variant, plan: str) -> No
     again = do(node, "apply", plan)
     assert again.error is not None
     assert "already applied here" in again.error
-    assert look(node, variant).nft == (True, False)
+    assert read_state(node, variant).nft == (True, False)
 
 
 def test_a_foreign_table_of_our_name(node: Worker, variant: Variant, plan: str) -> None:
     node.ask(Shell(("nft", "add", "table", "ip", "nfparity")))
-    said = do(node, "apply", plan)
-    assert said.error is not None
-    assert "an nftables table" in said.error
-    assert look(node, variant).iptables == OLD
+    result = do(node, "apply", plan)
+    assert result.error is not None
+    assert "an nftables table" in result.error
+    assert read_state(node, variant).iptables == OLD
 
 
 @pytest.mark.parametrize("phase", ["applied", "confirmed", "cut short"])
@@ -282,10 +280,10 @@ def test_a_reboot(node: Worker, variant: Variant, plan: str, phase: str) -> None
         do(node, "confirm")
     node.ask(Forget(variant))
     assert do(node, "rollback").error is None
-    seen = look(node, variant)
-    assert seen.phase is Phase.ROLLED_BACK
-    assert seen.iptables[0] == OLD[0]
-    assert seen.answered
+    state = read_state(node, variant)
+    assert state.phase is Phase.ROLLED_BACK
+    assert state.iptables[0] == OLD[0]
+    assert state.answered
 
 
 def test_a_reboot_after_which_others_have_written_rules(node: Worker, variant: Variant, plan: str) -> None:
@@ -295,11 +293,11 @@ def test_a_reboot_after_which_others_have_written_rules(node: Worker, variant: V
     written = "*raw\n:PREROUTING ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n-A OUTPUT -p 47 -j DROP\nCOMMIT\n"
     node.ask(Forget(variant, written))
     assert do(node, "rollback").error is None
-    seen = look(node, variant)
-    assert "-A OUTPUT -p gre -j DROP" in seen.iptables[0] or "-A OUTPUT -p 47 -j DROP" in seen.iptables[0]
-    assert not any("10.2.0.9" in line for line in seen.iptables[0])
-    assert any("KUBE-SERVICES" in line for line in seen.iptables[0])
-    assert seen.answered
+    state = read_state(node, variant)
+    assert "-A OUTPUT -p gre -j DROP" in state.iptables[0] or "-A OUTPUT -p 47 -j DROP" in state.iptables[0]
+    assert not any("10.2.0.9" in line for line in state.iptables[0])
+    assert any("KUBE-SERVICES" in line for line in state.iptables[0])
+    assert state.answered
 
 
 def _with_foreign() -> tuple[str, ...]:

@@ -27,19 +27,16 @@ from nfparity.snapshot import Variant
 from tests.kernel.helpers.availability import require
 from tests.kernel.helpers.migratenode import (
     DISK,
-    OLD,
     RULES,
     STATE,
     Forget,
     Fresh,
     MakePlan,
-    Seen,
     Shell,
     do,
-    insist_new,
-    look,
     migrate_node,
 )
+from tests.kernel.helpers.migratestate import OLD, NodeState, assert_translated, read_state
 from tests.lab.forkedcommand import run_nfparity
 from tests.lab.traffic.host import Host, Request
 
@@ -219,33 +216,33 @@ def bring_to(node: Worker, variant: Variant, plan: str, moment: str) -> None:
 
 
 def insist_restored(node: Worker, variant: Variant) -> None:
-    said = do(node, "rollback")
-    assert said.error is None, said.error
-    assert said.done
-    insist_old(look(node, variant))
+    result = do(node, "rollback")
+    assert result.error is None, result.error
+    assert result.done
+    insist_old(read_state(node, variant))
     again = do(node, "rollback")
     assert (again.error, again.done) == (None, False)
 
 
-def insist_old(seen: Seen) -> None:
+def insist_old(state: NodeState) -> None:
     """After a reboot IPv6 has no rules; the plan is about IPv4 alone."""
-    assert seen.iptables[0] == OLD[0]
-    assert seen.nft == (False, False)
-    assert seen.answered
+    assert state.iptables[0] == OLD[0]
+    assert state.nft == (False, False)
+    assert state.answered
 
 
 def insist_on_commands(node: Worker, variant: Variant, copy: str = RULES) -> None:
     """It fails, and prints commands, which are run as they stand; until then what is in force stays."""
     error = do(node, "rollback").error
     assert error is not None
-    before = look(node, variant)
+    before = read_state(node, variant)
     if any(before.nft):
         assert before.answered
     commands = [line for line in error.split("\n") if line.startswith("  ")]
     assert commands, error
     script = "\n".join(commands).replace("COPY", "/run/COPY")
     node.ask(Shell(("sh", "-ec", f"cat > /run/COPY <<'END'\n{copy}END\n{script}")))
-    insist_old(look(node, variant))
+    insist_old(read_state(node, variant))
     assert do(node, "rollback").done is False
 
 
@@ -343,10 +340,10 @@ def test_the_folder_is_not_to_be_trusted(node: Worker, variant: Variant, plan: s
     bring_to(node, variant, plan, "confirmed")
     node.ask(Folder(kind))
     insist_restored(node, variant)
-    said = do(node, "apply", plan)
-    assert said.error is not None
-    assert "other users can write to" in said.error or "belongs to user" in said.error
-    assert look(node, variant).nft == (False, False)
+    result = do(node, "apply", plan)
+    assert result.error is not None
+    assert "other users can write to" in result.error or "belongs to user" in result.error
+    assert read_state(node, variant).nft == (False, False)
     bring_to(node, variant, plan, "after a reboot")
     node.ask(Folder(kind))
     insist_on_commands(node, variant)
@@ -371,7 +368,7 @@ def test_a_record_of_another(node: Worker, variant: Variant, plan: str, what: st
         error = do(node, "rollback").error
         assert error is not None
         assert "the old ip6 rules cannot be restored" in error
-        insist_old(look(node, variant))
+        insist_old(read_state(node, variant))
     else:
         insist_restored(node, variant)
 
@@ -383,18 +380,18 @@ def test_a_record_of_another_machine_after_a_reboot(node: Worker, variant: Varia
     bring_to(node, variant, plan, "after a reboot")
     node.ask(Change((("machine", "0123456789abcdef"),)))
     for action in ("rollback", "apply"):
-        said = do(node, action, plan)
-        assert said.error is not None
-        assert "belongs to another network namespace or machine" in said.error
-    assert not any(line.startswith("-A") for line in look(node, variant).iptables[0])
+        result = do(node, action, plan)
+        assert result.error is not None
+        assert "belongs to another network namespace or machine" in result.error
+    assert not any(line.startswith("-A") for line in read_state(node, variant).iptables[0])
 
 
 def test_the_timer_needs_no_disk(node: Worker, variant: Variant, plan: str) -> None:
     """It restores from memory."""
     assert do(node, "apply", plan, within=1.5).error is None
     node.ask(Folder("gone"))
-    seen = look(node, variant, at_rest=True)
-    insist_old(seen)
+    state = read_state(node, variant, at_rest=True)
+    insist_old(state)
 
 
 def test_a_table_of_which_nothing_is_known(node: Worker, variant: Variant) -> None:
@@ -415,11 +412,11 @@ def test_a_table_that_somebody_else_has_loaded_since(node: Worker, variant: Vari
     assert do(node, "rollback").done
     node.ask(Shell(("nft", "add", "table", "ip", "nfparity")))
     node.ask(Shell((f"iptables-{variant}", "-t", "nat", "-F", "KUBE-SERVICES")))
-    before = look(node, variant)
+    before = read_state(node, variant)
     error = do(node, "rollback").error
     assert error is not None
     assert "another program has loaded it" in error
-    after = look(node, variant)
+    after = read_state(node, variant)
     assert (after.nft, after.iptables) == ((True, False), before.iptables)
 
 
@@ -429,8 +426,8 @@ def test_a_table_of_the_other_family_is_none_of_its_business(
     bring_to(node, variant, plan, "confirmed")
     node.ask(Shell(("nft", "add", "table", "ip6", "nfparity")))
     assert do(node, "rollback").done
-    seen = look(node, variant)
-    assert (seen.iptables, seen.nft, seen.phase) == (OLD, (False, True), Phase.ROLLED_BACK)
+    state = read_state(node, variant)
+    assert (state.iptables, state.nft, state.phase) == (OLD, (False, True), Phase.ROLLED_BACK)
 
 
 def test_what_is_kept_elsewhere(node: Worker, variant: Variant, plan: str) -> None:
@@ -439,11 +436,11 @@ def test_what_is_kept_elsewhere(node: Worker, variant: Variant, plan: str) -> No
     status, out, err = node.ask(Nfparity(("rollback", "--state", "/run/nowhere")))
     assert (status, out) == (3, "")
     assert f"nfparity migrate rollback --state {STATE}" in err
-    insist_new(look(node, variant))
+    assert_translated(read_state(node, variant))
     status, out, err = node.ask(Nfparity(("rollback", "--state", str(STATE))))
     assert (status, err) == (0, "")
     assert "rolled back: the old rules are in force" in out
-    insist_old(look(node, variant))
+    insist_old(read_state(node, variant))
 
 
 @pytest.mark.parametrize("moment", ["confirmed", "after a reboot"])
@@ -488,5 +485,5 @@ class Nfparity(Request):
     words: tuple[str, ...]
 
     def run(self, host: Host) -> tuple[int, str, str]:
-        said = run_nfparity(("migrate", *self.words))
-        return said.status, said.out, said.err
+        result = run_nfparity(("migrate", *self.words))
+        return result.status, result.out, result.err

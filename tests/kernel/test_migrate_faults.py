@@ -16,7 +16,8 @@ from backends.replay.worker import Worker
 from nfparity.migrate.record import Phase
 from nfparity.snapshot import Variant
 from tests.kernel.helpers.faults import Fault, Kind
-from tests.kernel.helpers.migratenode import MakePlan, do, insist_new, look, migrate_node
+from tests.kernel.helpers.migratenode import MakePlan, do, migrate_node
+from tests.kernel.helpers.migratestate import assert_translated, read_state
 
 ACTIONS = ("apply", "confirm", "rollback")
 DISK = (Kind.FULL, Kind.BROKEN)
@@ -39,9 +40,9 @@ def operations(node: Worker, plan: str) -> dict[str, tuple[str, ...]]:
     """The operations of each action when nothing happens."""
     found = {}
     for action in ACTIONS:
-        said = do(node, action, plan)
-        assert said.error is None
-        found[action] = said.operations
+        result = do(node, action, plan)
+        assert result.error is None
+        found[action] = result.operations
     return found
 
 
@@ -67,31 +68,31 @@ def insist(node: Worker, variant: Variant, plan: str, action: str, fault: Fault)
         assert do(node, "apply", plan).error is None
     if action == "rollback":
         assert do(node, "confirm").error is None
-    said = do(node, action, plan, fault=fault)
-    seen = look(node, variant)
-    assert seen.answered
-    failed = said.killed or said.error is not None
+    result = do(node, action, plan, fault=fault)
+    state = read_state(node, variant)
+    assert state.answered
+    failed = result.killed or result.error is not None
     match action:
         case "apply" if failed and not fault.alone:
-            assert seen.is_old
+            assert state.is_old
         case "apply" if not failed:
-            insist_new(seen)
+            assert_translated(state)
         case "confirm":
-            insist_new(seen)
+            assert_translated(state)
         case "rollback" if not failed:
-            assert seen.is_old
-            assert said.done
+            assert state.is_old
+            assert result.done
     lasting = dataclasses.replace(fault, at=0, kill=False) if fault.kind in DISK else None
     again = do(node, "rollback", fault=lasting)
     assert again.error is None
-    assert again.done or not any(seen.nft)
-    assert look(node, variant).is_old
+    assert again.done or not any(state.nft)
+    assert read_state(node, variant).is_old
     last = do(node, "rollback")
     assert last.error is None
-    seen = look(node, variant)
-    assert seen.is_old
-    assert seen.answered
-    assert seen.phase in (None, Phase.ROLLED_BACK)
+    state = read_state(node, variant)
+    assert state.is_old
+    assert state.answered
+    assert state.phase in (None, Phase.ROLLED_BACK)
 
 
 Case = tuple[str, str, Fault]

@@ -22,11 +22,10 @@ from tests.kernel.helpers.migratenode import (
     Shell,
     Space,
     do,
-    insist_new,
-    look,
     migrate_node,
     points,
 )
+from tests.kernel.helpers.migratestate import assert_translated, read_state
 
 SIZES = (28, 80)
 """KiB; the smaller one has no space for what is needed to go back."""
@@ -59,20 +58,20 @@ def some(steps: tuple[str, ...]) -> list[object]:
 
 def insist_rolled_back(node: Worker, variant: Variant) -> None:
     """It is on record, too, in the space that was taken for that."""
-    seen = look(node, variant)
-    assert seen.is_old
-    assert seen.answered
-    assert seen.phase is Phase.ROLLED_BACK
+    state = read_state(node, variant)
+    assert state.is_old
+    assert state.answered
+    assert state.phase is Phase.ROLLED_BACK
 
 
 @pytest.mark.parametrize("size", [4, SIZES[0]])
 def test_a_disk_that_is_too_small(started: Worker, variant: Variant, plan: str, size: int) -> None:
     started.ask(Fresh(variant, size))
-    said = do(started, "apply", plan)
-    assert said.error is not None
-    assert "No space left on device; nothing is changed" in said.error
-    assert said.points == ()
-    assert look(started, variant).is_old
+    result = do(started, "apply", plan)
+    assert result.error is not None
+    assert "No space left on device; nothing is changed" in result.error
+    assert result.points == ()
+    assert read_state(started, variant).is_old
     assert do(started, "rollback").done is False
 
 
@@ -85,39 +84,39 @@ def test_every_size(started: Worker, variant: Variant, plan: str) -> None:
         if do(started, "apply", plan).error is None:
             worked.append(size)
             started.ask(Space(full=True))
-            insist_new(look(started, variant))
+            assert_translated(read_state(started, variant))
         assert do(started, "rollback").done is bool(worked)
-        assert look(started, variant).is_old
+        assert read_state(started, variant).is_old
     assert worked
     assert worked == list(range(worked[0], SIZES[-1] + 4, 4))
 
 
 def test_a_disk_that_is_full_already(node: Worker, variant: Variant, plan: str) -> None:
     node.ask(Space(full=True))
-    said = do(node, "apply", plan)
-    assert said.error is not None
-    assert "nothing is changed" in said.error
-    assert look(node, variant).is_old
+    result = do(node, "apply", plan)
+    assert result.error is not None
+    assert "nothing is changed" in result.error
+    assert read_state(node, variant).is_old
     assert do(node, "rollback").done is False
     node.ask(Space(full=False))
     assert do(node, "apply", plan).error is None
-    insist_new(look(node, variant))
+    assert_translated(read_state(node, variant))
 
 
 @pytest.mark.parametrize("point", some(APPLY))
 def test_it_runs_full_during_apply(node: Worker, variant: Variant, plan: str, point: str) -> None:
     """All goes on: the space was taken before."""
     assert do(node, "apply", plan, fills=point).error is None
-    seen = look(node, variant)
-    insist_new(seen)
-    assert seen.phase is Phase.APPLIED
+    state = read_state(node, variant)
+    assert_translated(state)
+    assert state.phase is Phase.APPLIED
     assert do(node, "confirm").error is None
-    assert look(node, variant).phase is Phase.CONFIRMED
+    assert read_state(node, variant).phase is Phase.CONFIRMED
     assert do(node, "rollback").done
     insist_rolled_back(node, variant)
     again = do(node, "apply", plan)  # what it needs is there
     assert again.error is None
-    insist_new(look(node, variant))
+    assert_translated(read_state(node, variant))
 
 
 @pytest.mark.parametrize("point", some(APPLY))
@@ -128,7 +127,7 @@ def test_it_runs_full_and_apply_is_killed(node: Worker, variant: Variant, plan: 
     assert do(node, "rollback").done is False
     node.ask(Fresh(variant, SIZES[-1]))
     assert do(node, "apply", plan, fills=point, at=point, alone=True).killed
-    assert look(node, variant).answered
+    assert read_state(node, variant).answered
     assert do(node, "rollback").done
     insist_rolled_back(node, variant)
 
@@ -138,25 +137,25 @@ def test_it_runs_full_during_rollback(node: Worker, variant: Variant, plan: str,
     assert do(node, "apply", plan).error is None
     assert do(node, "confirm").error is None
     assert do(node, "rollback", fills=point, at=point).killed
-    assert look(node, variant).answered
+    assert read_state(node, variant).answered
     assert do(node, "rollback").error is None
     insist_rolled_back(node, variant)
 
 
 def test_nobody_confirms_on_a_full_disk(node: Worker, variant: Variant, plan: str) -> None:
     assert do(node, "apply", plan, within=1.5, fills="done applied").error is None
-    seen = look(node, variant, Phase.ROLLED_BACK)
-    assert seen.is_old
-    assert "it was not confirmed in time: rolling back" in seen.said
-    assert "rolled back" in seen.said.split("\n", 1)[1]
+    state = read_state(node, variant, Phase.ROLLED_BACK)
+    assert state.is_old
+    assert "it was not confirmed in time: rolling back" in state.timer_log
+    assert "rolled back" in state.timer_log.split("\n", 1)[1]
 
 
 def test_what_others_have_written_and_no_file_can_hold_is_told(
     node: Worker, variant: Variant, plan: str
 ) -> None:
-    said = do(node, "apply", plan, meddle=("done empty ip nat", variant), fills="done empty ip nat")
-    assert said.error is not None
-    assert "everything is restored as it was before" in said.error
-    assert "-A PREROUTING -d 10.9.9.9/32 -j ACCEPT" in said.error
+    result = do(node, "apply", plan, meddle=("done empty ip nat", variant), fills="done empty ip nat")
+    assert result.error is not None
+    assert "everything is restored as it was before" in result.error
+    assert "-A PREROUTING -d 10.9.9.9/32 -j ACCEPT" in result.error
     insist_rolled_back(node, variant)
     assert node.ask(Shell(("find", str(STATE), "-name", "*.found"))) == ""

@@ -21,10 +21,10 @@ from backends.replay.worker import Worker
 from backends.testbed.command import run
 from nfparity.snapshot import Variant
 from tests.lab.forkedcommand import run_nfparity
-from tests.lab.traffic.clients import Ask, Asked
+from tests.lab.traffic.clients import Connect, ConnectionResults
 from tests.lab.traffic.host import Host, Request
 from tests.lab.traffic.plan import CLIENTS, NODE, PODS, TCP, UDP, Target, all_rules, pod_address
-from tests.lab.traffic.streams import BeginStreams, EndStreams, Kept, LookAtStreams
+from tests.lab.traffic.streams import BeginStreams, CountAnswers, EndStreams, Kept
 from tests.lab.traffic.topology import Topology
 from translate.ir import Family
 
@@ -119,12 +119,12 @@ def keep_open(topology: Topology, host: str) -> Worker:
     return worker
 
 
-def keep_asking(worker: Worker, host: str, over: Event) -> Asked:
+def keep_asking(worker: Worker, host: str, over: Event) -> ConnectionResults:
     """Begin connections until it is over."""
-    total, first = Asked(), FIRST_NEW
+    total, first = ConnectionResults(), FIRST_NEW
     while not over.is_set():
         for family, target, address, port in kinds():
-            job = Ask(
+            job = Connect(
                 family=family,
                 protocol=target.protocol,
                 address=address,
@@ -166,7 +166,7 @@ def test_there_and_back_under_traffic(
             for words in (("apply", "/run/node.plan"), ("verify", "--live", "--confirm"), ("rollback",)):
                 said.append((words[0], nfparity(topology, *words)))
                 for worker in kept.values():
-                    worker.ask(LookAtStreams(rounds=3))
+                    worker.ask(CountAnswers(rounds=3))
                 if words[0] == "apply":
                     saved = topology.ask("node", SavedRules(variant))
                     assert not any("-A" in text for text in saved)

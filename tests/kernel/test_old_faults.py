@@ -27,7 +27,7 @@ from backends.simulator.chance.ports import PickedPort, Ports
 from backends.simulator.conntrack import table
 from backends.simulator.conntrack.skb import Skb
 from backends.simulator.conntrack.tuples import tuple_of
-from backends.simulator.hooks import stack
+from backends.simulator.hooks import answers
 from backends.simulator.nat import binding, ranges
 from backends.simulator.routing import ip6, scopes
 from backends.simulator.trace import Manip
@@ -51,7 +51,7 @@ OTHERS = range(60)
 
 
 def notrack_meets_answers(patch: Patch) -> None:
-    patch.setattr(stack, "Skb", lambda *given, attached=False, **others: Skb(*given, **others))
+    patch.setattr(answers, "Skb", lambda *given, attached=False, **others: Skb(*given, **others))
 
 
 def udplite_has_a_right_checksum(patch: Patch) -> None:

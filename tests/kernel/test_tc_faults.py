@@ -17,7 +17,7 @@ from backends.iptables.backend import IptablesBackend
 from backends.replay.worker import Worker
 from backends.tc_ebpf import TcEbpfBackend
 from tests.kernel.helpers.availability import require
-from tests.lab.traffic.clients import Ask, Asked
+from tests.lab.traffic.clients import Connect, ConnectionResults
 from tests.lab.traffic.host import Host, Request, Tool
 from tests.lab.traffic.interrupted import BeginLoad, KillLoad, NextStep
 from tests.lab.traffic.plan import (
@@ -33,7 +33,7 @@ from tests.lab.traffic.plan import (
     another_shape,
     pod_address,
 )
-from tests.lab.traffic.streams import BeginStreams, EndStreams, Kept, LookAtStreams
+from tests.lab.traffic.streams import BeginStreams, CountAnswers, EndStreams, Kept
 from tests.lab.traffic.subjects import Figures, Load, LoadSmall, Refresh, Rules
 from tests.lab.traffic.topology import Topology
 from translate.ir import Family
@@ -78,12 +78,12 @@ class Ground:
         port: int,
         count: int,
         seconds: float = LONG,
-    ) -> Asked:
+    ) -> ConnectionResults:
         first = next(self.numbers) * MANY
         worker = self.worker(place, target, family)
         sources = {"client": CLIENTS[family][:8], "node": (NODE[family],)}
-        asked: Asked = worker.ask(
-            Ask(
+        asked: ConnectionResults = worker.ask(
+            Connect(
                 family=family,
                 protocol=target.protocol,
                 address=address,
@@ -96,8 +96,8 @@ class Ground:
         )
         return asked
 
-    def faulty(self, seconds: float) -> dict[tuple[str, Target, Family], Asked]:
-        """Ask the services of the pod with the fault, from everywhere at once."""
+    def faulty(self, seconds: float) -> dict[tuple[str, Target, Family], ConnectionResults]:
+        """Connect the services of the pod with the fault, from everywhere at once."""
         every = list(itertools.product(PLACES, (TCP, UDP), Family))
         for one in every:
             self.worker(*one)  # in this thread, with which they end
@@ -240,7 +240,7 @@ def down_and_up(ground: Ground, target: Target, ways: Mapping[Family, tuple[str,
     ground.up()
     broken: list[str] = []
     for worker in kept:
-        worker.ask(LookAtStreams(rounds=2))
+        worker.ask(CountAnswers(rounds=2))
         ended: Kept = worker.ask(EndStreams())
         broken += ended.broken
     return tuple(broken)
@@ -296,11 +296,11 @@ def test_full_tables_forget_what_is_least_used(ground: Ground) -> None:
                 asked = other.ask("client", target, family, target.cluster_ip(family), target.port, batch)
                 assert (asked.failures, asked.pods.total()) == ([], batch)
                 for worker in kept:
-                    worker.ask(LookAtStreams(rounds=1))
+                    worker.ask(CountAnswers(rounds=1))
         figures = topology.ask("node", Figures())
         assert figures["conns"] <= 2 * room < 4 * count <= figures["entered"]
         for worker in kept:
-            worker.ask(LookAtStreams(rounds=2))
+            worker.ask(CountAnswers(rounds=2))
             ended: Kept = worker.ask(EndStreams())
             assert ended.broken == ()
 
@@ -359,6 +359,6 @@ def test_a_loader_that_stands_still_or_is_killed_on_its_way(ground: Ground, fami
         assert "filled" in steps
         translated()
         for worker in kept:
-            worker.ask(LookAtStreams(rounds=2))
+            worker.ask(CountAnswers(rounds=2))
             ended: Kept = worker.ask(EndStreams())
             assert ended.broken == ()

@@ -22,7 +22,7 @@ from backends.tc_ebpf import TcEbpfBackend
 from backends.testbed.command import find_tool
 from harness.diff.shares import FALSE_ALARM_RATE, Tally, unfair_shares
 from tests.lab.kuberules import Protocol
-from tests.lab.traffic.clients import Ask, Asked
+from tests.lab.traffic.clients import Connect, ConnectionResults
 from tests.lab.traffic.host import Request
 from tests.lab.traffic.plan import (
     CLIENTS,
@@ -43,7 +43,7 @@ from tests.lab.traffic.plan import (
 )
 from tests.lab.traffic.programs import Curl, Dig, Fetch
 from tests.lab.traffic.servers import BYTES, ServeNames
-from tests.lab.traffic.streams import BeginStreams, EndStreams, Kept, LookAtStreams
+from tests.lab.traffic.streams import BeginStreams, CountAnswers, EndStreams, Kept
 from tests.lab.traffic.subjects import Apply, Load, Replace, Rules
 from tests.lab.traffic.topology import Topology
 from translate.ir import Family
@@ -98,10 +98,12 @@ def loaded(request: pytest.FixtureRequest) -> Iterator[Topology]:
         yield topology
 
 
-def ask(worker: Worker, family: Family, target: Target, address: str, port: int, **more: object) -> Asked:
+def ask(
+    worker: Worker, family: Family, target: Target, address: str, port: int, **more: object
+) -> ConnectionResults:
     count = int(more.pop("count", SOME))  # type: ignore[call-overload]
     sources = more.pop("sources", CLIENTS[family])
-    job = Ask(
+    job = Connect(
         family=family,
         protocol=target.protocol,
         address=address,
@@ -111,16 +113,16 @@ def ask(worker: Worker, family: Family, target: Target, address: str, port: int,
         first=_NUMBERS.take(count),
         **more,  # type: ignore[arg-type]
     )
-    asked: Asked = worker.ask(job)
+    asked: ConnectionResults = worker.ask(job)
     return asked
 
 
-def insist(asked: Asked, count: int = SOME) -> None:
+def insist(asked: ConnectionResults, count: int = SOME) -> None:
     assert asked.failures == []
     assert (asked.failed, sum(asked.pods.values())) == (0, count)
 
 
-def insist_fair(asked: Asked) -> None:
+def insist_fair(asked: ConnectionResults) -> None:
     counts = tuple(asked.pods[pod] for pod in PODS)
     tally = Tally(flow_id="pods", what="pod", probabilities=(Fraction(1, 3),) * 3, counts=counts)
     assert unfair_shares([tally], false_alarm_rate=FALSE_ALARM_RATE) == ()
@@ -132,7 +134,7 @@ def test_many_connections_from_outside(loaded: Topology, family: Family, count: 
     """TCP and UDP at the same time, from two processes."""
     workers = {TCP: loaded.join("client"), UDP: loaded.join("client")}
 
-    def both_ways(target: Target) -> list[Asked]:
+    def both_ways(target: Target) -> list[ConnectionResults]:
         ways = ((target.cluster_ip(family), target.port), (NODE[family], target.node_port))
         return [ask(workers[target], family, target, *way, count=count) for way in ways]
 
@@ -292,7 +294,7 @@ def everywhere(topology: Topology) -> list[Worker]:
 def test_established_connections_survive_changes_and_replacements(loaded: Topology) -> None:
     """Endpoints go and come, and the program is replaced, while connections stay and others begin."""
     kept, busy, after = everywhere(loaded), loaded.join("client"), loaded.join("client")
-    background: list[Asked] = []
+    background: list[ConnectionResults] = []
     over = Event()
 
     def churn() -> None:
@@ -320,7 +322,7 @@ def test_established_connections_survive_changes_and_replacements(loaded: Topolo
                     insist(asked)
                     assert set(asked.pods) == set(pods)
                 for worker in kept:
-                    looked: Kept = worker.ask(LookAtStreams(rounds=2))
+                    looked: Kept = worker.ask(CountAnswers(rounds=2))
                     assert looked.broken == ()
         finally:
             over.set()

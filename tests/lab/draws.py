@@ -29,6 +29,7 @@ from backends.simulator import simulate
 from backends.tc_ebpf.loader import TcEbpfLoader
 from harness.diff.backends import backend
 from harness.diff.shares import FALSE_ALARM_RATE, Tally, binomial_tail, log_choose, unfair_shares
+from tests.lab.errors import print_error
 from tests.lab.kuberules import Shape, draw_cluster, kube_proxy_rules
 from tests.lab.mutation.bpf_faults import output_of
 from tests.lab.mutation.skew import skewed
@@ -197,8 +198,7 @@ def main() -> int:
             for shift in (0.0, options.shift):
                 worst = max(worst, _tell(subject, shift, options.connections, options.family))
     except (InputError, MachineError) as e:
-        print(f"nfparity: {e}", file=sys.stderr)
-        return 2 if isinstance(e, InputError) else 3
+        return print_error(e)
     return worst
 
 

@@ -18,7 +18,7 @@ from tempfile import TemporaryFile
 from typing import Final, NoReturn
 
 from nfparity.cli.main import COMMANDS, main
-from tests.lab.traffic.host import ToolSaid
+from tests.lab.traffic.host import ToolOutput
 
 __all__ = ["run_nfparity"]
 
@@ -41,7 +41,7 @@ for _name in _MODULES:
     importlib.import_module(_name)
 
 
-def run_nfparity(words: Sequence[str], text: str = "") -> ToolSaid:
+def run_nfparity(words: Sequence[str], text: str = "") -> ToolOutput:
     """Run ``nfparity`` with these arguments and standard input, in the project's root.
 
     Returns when every process that has its output has ended or closed it. The process must have no other
@@ -58,7 +58,7 @@ def run_nfparity(words: Sequence[str], text: str = "") -> ToolSaid:
         os.close(writes)
     out, err = _read([reads for reads, _ in pipes])
     _, status = os.waitpid(child, 0)
-    return ToolSaid(os.waitstatus_to_exitcode(status), out, err)
+    return ToolOutput(os.waitstatus_to_exitcode(status), out, err)
 
 
 def _read(pipes: Sequence[int]) -> list[str]:

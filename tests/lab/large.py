@@ -27,6 +27,7 @@ from harness.diff.parity import Plan, choose_backends, run_parity
 from harness.diff.result import ParityReport
 from harness.report.text import print_parity
 from harness.status import worst_status
+from tests.lab.errors import print_error
 from tests.lab.kuberules import Cluster, Shape, draw_cluster, kube_proxy_rules, service_uses
 from translate.errors import InputError, MachineError, Note
 from translate.ir import Family
@@ -112,10 +113,10 @@ class Expected:
 
     def open(self, job: Job) -> AbstractContextManager[Session]:
         """Return a session of the stored results."""
-        return nullcontext(_Said(self.results))
+        return nullcontext(_StoredSession(self.results))
 
 
-class _Said:
+class _StoredSession:
     limits: tuple[Note, ...] = ()
 
     def __init__(self, results: dict[str, FlowResult]) -> None:
@@ -174,8 +175,7 @@ def main() -> int:
             print(f"{backend.name} is skipped: {backend.skipped}")
         return max(_family(large_shape(options.services, family), able, levels) for family in families)
     except (InputError, MachineError) as e:
-        print(f"nfparity: {e}", file=sys.stderr)
-        return 2 if isinstance(e, InputError) else 3
+        return print_error(e)
 
 
 def _family(shape: Shape, able: Sequence[Backend], levels: Sequence[int]) -> int:

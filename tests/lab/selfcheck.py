@@ -29,6 +29,7 @@ from harness.report.text import print_parity
 from harness.status import worst_status
 from nfparity.inputs.batches import load_node
 from nfparity.inputs.rules import load_rules
+from tests.lab.errors import print_error
 from tests.lab.kuberules import Shape, draw_cluster, kube_proxy_rules
 from translate.errors import InputError, MachineError
 from translate.ir import Family, Ruleset
@@ -150,8 +151,7 @@ def main() -> int:
     try:
         return _run(options)
     except (InputError, MachineError) as e:
-        print(f"nfparity: {e}", file=sys.stderr)
-        return 2 if isinstance(e, InputError) else 3
+        return print_error(e)
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -20,6 +20,7 @@ from harness.report.text import print_parity
 from harness.status import worst_status
 from nfparity.snapshot import Snapshot, load_snapshot
 from nfparity.snapshot.snapshot import holds_rules
+from tests.lab.errors import print_error
 from tests.lab.selfcheck import LEVELS, Subject, check
 from translate.errors import InputError, MachineError
 
@@ -56,8 +57,7 @@ def main() -> int:
     try:
         return _run(options)
     except (InputError, MachineError) as e:
-        print(f"nfparity: {e}", file=sys.stderr)
-        return 2 if isinstance(e, InputError) else 3
+        return print_error(e)
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -24,6 +24,7 @@ from harness.corpus.generate import generate_corpus
 from harness.diff.compare import compare
 from nfparity.inputs.batches import load_node
 from nfparity.inputs.rules import load_rules
+from tests.lab.errors import print_error
 from tests.lab.translators import TRANSLATORS
 from translate.errors import InputError, MachineError, UnsupportedError
 from translate.ir import Drop, Goto, Jump, Rule, Ruleset, Spelled, Table, TableName
@@ -139,8 +140,7 @@ def main() -> int:
                 for name in names:
                     fates[name].append((_fate(single, TRANSLATORS[name]), single.rule))
     except (InputError, MachineError) as e:
-        print(f"nfparity: {e}", file=sys.stderr)
-        return 2 if isinstance(e, InputError) else 3
+        return print_error(e)
     _print(fates)
     return 0
 

@@ -23,6 +23,7 @@ from backends.testbed.command import find_tool
 from harness.diff.batch import Batch
 from harness.diff.compare import compare
 from nfparity.inputs.batches import load_batches
+from tests.lab.errors import print_error
 from translate.errors import InputError, MachineError
 from translate.ir import Ruleset, TableName
 from translate.nft import emit
@@ -114,10 +115,10 @@ def _try(
             refused = len(re.findall(r"\bError: ", str(e)))
             if not refused:
                 raise
-            return Result(translator=name, tables=_said(tables), status=status, refused=refused)
+            return Result(translator=name, tables=_listed(tables), status=status, refused=refused)
     return Result(
         translator=name,
-        tables=_said(tables),
+        tables=_listed(tables),
         status=status,
         refused=0,
         flows=flows,
@@ -125,7 +126,7 @@ def _try(
     )
 
 
-def _said(tables: Sequence[TableName]) -> str:
+def _listed(tables: Sequence[TableName]) -> str:
     return ", ".join(table.value for table in tables)
 
 
@@ -147,8 +148,7 @@ def main() -> int:
         print("| --- | --- | --- | --- | --- |")
         results = list(compare_translators(batches))
     except (InputError, MachineError) as e:
-        print(f"nfparity: {e}", file=sys.stderr)
-        return 2 if isinstance(e, InputError) else 3
+        return print_error(e)
     for result in results:
         print(result.row())
     for result in results:

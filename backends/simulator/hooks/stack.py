@@ -7,27 +7,22 @@ differs.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from backends.model.packet import NOT_TAKEN, Icmp6Type, Packet, Routing
 from backends.model.withfields import with_fields
-from backends.simulator.conntrack.connection import ORIGINAL, REPLY
 from backends.simulator.conntrack.skb import Skb, SocketKind
 from backends.simulator.conntrack.table import Conntrack
-from backends.simulator.hooks.fate import Delivered, Dropped, Fate, Forwarded, Rejected
+from backends.simulator.hooks.answers import Answers
+from backends.simulator.hooks.fate import Delivered, Dropped, Fate, Forwarded
 from backends.simulator.hooks.reject import (
-    checksum_holds,
-    icmp_error,
-    no_error,
-    no_reset,
-    reset,
     unreachable,
 )
 from backends.simulator.matching.fields import View
 from backends.simulator.nat.binding import Nat
 from backends.simulator.routing.path import LOOPBACK, NoRoute, Path
 from backends.simulator.routing.router import AnyRouter
-from backends.simulator.trace import Answered, HookEntered, Recorder, Routed, Tracked
+from backends.simulator.trace import HookEntered, Recorder, Routed, Tracked
 from backends.simulator.walk.chainmemo import Decision
 from backends.simulator.walk.checkpoint import Checkpoint
 from backends.simulator.walk.fast import FastWalk
@@ -37,7 +32,6 @@ from translate.ir import (
     CONNTRACK_PRIORITY,
     Accept,
     AddressType,
-    ConnectionState,
     ConnectionStatus,
     Dnat,
     Drop,
@@ -94,6 +88,10 @@ class Stack:
     """The number of each of the node's interfaces, from 1."""
     first: bool = True
     """True for the first packet of the flow."""
+    _answers: Answers = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._answers = Answers(self.router, self.recorder, self._made)
 
     def begin(self) -> None:
         """Forget all packets, for another run."""
@@ -168,7 +166,7 @@ class Stack:
                     return Dropped(route.value)
                 # ip_error, ip6_pkt_drop: a packet with such a route may be answered.
                 skb.path = Path(type=AddressType.UNREACHABLE, dev=skb.dev)
-                return self._error(skb, *unreachable(packet.family, kind), kind, _NO_ROUTE[route])
+                return self._answers.error(skb, *unreachable(packet.family, kind), kind, _NO_ROUTE[route])
             skb.path = route
         if skb.path.local:
             return self._deliver(skb)
@@ -195,7 +193,7 @@ class Stack:
             return Dropped("the node is not configured for this type of routing header")
         if routing.left:
             why = "its routing header has segments left"
-            return self._error(skb, Icmp6Type.PARAMETER_PROBLEM, 0, "icmp6-4-0", why)
+            return self._answers.error(skb, Icmp6Type.PARAMETER_PROBLEM, 0, "icmp6-4-0", why)
         return None
 
     def _forward(self, skb: Skb) -> Fate:
@@ -205,14 +203,16 @@ class Stack:
             return Dropped("its frame is a broadcast or multicast")
         if packet.ttl <= 1:
             if packet.family is Family.IP6:
-                return self._error(skb, 3, 0, "icmp6-3-0", "its hop limit has run out")
-            return self._error(skb, 11, 0, "icmp-11-0", "its TTL has run out")
+                return self._answers.error(skb, 3, 0, "icmp6-3-0", "its hop limit has run out")
+            return self._answers.error(skb, 11, 0, "icmp-11-0", "its TTL has run out")
         assert skb.path is not None
         match self.router.stays_on_link(packet.src, skb.dev, skb.path.dev):
             case None:
                 pass
             case AddressType.UNICAST:
-                return self._error(skb, 1, 2, "icmp6-1-2", "its link-local source must not leave its link")
+                return self._answers.error(
+                    skb, 1, 2, "icmp6-1-2", "its link-local source must not leave its link"
+                )
             case _:
                 return Dropped("its source is not the address of a node")
         skb.packet = with_fields(packet, ttl=packet.ttl - 1)
@@ -292,7 +292,9 @@ class Stack:
             case Drop():
                 return Dropped(f"dropped in table {table.name}, {view.hook}")
             case Reject():
-                return self._reject(skb, decision.kind, f"rejected in table {table.name}, {view.hook}")
+                return self._answers.reject(
+                    skb, decision.kind, f"rejected in table {table.name}, {view.hook}"
+                )
             case Dnat() | Snat() | Masquerade() | Redirect() | Netmap():
                 raise AssertionError(decision)  # the reader keeps NAT targets in the nat table
         if table.name is _MANGLE and view.hook is Hook.OUTPUT and before != skb.route_key():
@@ -307,7 +309,7 @@ class Stack:
                 case Drop():
                     return Dropped(f"dropped in table nat, {hook}")
                 case Reject():
-                    return self._reject(skb, decision.kind, f"rejected in table nat, {hook}")
+                    return self._answers.reject(skb, decision.kind, f"rejected in table nat, {hook}")
                 case _:
                     passed = self.nat.bind(hook, skb, view.oif, decision)
         else:
@@ -348,77 +350,3 @@ class Stack:
             dst = skb.packet.dst
             rule = self.router.deciding_rule(dst, src, skb.mark, skb.dev or LOOPBACK)
             self.recorder.add(Routed(why, dst, route, rule))
-
-    # Answers
-
-    def _reject(self, skb: Skb, kind: RejectKind, why: str) -> Fate:
-        if kind is RejectKind.TCP_RESET:
-            return self._reset(skb, why)
-        return self._unreachable(skb, kind, why)
-
-    def _unreachable(self, skb: Skb, kind: RejectKind, why: str) -> Fate:
-        if not checksum_holds(skb.packet):
-            return self._silent(kind, "its checksum is wrong", why)
-        return self._error(skb, *unreachable(skb.packet.family, kind), kind, why)
-
-    def _error(self, skb: Skb, icmp_type: int, code: int, kind: RejectKind | str, why: str) -> Fate:
-        """Send an ICMP error about the packet to its source (``__icmp_send``)."""
-        packet = skb.packet
-        assert skb.path is not None
-        if (reason := no_error(skb)) is not None:
-            return self._silent(kind, reason, why)
-        mark = self._answer_mark(skb)
-        path = self.router.route_error(packet.src, skb.path, packet.dst, skb.dev, mark)
-        if isinstance(path, NoRoute):
-            return self._silent(kind, "there is no route back", why)
-        error = icmp_error(packet, icmp_type, code, path.source)
-        return self._answer(skb, error, path, kind, why, SocketKind.KERNEL)
-
-    def _reset(self, skb: Skb, why: str) -> Fate:
-        """Send a RST (``nf_send_reset``)."""
-        kind = RejectKind.TCP_RESET
-        if (reason := no_reset(skb)) is not None:
-            return self._silent(kind, reason, why)
-        rst = reset(skb.packet)
-        path = self.router.route_reset(rst.dst, rst.src, self._answer_mark(skb))
-        if isinstance(path, NoRoute):
-            return self._silent(kind, "there is no route back", why)
-        return self._answer(skb, rst, path, kind, why)
-
-    def _answer_mark(self, skb: Skb) -> int:
-        """Return the mark of an answer to a packet (``IP4_REPLY_MARK``, ``IP6_REPLY_MARK``)."""
-        return skb.mark if self.router.reflects_mark else 0
-
-    def _answer(
-        self,
-        skb: Skb,
-        answer: Packet,
-        path: Path,
-        kind: RejectKind | str,
-        why: str,
-        socket: SocketKind = SocketKind.NONE,
-    ) -> Fate:
-        """Send the node's answer to ``skb``, attached to its connection (``nf_ct_attach``).
-
-        Without a connection, conntrack tracks the answer like any other packet; NOTRACK ignores it if ``skb``
-        is UNTRACKED.
-        """
-        untracked = skb.state is ConnectionState.UNTRACKED
-        made = Skb(answer, self._answer_mark(skb), path=path, attached=untracked, socket=socket)
-        if skb.entry is not None:
-            made.entry = skb.entry
-            made.direction = REPLY if skb.direction == ORIGINAL else ORIGINAL
-            made.state = ConnectionState.RELATED
-        if self.recorder.enabled:
-            self.recorder.add(Answered(kind=kind, packet=answer))
-        outer, self.recorder.answer = self.recorder.answer, True
-        fate = self._made(made)
-        self.recorder.answer = outer
-        if isinstance(fate, Forwarded | Delivered):
-            return Rejected(str(kind), why)
-        return Dropped(f"{why}, and the answer was {fate.why}")
-
-    def _silent(self, kind: RejectKind | str, reason: str, why: str) -> Fate:
-        if self.recorder.enabled:
-            self.recorder.add(Answered(kind=kind, packet=None, why=reason))
-        return Dropped(f"{why}; {reason}")

@@ -24,7 +24,8 @@ from translate.ir import (
 
 __all__ = ["Members", "members_of"]
 
-_Key = tuple[int, ...]
+_Key = tuple[object, ...]
+"""A value for each cell of the key; the value of a net is a number."""
 _Sides = tuple[SetDirection, ...]
 _BITMAP_PROTOCOLS: Final = (Protocol.TCP, Protocol.UDP)
 
@@ -59,15 +60,15 @@ class Members:
         for index, value in enumerate(key):
             if isinstance(value, PickedPort):
                 return self._picked(key, index, value, ports, member)
-        return self.decides(key) is member  # type: ignore[arg-type]  # addresses, protocols and ports are numbers
+        return self.decides(key) is member
 
     def _picked(
         self, key: tuple[object, ...], index: int, value: PickedPort, ports: Ports, member: bool
     ) -> bool:
         """Return whether a packet with a picked port is in the set; the result narrows the port."""
-        known = {k[index] for _, table in self.tables for k in table}
+        known = {n for _, table in self.tables for k in table if isinstance(n := k[index], int)}
         before, behind = key[:index], key[index + 1 :]
-        fitting = [n for n in sorted(known) if self.decides((*before, n, *behind)) is member]  # type: ignore[arg-type]
+        fitting = [n for n in sorted(known) if self.decides((*before, n, *behind)) is member]
         return bool(fitting) and ports.within(value, tuple(Interval.point(n) for n in fitting))
 
     def decides(self, key: _Key) -> bool | None:
@@ -77,7 +78,9 @@ class Members:
         """
         for mask, table in self.tables:
             if self.net is not None:
-                key = (*key[: self.net], key[self.net] & mask, *key[self.net + 1 :])
+                address = key[self.net]
+                assert isinstance(address, int)
+                key = (*key[: self.net], address & mask, *key[self.net + 1 :])
             member = table.get(key)
             if member is not None:
                 return member

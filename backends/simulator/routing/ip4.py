@@ -8,13 +8,19 @@ prefix wins, then local before main, then the route that was added first. Any ot
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 from backends.model.node import Address, Node
 from backends.model.routes import DEFAULT, LOCAL, MAIN, RoutingRule
 from backends.simulator.routing.path import LOOPBACK, NoRoute, Path
 from backends.simulator.routing.rules import LookupKey, RoutingRules, refusal_of
+from backends.simulator.routing.tables4 import (
+    Device,
+    Entry,
+    Table,
+    connected_entries,
+    local_entries,
+    primary_addresses,
+)
 from translate.ir import AddressType, Family, Interval
 
 __all__ = ["Router"]
@@ -24,47 +30,6 @@ _BROADCAST = 0xFFFFFFFF
 _MOST_ROUTED = 1 << 16
 _LINK_GROUPS = 0xE00000  # 224.0.0.0/24
 _ALL_HOSTS = 0xE0000001
-
-
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    dst: Interval
-    type: AddressType
-    dev: str
-    via: int | None
-    source: int
-    path: Path = field(init=False)
-    length: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        path = Path(type=self.type, dev=self.dev, via=self.via, source=self.source)
-        object.__setattr__(self, "path", path)
-        object.__setattr__(self, "length", 33 - self.dst.size.bit_length())
-
-
-class _Table:
-    """A routing table; the first route to a prefix is the one that is used."""
-
-    def __init__(self, entries: Iterable[_Entry]) -> None:
-        lengths: dict[int, dict[int, _Entry]] = {}
-        for e in entries:
-            lengths.setdefault(e.dst.size, {}).setdefault(e.dst.low, e)
-        self._by_length = sorted(lengths.items())
-
-    def find(self, address: int) -> _Entry | None:
-        """Return the route with the longest prefix (``fib_table_lookup``)."""
-        for size, entries in self._by_length:
-            entry = entries.get(address & -size)
-            if entry is not None:
-                return entry
-        return None
-
-
-@dataclass(frozen=True, slots=True)
-class _Device:
-    name: str
-    addresses: tuple[Address, ...]
-    primary: tuple[Address, ...]
 
 
 class Router:
@@ -81,37 +46,37 @@ class Router:
         self._routed_input = functools.lru_cache(_MOST_ROUTED)(self._route_input)
         self.reflects_mark = node.sysctls.get("net.ipv4.fwmark_reflect", "0") != "0"
         interfaces = {i.name: i.addresses for i in node.interfaces}
-        self._devices: dict[str, _Device] = {}
+        self._devices: dict[str, Device] = {}
         for name, addresses in {LOOPBACK: (_LOCALHOST,), **interfaces}.items():
             four = tuple(a for a in addresses if a.family is Family.IP)
-            self._devices[name] = _Device(name, four, _primary(four))
+            self._devices[name] = Device(name, four, primary_addresses(four))
         self._local = frozenset(a.value for d in self._devices.values() for a in d.addresses)
-        local = [e for d in self._devices.values() for e in _local_entries(d)]
-        tables = {LOCAL: local, MAIN: [e for d in self._devices.values() for e in _connected_entries(d)]}
+        local = [e for d in self._devices.values() for e in local_entries(d)]
+        tables = {LOCAL: local, MAIN: [e for d in self._devices.values() for e in connected_entries(d)]}
         routes = [r for r in node.routes if r.family is Family.IP]
         for r in routes:
             source = self.select_address(r.dev, r.via or 0) if r.type is AddressType.UNICAST else 0
-            tables.setdefault(r.table, []).append(_Entry(r.dst, r.type, r.dev, r.via, source))
+            tables.setdefault(r.table, []).append(Entry(r.dst, r.type, r.dev, r.via, source))
         self._rules: RoutingRules | None = None
         if node.has_own_rules(Family.IP):
             self._rules = RoutingRules(node.rules_of(Family.IP))
         else:
             tables[MAIN] = tables[LOCAL] = local + tables[MAIN]
-        self._tables = {number: _Table(entries) for number, entries in tables.items()}
+        self._tables = {number: Table(entries) for number, entries in tables.items()}
         self._marks = 0 if self._rules is None else self._rules.marks
         self._own_local = self._rules is not None or any(r.type is AddressType.LOCAL for r in routes)
 
     # Tables
 
-    def _find(self, address: int) -> _Entry | None:
+    def _find(self, address: int) -> Entry | None:
         """Return the route of an address in the local table, which may be one trie with the main table."""
         return self._tables[LOCAL].find(address)
 
-    def _lookup(self, key: LookupKey) -> _Entry | NoRoute:
+    def _lookup(self, key: LookupKey) -> Entry | NoRoute:
         """``fib_lookup``"""
         return self._search(key)[0]
 
-    def _search(self, key: LookupKey) -> tuple[_Entry | NoRoute, RoutingRule | None]:
+    def _search(self, key: LookupKey) -> tuple[Entry | NoRoute, RoutingRule | None]:
         if self._rules is not None:
             return self._rules.search(key, lambda table: self._find_in(table, key.dst))
         entry = self._tables[MAIN].find(key.dst)
@@ -121,7 +86,7 @@ class Router:
             return NoRoute.NET_UNREACHABLE, None
         return refusal_of(entry) or entry, None
 
-    def _find_in(self, number: int, address: int) -> _Entry | None:
+    def _find_in(self, number: int, address: int) -> Entry | None:
         table = self._tables.get(number)
         return None if table is None else table.find(address)
 
@@ -216,7 +181,7 @@ class Router:
         # rpfilter_get_saddr
         own = 0 if _multicast(dst) or dst == _BROADCAST or dst >> 24 == 0 else dst
         entry = self._lookup(LookupKey(src, own, mark=mark))
-        if not isinstance(entry, _Entry) or entry.type is not AddressType.UNICAST:
+        if not isinstance(entry, Entry) or entry.type is not AddressType.UNICAST:
             return False
         return loose or entry.dev == dev
 
@@ -297,9 +262,7 @@ class Router:
                 owner = self._owner(src)
                 if owner is None:
                     return NoRoute.FAILED
-                return self._made(
-                    dst, src, _Entry(Interval.point(dst), AddressType.UNICAST, owner, None, src)
-                )
+                return self._made(dst, src, Entry(Interval.point(dst), AddressType.UNICAST, owner, None, src))
             if not any_source and self._owner(src) is None:
                 return NoRoute.FAILED
         if dst == 0:
@@ -311,7 +274,7 @@ class Router:
             return Path(type=AddressType.LOCAL, dev=LOOPBACK, source=src or entry.source or dst)
         return self._made(dst, src, entry)
 
-    def _made(self, dst: int, src: int, entry: _Entry) -> Path | NoRoute:
+    def _made(self, dst: int, src: int, entry: Entry) -> Path | NoRoute:
         """``__mkroute_output``."""
         source = src or entry.source
         if _loopback(source) and entry.dev != LOOPBACK and not self._flag("route_localnet", entry.dev):
@@ -359,7 +322,7 @@ class Router:
         return entry.dev if entry is not None and entry.type is AddressType.LOCAL else None
 
 
-def _refuses(entry: _Entry) -> bool:
+def _refuses(entry: Entry) -> bool:
     return entry.type is AddressType.THROW or refusal_of(entry) is not None
 
 
@@ -369,38 +332,3 @@ def _multicast(address: int) -> bool:
 
 def _loopback(address: int) -> bool:
     return address >> 24 == 127
-
-
-def _primary(addresses: tuple[Address, ...]) -> tuple[Address, ...]:
-    """Return the primary addresses, the first of each network (without ``IFA_F_SECONDARY``)."""
-    networks: set[Interval] = set()
-    primary = []
-    for a in addresses:
-        if a.network not in networks:
-            networks.add(a.network)
-            primary.append(a)
-    return tuple(primary)
-
-
-def _local_entries(device: _Device) -> list[_Entry]:
-    """Return the entries that ``fib_add_ifaddr`` adds to the local table."""
-    entries = []
-    primary = {a.network: a for a in device.primary}
-    for a in device.addresses:
-        source = primary[a.network].value
-        entries.append(_Entry(Interval.point(a.value), AddressType.LOCAL, device.name, None, source))
-        if device.name == LOOPBACK:
-            entries.append(_Entry(a.network, AddressType.LOCAL, device.name, None, a.value))
-        if a.prefix_length < 31 and a is primary[a.network]:
-            last = Interval.point(a.network.high)
-            entries.append(_Entry(last, AddressType.BROADCAST, device.name, None, source))
-    return entries
-
-
-def _connected_entries(device: _Device) -> list[_Entry]:
-    """Return the entries that ``fib_add_ifaddr`` adds to the main table: connected networks."""
-    return [
-        _Entry(a.network, AddressType.UNICAST, device.name, None, a.value)
-        for a in device.primary
-        if device.name != LOOPBACK and a.prefix_length < 32
-    ]

@@ -11,7 +11,6 @@ import ctypes
 import dataclasses
 import os
 import signal
-import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,15 +20,14 @@ from pathlib import Path
 from backends.replay.worker import Worker
 from backends.testbed.command import run
 from nfparity.migrate import Migration, MigrationPlan, owned
-from nfparity.migrate.journal import read_steps
-from nfparity.migrate.place import MigrationPlace, here
+from nfparity.migrate.place import here
 from nfparity.migrate.planning import translate_live
-from nfparity.migrate.record import Phase, Record
+from nfparity.migrate.record import Record
 from nfparity.migrate.tables import empty, save, split
 from nfparity.migrate.verification import look as look_live
-from nfparity.persistent_state.reservedlog import ReservedLog
 from nfparity.snapshot import Variant
 from tests.kernel.helpers.faults import Fault, Faults
+from tests.kernel.helpers.processes import adopt_orphans, children_of, wait_for
 from tests.lab.traffic.host import Host, Ip, Request, Start
 from translate.errors import MachineError
 from translate.ir import Family
@@ -110,10 +108,10 @@ class Fresh(Request):
     size: int | None = None
 
     def run(self, host: Host) -> None:
-        _adopt_orphans()
-        for pid in _children(os.getpid()):
+        adopt_orphans()
+        for pid in children_of(os.getpid()):
             os.kill(pid, signal.SIGKILL)
-            _await([pid])
+            wait_for([pid])
         libc = ctypes.CDLL(None, use_errno=True)
         if "disk" in host.kept:
             assert not libc.umount2(os.fsencode(DISK), 0), os.strerror(ctypes.get_errno())
@@ -181,7 +179,7 @@ class Live(Request):
 
 
 @dataclass(frozen=True)
-class Said:
+class CommandResult:
     """The result of a command: whether it was ``killed``, and the error that it raised, if any.
 
     ``done``: whether a rollback had something to do. ``operations`` are what a fault could befall, in order.
@@ -214,9 +212,9 @@ class Do(Request):
     fills: str | None = None
     fault: Fault | None = None
 
-    def run(self, host: Host) -> Said:
-        _adopt_orphans()
-        earlier = set(_children(os.getpid()))
+    def run(self, host: Host) -> CommandResult:
+        adopt_orphans()
+        earlier = set(children_of(os.getpid()))
         reads, writes = os.pipe()
         child = os.fork()
         if not child:
@@ -229,19 +227,19 @@ class Do(Request):
         _, status = os.waitpid(child, 0)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child, signal.SIGHUP)  # as when the operator's terminal goes
-        said: dict[str, list[str]] = {"point": [], "error": [], "done": [], "operation": []}
+        output: dict[str, list[str]] = {"point": [], "error": [], "done": [], "operation": []}
         for line in lines:
             kind, _, text = line.partition(" ")
-            said[kind].append(text)
+            output[kind].append(text)
         killed = os.WIFSIGNALED(status)
-        if killed or said["error"]:
-            _await([pid for pid in _children(os.getpid()) if pid not in earlier])
-        return Said(
+        if killed or output["error"]:
+            wait_for([pid for pid in children_of(os.getpid()) if pid not in earlier])
+        return CommandResult(
             killed,
-            said["error"][0].replace("\r", "\n") if said["error"] else None,
-            tuple(said["point"]),
-            {"True": True, "False": False}.get(said["done"][0]) if said["done"] else None,
-            tuple(said["operation"]),
+            output["error"][0].replace("\r", "\n") if output["error"] else None,
+            tuple(output["point"]),
+            {"True": True, "False": False}.get(output["done"][0]) if output["done"] else None,
+            tuple(output["operation"]),
         )
 
     def _serve(self, writes: int) -> None:
@@ -252,7 +250,7 @@ class Do(Request):
 
         def kill() -> None:
             if self.alone or (self.fault is not None and self.fault.alone):
-                for pid in _children(me):
+                for pid in children_of(me):
                     os.kill(pid, signal.SIGKILL)
             os.kill(me, signal.SIGKILL)
 
@@ -288,126 +286,6 @@ class Do(Request):
             tell("error", f"{type(e).__name__}: {e}".replace("\n", "\r"))
         finally:
             os._exit(0)
-
-
-_PR_SET_CHILD_SUBREAPER = 36
-
-
-def _adopt_orphans() -> None:
-    """Become the parent of processes that a command leaves behind, to be able to wait for them."""
-    assert not ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-
-
-def _await(pids: list[int]) -> None:
-    """Wait for processes to end, and kill those that do not end within a minute."""
-    deadline = time.monotonic() + 60
-    for pid in pids:
-        with contextlib.suppress(ChildProcessError):
-            while os.waitpid(pid, os.WNOHANG) == (0, 0):
-                if time.monotonic() > deadline:
-                    os.kill(pid, signal.SIGKILL)
-                time.sleep(0.005)
-
-
-def _children(parent: int) -> Iterator[int]:
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with contextlib.suppress(OSError):
-                after = (entry / "stat").read_text().rpartition(")")[2].split()
-                if int(after[1]) == parent:
-                    yield int(entry.name)
-
-
-@dataclass(frozen=True)
-class Seen:
-    """The state of the node: ``iptables`` is the output of iptables-save for each family, without
-    counters.
-    """
-
-    iptables: tuple[tuple[str, ...], ...]
-    counters: str
-    nft: tuple[bool, bool]
-    phase: Phase | None
-    answered: bool
-    journal: tuple[str, ...]
-    said: str
-
-    @property
-    def is_old(self) -> bool:
-        """True if only the old rules are in force."""
-        return self.iptables == OLD and not any(self.nft)
-
-
-OLD: tuple[tuple[str, ...], ...] = tuple(
-    tuple(line for name in sorted(split(text)) for line in split(text)[name].table_state)
-    for text in (RULES, SIX)
-)
-
-
-def insist_new(observed: Seen) -> None:
-    """Assert that only the translation is in force."""
-    assert observed.nft == (True, False)
-    assert observed.answered
-    assert [line for line in observed.iptables[0] if line.startswith("-A")] == []
-
-
-@dataclass(frozen=True)
-class Look(Request):
-    """Returns the state, after the record has reached one of ``phases``, or with ``at_rest`` after all timers
-    ended.
-    """
-
-    variant: Variant
-    phases: tuple[Phase, ...] = ()
-    at_rest: bool = False
-
-    def run(self, host: Host) -> Seen:
-        place = here(STATE)
-        deadline = time.monotonic() + 60
-        while self.phases and _phase(place) not in self.phases and time.monotonic() < deadline:
-            time.sleep(0.02)
-        if self.at_rest:
-            _await(list(_children(os.getpid())))
-        tables = [split(save(self.variant, family)) for family in Family]
-        return Seen(
-            iptables=tuple(tuple(x for name in sorted(t) for x in t[name].table_state) for t in tables),
-            counters="\n".join(
-                x for x in save(self.variant, Family.IP, counters=True).split("\n") if x[:1] != "#"
-            ),
-            nft=(owned.is_there(Family.IP), owned.is_there(Family.IP6)),
-            phase=_phase(place),
-            answered=_answered(),
-            journal=read_steps(ReservedLog(place.journal)).lines,
-            said=place.timer_log.read_text() if place.timer_log.exists() else "",
-        )
-
-
-def _phase(place: MigrationPlace) -> Phase | None:
-    """Return the phase on record; None without a readable record."""
-    try:
-        record = Record.read(place.record)
-    except MachineError:
-        return None
-    return None if record is None else record.phase
-
-
-def _answered() -> bool:
-    """Return whether a new connection to the service gets an answer from the service's address."""
-    with (
-        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server,
-        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client,
-    ):
-        server.bind(ENDPOINT)
-        server.settimeout(2)
-        client.settimeout(2)
-        client.connect(SERVICE)
-        try:
-            client.send(b"?")
-            _, source = server.recvfrom(10)
-            server.sendto(b"!", source)
-            return client.recv(10) == b"!"
-        except OSError:
-            return False
 
 
 @dataclass(frozen=True)
@@ -452,11 +330,6 @@ def migrate_node(variant: Variant, *requests: type[Request]) -> Iterator[Worker]
         yield worker
 
 
-def look(node: Worker, variant: Variant, *phases: Phase, at_rest: bool = False) -> Seen:
-    observed: Seen = node.ask(Look(variant, phases, at_rest))
-    return observed
-
-
-def do(node: Worker, *arguments: object, **more: object) -> Said:
-    said: Said = node.ask(Do(*arguments, **more))  # type: ignore[arg-type]
-    return said
+def do(node: Worker, *arguments: object, **more: object) -> CommandResult:
+    result: CommandResult = node.ask(Do(*arguments, **more))  # type: ignore[arg-type]
+    return result

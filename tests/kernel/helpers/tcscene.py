@@ -22,7 +22,7 @@ from nfparity.tc.record import Record
 from nfparity.tc.status import status_of
 from tests.lab.forkedcommand import run_nfparity
 from tests.lab.mountnamespace import enter_mount_namespace, mount
-from tests.lab.traffic.host import Host, Ip, Request, Start, ToolSaid
+from tests.lab.traffic.host import Host, Ip, Request, Start, ToolOutput
 from translate.bpf import emit
 from translate.ir import Family
 from translate.passes import lower
@@ -83,13 +83,13 @@ class Command(Request):
     words: tuple[str, ...]
     text: str = ""
 
-    def run(self, host: Host) -> ToolSaid:
+    def run(self, host: Host) -> ToolOutput:
         if self.words[0] == "nfparity":
             return run_nfparity(self.words[1:], self.text)
         done = subprocess.run(
             self.words, input=self.text, capture_output=True, text=True, cwd=ROOT, timeout=200, check=False
         )
-        return ToolSaid(done.returncode, done.stdout, done.stderr)
+        return ToolOutput(done.returncode, done.stdout, done.stderr)
 
 
 @dataclass(frozen=True)
@@ -201,7 +201,7 @@ def rules_of(text: str, family: Family = Family.IP) -> DataplaneRules:
 
 
 @dataclass(frozen=True)
-class AskStatus(Request):
+class ReadStatus(Request):
     """Returns the same data as ``nfparity tc status``."""
 
     def run(self, host: Host) -> dict[str, Any]:
@@ -238,7 +238,7 @@ class Scene:
         return str(data["outcome"])
 
     def status(self) -> dict[str, Any]:
-        return dict(self.node.ask(AskStatus()))
+        return dict(self.node.ask(ReadStatus()))
 
     def remains(self) -> dict[str, str]:
         """Return everything that a dataplane could leave behind."""

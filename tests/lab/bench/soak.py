@@ -23,7 +23,7 @@ from backends.replay.worker import Worker
 from tests.lab.bench.machine import load_average, machine
 from tests.lab.bench.node import kernel_memory
 from tests.lab.bench.soakpage import Sample, Soaked, write_soak
-from tests.lab.traffic.clients import FIRST_PORT, LAST_PORT, Ask, Asked
+from tests.lab.traffic.clients import FIRST_PORT, LAST_PORT, Connect, ConnectionResults
 from tests.lab.traffic.plan import (
     CLIENTS,
     NODE,
@@ -138,8 +138,8 @@ class _Soak:
                 return
             family, (address, port) = next(ways)
             sources = _sources(place, family)
-            answers: Asked = worker.ask(
-                Ask(
+            answers: ConnectionResults = worker.ask(
+                Connect(
                     family=family,
                     protocol=target.protocol,
                     address=address,

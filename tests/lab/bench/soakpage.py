@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.lab.kuberules import Protocol
-from tests.lab.traffic.clients import Asked
+from tests.lab.traffic.clients import ConnectionResults
 from translate.ir import Family
 
 __all__ = ["Sample", "Soaked", "write_soak"]
@@ -61,7 +61,7 @@ class Soaked:
         """True if anything has failed."""
         return bool(self.errors or self.broken)
 
-    def add(self, place: str, protocol: Protocol, family: Family, answers: Asked) -> None:
+    def add(self, place: str, protocol: Protocol, family: Family, answers: ConnectionResults) -> None:
         """Count a round."""
         self.answered[place, protocol, family] += answers.pods.total()
         self.pods += answers.pods

@@ -11,6 +11,7 @@ from nfparity.inputs.rules import load_rules
 from tests.lab.bytecode.check import check
 from tests.lab.bytecode.compiler import Nft, NftError
 from tests.lab.bytecode.expressible import expressible
+from tests.lab.errors import print_error
 from tests.lab.random.matches import matching_rules
 from tests.lab.random.rules import random_rules
 from translate.errors import InputError, MachineError
@@ -36,8 +37,7 @@ def main() -> int:
         compilers = [_named(shlex.split(command)) for command in options.nft or ["nft"]]
         return _run(_rulesets(options.rules, options.seeds), compilers)
     except (InputError, MachineError) as e:
-        print(f"nfparity: {e}", file=sys.stderr)
-        return 2 if isinstance(e, InputError) else 3
+        return print_error(e)
 
 
 def _named(command: Sequence[str]) -> Nft:

@@ -16,14 +16,14 @@ def network(state: State) -> bytes:
     )
     if sample.family is Family.IP6:
         return (6 << 28 | tos << 20).to_bytes(4, "big") + bytes(3) + bytes((ttl,)) + addresses
-    # Some of the eight-byte units that a fragment is behind; the flag "more" is none of them.
+    # An offset in units of eight bytes for a later fragment, and the flag "more fragments".
     fragment = (185 if sample.fragment else 0) | 0x2000
     whole = bytes((0x45, tos)) + bytes(4) + fragment.to_bytes(2, "big")
     return whole + bytes((ttl,)) + bytes(3) + addresses
 
 
 def transport(state: State) -> bytes:
-    """Return the first bytes behind it, as long as a header of TCP."""
+    """Return the first bytes of the transport header: as many as a TCP header without options has."""
     sample = state.sample
     ports = sample.number(Field.SPORT) << 16 | sample.number(Field.DPORT)
     header = bytearray(ports.to_bytes(4, "big").ljust(20, b"\0"))

@@ -7,17 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from tests.lab.bytecode.instructions import (
-    Decide,
-    Instruction,
-    LookUp,
-    UpdateSet,
-    Verdict,
-    data_of,
-    instruction,
-    number,
-    text,
-)
+from tests.lab.bytecode.decoding import data_of, instruction, number, text
+from tests.lab.bytecode.instructions import Decide, Instruction, LookUp, UpdateSet, Verdict
 from tests.lab.bytecode.netlink import Attributes, Message, attributes, listed
 
 __all__ = ["Contents", "Listing", "listing_of"]

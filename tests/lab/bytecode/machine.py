@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, assert_never
 
-from tests.lab.bytecode.headers import network, transport
+from tests.lab.bytecode.headers import network
 from tests.lab.bytecode.instructions import (
     PATH_MSS,
     Bitwise,
@@ -46,22 +46,13 @@ from tests.lab.bytecode.instructions import (
     Verdict,
 )
 from tests.lab.bytecode.listing import Listing
-from tests.lab.bytecode.samples import EXTENSIONS, FRAGMENT, State
-from translate.ir import ACCOUNTS, ConnectionState, Family, Field
+from tests.lab.bytecode.loads import Loads, NoMatch
+from tests.lab.bytecode.samples import State
+from translate.ir import ConnectionState, Family, Field
 
 __all__ = ["Names", "RecentSet", "run"]
 
 _WORD: Final = 4
-_SECOND: Final = 10**9  # of nft_meta_get_eval_time, in nanoseconds
-_NAME: Final = 16  # IFNAMSIZ
-_RANDOM_BITS: Final = 31
-_OF_SOCKET: Final = {
-    "skuid": Field.SOCKET_UID,
-    "skgid": Field.SOCKET_GID,
-    "cgroup": Field.SOCKET_CLASS,
-    "socket transparent": Field.TAKER_TRANSPARENT,
-    "socket wildcard": Field.TAKER_WILDCARD,
-}
 _NETMAP: Final = 0x40  # NF_NAT_RANGE_NETMAP
 _NAT_OPTIONS: Final = 0x1C  # NF_NAT_RANGE_PROTO_RANDOM, _PERSISTENT, _PROTO_RANDOM_FULLY
 
@@ -89,16 +80,6 @@ class Names:
     hashed: Mapping[str, str]
     sets: Mapping[str, RecentSet]
     lists: tuple[str, ...]
-
-
-def _part(header: bytes, offset: int, length: int) -> bytes:
-    if offset + length > len(header):
-        raise _Break
-    return header[offset : offset + length]
-
-
-class _Break(Exception):  # noqa: N818  # NFT_BREAK: the rule ends, and the next one begins
-    """The rule does not match."""
 
 
 def run(listing: Listing, chain: str, state: State, names: Names) -> None:
@@ -149,6 +130,7 @@ class _Rule:
     def __init__(self, whole: _Run) -> None:
         self._whole = whole
         self._state = whole.state
+        self._loads = Loads(whole.state)
         self._bytes = bytearray(16 * _WORD)
 
     def run(self, rule: tuple[Instruction, ...]) -> Verdict | None:
@@ -158,31 +140,31 @@ class _Rule:
                 decided = self._step(instruction)
                 if decided is not None:
                     return decided
-        except _Break:
+        except NoMatch:
             pass
         return None
 
     def _step(self, instruction: Instruction) -> Verdict | None:
         match instruction:
             case LoadMeta(key=key, target=target):
-                self._put(target, self._meta(key))
+                self._put(target, self._loads.meta(key))
             case LoadPayload(base=base, offset=offset, length=length, target=target):
-                self._put(target, self._payload(base, offset, length))
+                self._put(target, self._loads.payload(base, offset, length))
             case LoadExtension(kind=kind, offset=offset, length=length, target=target):
-                self._put(target, self._extension(kind)[offset : offset + length])
+                self._put(target, self._loads.extension(kind)[offset : offset + length])
             case LoadTcpOption(kind=kind, target=target, presence=True):
                 kinds = self._state.get(Field.TCP_OPTIONS)
                 self._put(target, bytes([isinstance(kinds, int) and kinds >> kind & 1]))
             case LoadTcpOption(kind=2, offset=2, length=2, target=target):
-                self._put(target, self._present(Field.TCP_MSS).to_bytes(2, "big"))
+                self._put(target, self._loads.present(Field.TCP_MSS).to_bytes(2, "big"))
             case LoadTcpOption():
                 raise AssertionError(instruction)
             case LoadCt(key=key, direction=direction, target=target):
-                self._put(target, self._ct(key, direction))
+                self._put(target, self._loads.ct(key, direction))
             case LoadFib(flags=flags, result=result, target=target):
-                self._put(target, self._fib(flags, result))
+                self._put(target, self._loads.fib(flags, result))
             case NumberGenerator():
-                self._put(instruction.target, self._number(instruction))
+                self._put(instruction.target, self._loads.number(instruction))
             case Constant(data=data, target=target):
                 self._put(target, data)
             case Bitwise(source=source, target=target, mask=mask, xor=xor):
@@ -194,10 +176,10 @@ class _Rule:
                 self._put(target, b"".join(p[::-1] if sys.byteorder == "little" else p for p in parts))
             case Compare(operator=compare, register=register, data=data):
                 if not _COMPARISONS[compare](self._get(register, len(data)), data):
-                    raise _Break
+                    raise NoMatch
             case Range(negated=negated, register=register, low=low, high=high):
                 if (low <= self._get(register, len(low)) <= high) is negated:
-                    raise _Break
+                    raise NoMatch
             case LookUp():
                 return self._look_up(instruction)
             case UpdateSet():
@@ -209,7 +191,7 @@ class _Rule:
             case Take(name=name):
                 self._state.note("take", self._whole.names.limits[name])
                 if self._state.sample.within is (name in self._whole.names.over):
-                    raise _Break
+                    raise NoMatch
             case SetMeta(key="nftrace", register=register):
                 self._state.note("nftrace", self._get(register, 1)[0])
             case SetMeta(key="priority", register=register):
@@ -285,7 +267,7 @@ class _Rule:
         else:
             matches, data = contents.find(key)
         if matches is lookup.negated:
-            raise _Break
+            raise NoMatch
         if lookup.target is None:
             return None
         if isinstance(data, Verdict):
@@ -300,85 +282,11 @@ class _Rule:
             counted = () if update.limit is None else (update.limit,)
             self._state.note("take", self._whole.names.hashed[contents.name], *counted)
             if self._state.sample.within is update.over:
-                raise _Break
+                raise NoMatch
             return
         known = self._whole.names.sets[contents.name]
         key = self._get(update.register, contents.width)
         self._state.listed[known.list, known.timeout, key] = update.operation != "delete"
-
-    # -- what is loaded --------------------------------------------------------------------------
-
-    def _meta(self, key: str) -> bytes:
-        sample = self._state.sample
-        match key:
-            case "l4proto":
-                return _number(sample.number(Field.L4PROTO), 1)
-            case "mark":
-                return _number(self._state.mark, _WORD)
-            case "len":
-                return _number(sample.number(Field.LENGTH), _WORD)
-            case "time":
-                return _number(sample.number(Field.CLOCK) * _SECOND + sample.fraction, 8)
-            case "hour":
-                return _number(sample.number(Field.CLOCK_DAYTIME), _WORD)
-            case "day":
-                return _number(sample.number(Field.CLOCK_WEEKDAY), 1)
-            case "pkttype":
-                return _number(sample.number(Field.PACKET_TYPE), 1)
-            case "iiftype":
-                return _number(_ETHERNET if sample.ether else _LOOPBACK, 2)
-            case "iifname" | "oifname":
-                name = sample.values[Field.IIF if key == "iifname" else Field.OIF]
-                assert isinstance(name, str)
-                return name.encode().ljust(_NAME, b"\0")
-            case "cpu":
-                return _number(sample.number(Field.CPU), _WORD)
-            case "iifgroup" | "oifgroup":
-                return _number(
-                    self._present(Field.IIF_GROUP if key == "iifgroup" else Field.OIF_GROUP), _WORD
-                )
-            case "skuid" | "skgid" | "cgroup":
-                return _number(self._present(_OF_SOCKET[key]), _WORD)
-            case "socket transparent" | "socket wildcard":
-                return _number(self._present(_OF_SOCKET[key]), 1)
-            case "ipsec" | "rt ipsec":
-                return _number(sample.number(Field.IPSEC_IN if key == "ipsec" else Field.IPSEC_OUT), 1)
-            case "iifkind":
-                if sample.kind is None:
-                    raise _Break
-                return sample.kind.encode().ljust(_NAME, b"\0")
-            case _:
-                raise ValueError(f"meta {key} is not known")
-
-    def _present(self, field: Field) -> int:
-        value = self._state.get(field)
-        if not isinstance(value, int):
-            raise _Break
-        return value
-
-    def _payload(self, base: str, offset: int, length: int) -> bytes:
-        sample = self._state.sample
-        if base == "transport":
-            if sample.fragment:
-                raise _Break
-            return _part(transport(self._state), offset, length)
-        if base == "link":
-            if not sample.ether:
-                raise _Break
-            frame = bytes(6) + sample.number(Field.ETHER_SADDR).to_bytes(6, "big") + bytes(2)
-            return frame[offset : offset + length]
-        return _part(network(self._state), offset, length)
-
-    def _extension(self, kind: int) -> bytes:
-        fields = EXTENSIONS[kind]
-        if self._state.get(fields[0]) is None:
-            raise _Break
-        parts = [self._state.sample.number(field) for field in fields]
-        if kind != FRAGMENT:
-            return bytes((0, *parts))
-        identification, offset, more, reserved, reserved2 = parts
-        where = offset << 3 | reserved2 << 1 | more
-        return bytes((0, reserved)) + where.to_bytes(2, "big") + identification.to_bytes(4, "big")
 
     def _store(self, store: StorePayload) -> None:
         """Write a TOS or a TTL; a change of any other byte of the header is recorded."""
@@ -391,45 +299,7 @@ class _Rule:
         if store.base != "network" or store.summed is not four or network(state) != whole:
             state.note("spoilt", whole)
 
-    def _ct(self, key: str, direction: str | None) -> bytes:
-        state = self._state
-        if key == "state":
-            return _number(state.tracked, _WORD)
-        if not state.has_entry:
-            raise _Break
-        if key == "mark":
-            return _number(state.connmark, _WORD)
-        if key == "helper":
-            name = state.get(Field.CT_HELPER)
-            if not isinstance(name, str):
-                raise _Break
-            return name.encode().ljust(_NAME, b"\0")
-        field = _CONNECTION[key, direction]
-        value = state.sample.number(field)
-        if field.is_address:
-            return value.to_bytes(state.sample.family.bits // 8, "big")
-        if field is Field.CT_STATUS:
-            return _number(value, _WORD)
-        if field in ACCOUNTS:
-            return _number(value, 8)
-        width = (field.bits or 8) + 7 >> 3
-        return value.to_bytes(width, "big")
-
-    def _fib(self, flags: str, result: str) -> bytes:
-        sample = self._state.sample
-        if result == "oif present":
-            return _number(sample.number(_ROUTES_BACK[flags]), 1)
-        return _number(sample.address_type(_FIB[flags]), _WORD)
-
-    def _number(self, generator: NumberGenerator) -> bytes:
-        sample = self._state.sample
-        if generator.kind == "inc":
-            self._state.note("count up", generator.modulus)
-            return _number(sample.count % generator.modulus + generator.offset, _WORD)
-        # nft_ng_random_gen: reciprocal_scale
-        return _number((sample.draw * generator.modulus >> _RANDOM_BITS) + generator.offset, _WORD)
-
-    # -- what is done ----------------------------------------------------------------------------
+    # -- NAT ---------------------------------------------------------------------------------------
 
     def _translate(self, nat: Nat) -> None:
         addresses = self._ends(nat.addresses, self._state.sample.family.bits // 8)
@@ -446,14 +316,6 @@ class _Rule:
         return low, high
 
 
-def _number(value: int, width: int) -> bytes:
-    """Return a number in the byte order in which nf_tables stores values that are not from a header."""
-    return int(value).to_bytes(width, sys.byteorder)
-
-
-_ETHERNET, _LOOPBACK = 1, 772
-"""Types of devices (``ARPHRD_*``)."""
-
 _COMPARISONS: Final[Mapping[str, Callable[[bytes, bytes], bool]]] = {
     "eq": operator.eq,
     "neq": operator.ne,
@@ -461,33 +323,4 @@ _COMPARISONS: Final[Mapping[str, Callable[[bytes, bytes], bool]]] = {
     "lte": operator.le,
     "gt": operator.gt,
     "gte": operator.ge,
-}
-_CONNECTION: Final[Mapping[tuple[str, str | None], Field]] = {
-    ("status", None): Field.CT_STATUS,
-    ("direction", None): Field.CT_DIRECTION,
-    ("protocol", "original"): Field.CT_PROTO,
-    **{
-        (key, way): Field[f"CT_{'' if way is None else way.upper() + '_'}{name}"]
-        for way in (None, "original", "reply")
-        for key, name in (("packets", "PACKETS"), ("bytes", "BYTES"), ("avgpkt", "AVERAGE"))
-    },
-    **{
-        (key, way): Field[f"CT_{way.upper()}_{name}"]
-        for way in ("original", "reply")
-        for key, name in (
-            *(("saddr", "SADDR"), ("daddr", "DADDR")),
-            *(("proto-src", "SPORT"), ("proto-dst", "DPORT")),
-        )
-    },
-}
-_ROUTES_BACK: Final = {
-    "saddr . iif": Field.REVERSE_PATH,
-    "saddr . mark . iif": Field.REVERSE_PATH_BY_MARK,
-    "saddr": Field.REVERSE_ROUTE,
-    "saddr . mark": Field.REVERSE_ROUTE_BY_MARK,
-}
-_FIB: Final = {
-    f"{side}{device}": Field[f"FIB_{side.upper()}_TYPE{suffix}"]
-    for side in ("saddr", "daddr")
-    for device, suffix in (("", ""), (" . iif", "_IIF"), (" . oif", "_OIF"))
 }

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from harness.diff.batch import Batch
+from tests.lab.errors import print_error
 from tests.lab.mutation.arenas import ARENAS, arena
 from tests.lab.mutation.table import print_table
 from tests.lab.mutation.trial import SUBJECTS, Trial, try_all
@@ -31,8 +32,7 @@ def main() -> int:
             for subject in options.subjects.split(","):
                 trials += _tried(name, batches, subject, options.every)
     except (InputError, MachineError) as e:
-        print(f"nfparity: {e}", file=sys.stderr)
-        return 2 if isinstance(e, InputError) else 3
+        return print_error(e)
     print_table(trials, sys.stdout)
     return 0 if all(trial.clean for trial in trials) else 1
 

@@ -39,11 +39,11 @@ def nft_faults(text: str) -> Iterator[Fault]:
     data = _data_of_next(places)
     for place in places:
         for fault in faults_at(place, (*operators, ("data", _became(data.get(place.line))))):
-            if fault.after is None or _said(fault.after) != _said(place.text):
+            if fault.after is None or _without_comment(fault.after) != _without_comment(place.text):
                 yield fault
 
 
-def _said(line: str) -> str:
+def _without_comment(line: str) -> str:
     """Return a line without its comment, because a changed comment is not a fault."""
     return _COMMENT.sub("", line)
 

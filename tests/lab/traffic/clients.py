@@ -22,7 +22,7 @@ from tests.lab.kuberules import Protocol
 from tests.lab.traffic.host import Host, Request
 from translate.ir import Family
 
-__all__ = ["FIRST_PORT", "LAST_PORT", "Answered", "Ask", "Asked", "source_of"]
+__all__ = ["FIRST_PORT", "LAST_PORT", "Answered", "Connect", "ConnectionResults", "source_of"]
 
 FIRST_PORT: Final = 10_000
 LAST_PORT: Final = 60_000
@@ -33,11 +33,11 @@ _LINGER_RESET: Final = struct.pack("=ii", 1, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ask(Request):
+class Connect(Request):
     """Makes ``count`` connections to one address, at most ``at_once`` at the same time.
 
     Connection ``n``, from ``first`` on, has a source of its own (:func:`source_of`). ``seconds`` is how long
-    an answer may take. Returns :class:`Asked`.
+    an answer may take. Returns :class:`ConnectionResults`.
     """
 
     family: Family
@@ -50,7 +50,7 @@ class Ask(Request):
     at_once: int = 64
     seconds: float = 10.0
 
-    def run(self, host: Host) -> Asked:
+    def run(self, host: Host) -> ConnectionResults:
         """Make all connections."""
         return _Round(self).go()
 
@@ -64,7 +64,7 @@ class Answered:
 
 
 @dataclass(slots=True)
-class Asked:
+class ConnectionResults:
     """The results of a round. ``sources`` counts the addresses that pods saw as the source."""
 
     answers: list[Answered] = field(default_factory=list)
@@ -76,7 +76,7 @@ class Asked:
     resent: int = 0
     seconds: float = 0.0
 
-    def add(self, other: Asked) -> None:
+    def add(self, other: ConnectionResults) -> None:
         """Add the results of another round."""
         self.answers += other.answers
         self.sources += other.sources
@@ -105,13 +105,13 @@ class _Connection:
 
 @dataclass(slots=True)
 class _Round:
-    job: Ask
-    result: Asked = field(default_factory=Asked)
+    job: Connect
+    result: ConnectionResults = field(default_factory=ConnectionResults)
     _open: dict[int, _Connection] = field(default_factory=dict)
     _oldest: deque[_Connection] = field(default_factory=deque)
     _poll: select.epoll = field(default_factory=select.epoll)
 
-    def go(self) -> Asked:
+    def go(self) -> ConnectionResults:
         job, began = self.job, time.monotonic()
         waiting = iter(range(job.first, job.first + job.count))
         left = True
@@ -147,7 +147,7 @@ class _Round:
                 opened.send(connection.request)
                 connection.sent = True
         except OSError as e:
-            self.result.fail(self._said(connection, e.strerror or str(e)))
+            self.result.fail(self._described(connection, e.strerror or str(e)))
             opened.close()
             return
         self._open[opened.fileno()] = connection
@@ -180,7 +180,7 @@ class _Round:
 
     def _end(self, c: _Connection, failure: str | None) -> None:
         if failure is not None:
-            self.result.fail(self._said(c, failure))
+            self.result.fail(self._described(c, failure))
         if self.job.protocol is Protocol.TCP:
             with contextlib.suppress(OSError):
                 info = c.socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104)
@@ -196,7 +196,7 @@ class _Round:
             if connection.socket.fileno() >= 0:
                 self._end(connection, "no answer" if connection.sent else "no connection")
 
-    def _said(self, c: _Connection, why: str) -> str:
+    def _described(self, c: _Connection, why: str) -> str:
         job = self.job
         return f"{job.protocol} {c.source[0]}:{c.source[1]} > {job.address}:{job.port}: {why}"
 

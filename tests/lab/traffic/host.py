@@ -29,7 +29,7 @@ __all__ = [
     "Start",
     "Sysctls",
     "Tool",
-    "ToolSaid",
+    "ToolOutput",
 ]
 
 _CLONE_NEWNET: Final = 0x40000000
@@ -118,7 +118,7 @@ class Ip(Request):
 
 
 @dataclass(frozen=True, slots=True)
-class ToolSaid:
+class ToolOutput:
     """The output of a tool, and its exit status."""
 
     status: int
@@ -133,10 +133,10 @@ class Tool(Request):
     command: tuple[str, ...]
     text: str = ""
 
-    def run(self, host: Host) -> ToolSaid:
+    def run(self, host: Host) -> ToolOutput:
         """Run it."""
         done = run(self.command, self.text)
-        return ToolSaid(done.returncode, done.stdout, done.stderr)
+        return ToolOutput(done.returncode, done.stdout, done.stderr)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,11 @@ from tests.lab.traffic.host import Host, Request
 from tests.lab.traffic.plan import DNS_NAME
 from translate.ir import Family
 
-__all__ = ["Curl", "CurlSaid", "Dig", "DigSaid", "Fetch"]
+__all__ = ["Curl", "CurlResult", "Dig", "DigResult", "Fetch"]
 
 
 @dataclass(frozen=True, slots=True)
-class CurlSaid:
+class CurlResult:
     """The result of one curl: the pods that answered, the sources that they saw, and its errors."""
 
     status: int
@@ -30,7 +30,7 @@ class Curl(Request):
     url: str
     count: int
 
-    def run(self, host: Host) -> CurlSaid:
+    def run(self, host: Host) -> CurlResult:
         """Run curl with a list of URLs."""
         pages = [f'url = "{self.url}/page/{n}"\noutput = "-"\n' for n in range(self.count)]
         config = 'no-keepalive\nfail\nsilent\nshow-error\nmax-time = 20\nheader = "Connection: close"\n'
@@ -44,7 +44,7 @@ class Curl(Request):
             sources[address] += 1
             paths.add(path)
         wrong = "" if len(paths) == self.count else f"{len(paths)} pages of {self.count}; "
-        return CurlSaid(done.returncode, pods, sources, wrong + done.stderr[:2000])
+        return CurlResult(done.returncode, pods, sources, wrong + done.stderr[:2000])
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Fetch(Request):
 
 
 @dataclass(frozen=True, slots=True)
-class DigSaid:
+class DigResult:
     """The number of answers of each pod, and the errors that dig printed."""
 
     status: int
@@ -80,13 +80,13 @@ class Dig(Request):
     port: int = 53
     tcp: bool = False
 
-    def run(self, host: Host) -> DigSaid:
+    def run(self, host: Host) -> DigResult:
         """Run dig: one query after the other, each from a new socket and without retries."""
         query = (f"@{self.server}", "-p", str(self.port), DNS_NAME, "TXT")
         once = ("+short", "+tries=1", "+time=10", "+tcp" if self.tcp else "+notcp")
         done = run(("dig", "-r", *(word for _ in range(self.count) for word in (*query, *once))))
         lines = done.stdout.splitlines()
         pods = Counter(x.strip('"') for x in lines if x.startswith('"'))
-        return DigSaid(
+        return DigResult(
             done.returncode, pods, "\n".join(x for x in lines if not x.startswith('"')) + done.stderr
         )

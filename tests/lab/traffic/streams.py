@@ -14,7 +14,7 @@ from tests.lab.traffic.clients import source_of
 from tests.lab.traffic.host import Host, Request
 from translate.ir import Family
 
-__all__ = ["BeginStreams", "EndStreams", "Kept", "LookAtStreams"]
+__all__ = ["BeginStreams", "CountAnswers", "EndStreams", "Kept"]
 
 _KEPT: Final = "streams"
 _SECONDS: Final = 10.0
@@ -26,8 +26,8 @@ class BeginStreams(Request):
     """Opens ``count`` connections and uses them until :class:`EndStreams`.
 
     ``pause`` is the time between two rounds, in seconds. Sources are as in
-    :class:`~tests.lab.traffic.clients.Ask`. Raises MachineError (of the kernel's OSError) when one cannot be
-    opened.
+    :class:`~tests.lab.traffic.clients.Connect`. Raises MachineError (of the kernel's OSError) when a
+    connection cannot be opened.
     """
 
     family: Family
@@ -57,13 +57,13 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class LookAtStreams(Request):
+class CountAnswers(Request):
     """Returns the results so far; with ``rounds``, after that number of further rounds."""
 
     rounds: int = 0
 
     def run(self, host: Host) -> Kept:
-        """Look."""
+        """Count the answers."""
         streams: list[_Streams] = host.kept.get(_KEPT, [])
         wanted = [s.rounds + self.rounds + 1 if self.rounds else 0 for s in streams]
         for stream, least in zip(streams, wanted, strict=True):
@@ -92,7 +92,7 @@ class EndStreams(Request):
 @dataclass(slots=True)
 class _Stream:
     socket: socket.socket
-    said: str
+    name: str
     pod: bytes = b""
     request: bytes = b""
     waits: bool = False
@@ -164,7 +164,7 @@ class _Streams:
             self.answers += 1
 
     def _break(self, stream: _Stream, why: str) -> None:
-        self.broken.append(f"{stream.said}: {why}")
+        self.broken.append(f"{stream.name}: {why}")
         stream.waits = False
         fd = stream.socket.fileno()
         self._poll.unregister(fd)

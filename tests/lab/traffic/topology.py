@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from typing import Any, Final, Self
 
 from backends.replay.worker import Worker
-from tests.lab.traffic.clients import Ask
+from tests.lab.traffic.clients import Connect
 from tests.lab.traffic.host import ChecksumsInSoftware, Ip, Join, Request, Start, Sysctls
 from tests.lab.traffic.plan import (
     PODS,
@@ -50,7 +50,7 @@ _OF_OTHERS: Final = {
     # Programs take theirs from here; the clients of :mod:`clients` choose below.
     "net/ipv4/ip_local_port_range": "61000 65535",
 }
-_REQUESTS: Final[tuple[type[Request], ...]] = (Ask, BeginStreams, Curl, Load, Serve)
+_REQUESTS: Final[tuple[type[Request], ...]] = (Connect, BeginStreams, Curl, Load, Serve)
 
 
 class Topology:

@@ -50,10 +50,7 @@ def read_save(text: str, *, name: str, family: Family) -> Ruleset:
 
 def read_lines(lines: Iterable[tuple[int, str]], *, name: str, family: Family) -> Ruleset:
     """Return the ruleset in numbered lines of ``iptables-save`` text; see :func:`read_save`."""
-    reader = _SaveReader(name, family)
-    for number, line in lines:
-        reader.line(number, line)
-    return reader.finish()
+    return _SaveReader(name, family).read(lines)
 
 
 def read_rules(
@@ -71,10 +68,7 @@ def read_rules(
     or ``-N`` then have unknown rules as well. In an ``excerpt``, rules that cannot be read are unknown,
     unless none can be read. Raises ParseError.
     """
-    reader = _SaveReader(name, family, fragment=not whole, implicit=table, excerpt=excerpt)
-    for number, line in lines:
-        reader.line(number, line)
-    return reader.finish()
+    return _SaveReader(name, family, fragment=not whole, implicit=table, excerpt=excerpt).read(lines)
 
 
 def read_fragment(
@@ -92,10 +86,9 @@ def read_fragment(
     of the last table may have unknown rules. In an ``excerpt``, rules that cannot be read are unknown, unless
     none can be read. Raises ParseError.
     """
-    reader = _SaveReader(name, family, fragment=not may_be_cut, may_be_cut=may_be_cut, excerpt=excerpt)
-    for number, line in lines:
-        reader.line(number, line)
-    return reader.finish()
+    return _SaveReader(name, family, fragment=not may_be_cut, may_be_cut=may_be_cut, excerpt=excerpt).read(
+        lines
+    )
 
 
 class _SaveReader:
@@ -173,6 +166,11 @@ class _SaveReader:
         if silent and not self._fragment:
             names = ", ".join(silent)
             self._unknown.append(f"table {table.name} has no policy for {names}; ACCEPT is assumed")
+
+    def read(self, lines: Iterable[tuple[int, str]]) -> Ruleset:
+        for number, line in lines:
+            self.line(number, line)
+        return self.finish()
 
     def finish(self) -> Ruleset:
         if self._implicit:

@@ -12,7 +12,7 @@ from backends.model.contract import Availability, Job
 from backends.model.flow import Flow, Repeated, Send
 from backends.model.outcome import FlowResult, Outcome, OutcomeBranch, Verdict
 from backends.model.packet import Packet
-from harness.diff.replay import Replays, replay
+from harness.diff.replay import ReplayOptions, Replays, replay
 from harness.diff.sampling import CERTAIN
 from translate.errors import MachineError, Note
 from translate.ir import Family
@@ -64,7 +64,7 @@ def test_results_come_in_order_of_backends_and_flows(worker: Job) -> None:
         [Drops("a"), Drops("b")],
         worker,
         flows(3),
-        progress=lambda name, done, total: told.append((name, done, total)),
+        ReplayOptions(progress=lambda name, done, total: told.append((name, done, total))),
     )
     assert [r.backend for r in found] == ["a", "b"]
     assert [x.flow_id for x in found[1].results] == ["f0", "f1", "f2"]
@@ -90,7 +90,7 @@ def test_an_interrupt_closes_every_session(worker: Job) -> None:
 
     quick = Drops("quick")
     with pytest.raises(KeyboardInterrupt):
-        replay([slow, quick], worker, flows(100_000), progress=interrupt)
+        replay([slow, quick], worker, flows(100_000), ReplayOptions(progress=interrupt))
     assert slow.closed
     assert quick.closed
 
@@ -103,9 +103,9 @@ def test_a_flow_that_runs_once_is_not_compared(worker: Job) -> None:
         [drops],
         worker,
         flows(2),
-        expected=[FlowResult(f"f{n}", wanted) for n in range(2)],
-        sampling=CERTAIN,
-        once={"f0"},
+        ReplayOptions(
+            expected=[FlowResult(f"f{n}", wanted) for n in range(2)], sampling=CERTAIN, once={"f0"}
+        ),
     )
     assert drops.runs["f0"] == 1 < drops.runs["f1"]
     assert found.differing[0] == () != found.differing[1]
@@ -120,7 +120,7 @@ def test_jobs_run_at_the_same_time_and_end_in_the_order_of_their_start(worker: J
 
     with Replays() as replays:
         for count in (3, 1):
-            replays.add(Drops("drops"), worker, flows(count), progress=meet)
+            replays.add(Drops("drops"), worker, flows(count), ReplayOptions(progress=meet))
         assert [len(found.results) for found in replays.results()] == [3, 1]
 
 

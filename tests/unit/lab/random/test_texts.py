@@ -1,10 +1,11 @@
-"""The random texts reach every option that is read, and say most of them as iptables takes them."""
+"""The random texts reach every option that is read, mostly with values that iptables accepts."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.lab.random.texts import KINDS, random_text
+from tests.lab.random.kinds import KINDS
+from tests.lab.random.texts import random_text
 from translate.errors import ParseError
 from translate.ir import Family
 from translate.read import read_ruleset

@@ -1,0 +1,275 @@
+"""The text of each match in a listing, as a pattern with the options of ``iptables-save``.
+
+To read another match, add its pattern to :data:`MATCHES`. A pattern ends at a space or at the end of a row.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+__all__ = ["MATCHES", "Words", "inverted"]
+
+Words = list[str]
+_FLAGS: Final = ((1, "FIN"), (2, "SYN"), (4, "RST"), (8, "PSH"), (16, "ACK"), (32, "URG"))
+_RECENT: Final = {"SET": "--set", "CHECK": "--rcheck", "UPDATE": "--update", "REMOVE": "--remove"}
+_COMPARISONS: Final = {"==": "eq", "!=": "eq", "<": "lt", ">": "gt"}
+_HEADERS: Final = (
+    *("hop-by-hop", "ipv6-opts", "ipv6-route", "ipv6-frag"),
+    *("ah", "esp", "ipv6-nonxt", "protocol"),
+)
+"""The headers of ``-m ipv6header``, by the bits that a numeric listing prints, from the highest."""
+
+
+def inverted(sign: str | None, words: Words) -> Words:
+    """Return the words of an option, with ``!`` before them if ``sign`` is not blank."""
+    return ["!", *words] if sign and sign.strip() else words
+
+
+def _transport(match: re.Match[str]) -> Words:
+    words = ["-m", match[1]]
+    for item in re.finditer(r" (dpts?:|spts?:|flags:|option=)(!?)(\S+)", match[2]):
+        if item[1] == "option=":
+            words += inverted(item[2], ["--tcp-option", item[3]])
+        elif item[1] == "flags:":
+            mask, wanted = item[3].split("/")
+            words += inverted(item[2], ["--tcp-flags", _flags(mask), _flags(wanted)])
+        else:
+            words += inverted(item[2], [f"--{item[1][0]}port", item[3]])
+    return words
+
+
+def _flags(text: str) -> str:
+    if not text.startswith("0x"):
+        return text
+    bits = int(text, 16)
+    return "ALL" if bits == 0x3F else ",".join(name for bit, name in _FLAGS if bits & bit) or "NONE"
+
+
+def _addrtype(match: re.Match[str]) -> Words:
+    words = ["-m", "addrtype"]
+    for item in re.finditer(r" (src|dst)-type (!?)(\S+)| limit-(in|out)", match[1]):
+        if item[4]:
+            words.append(f"--limit-iface-{item[4]}")
+        else:
+            words += inverted(item[2], [f"--{item[1]}-type", item[3]])
+    return words
+
+
+def _recent(match: re.Match[str]) -> Words:
+    words = ["-m", "recent", *inverted(match[1], [_RECENT[match[2]]])]
+    options = {"seconds": "--seconds", "hit_count": "--hitcount", "name": "--name", "mask": "--mask"}
+    for item in re.finditer(r" (seconds|hit_count|name|side|mask): (\S+)| (reap|TTL-Match)", match[3]):
+        if item[3]:
+            words.append("--reap" if item[3] == "reap" else "--rttl")
+        elif item[1] == "side":
+            words.append("--rsource" if item[2] == "source" else "--rdest")
+        else:
+            words += (options[item[1]], item[2])
+    return words
+
+
+def _nth(match: re.Match[str]) -> Words:
+    words = ["-m", "statistic", "--mode", "nth", *inverted(match[1], ["--every", match[2]])]
+    return [*words, "--packet", match[3] or "0"]
+
+
+def _icmp(match: re.Match[str]) -> Words:
+    six = match[1] is not None
+    value = match[3] + (f"/{match[4].replace('-', ':')}" if match[4] else "")
+    option = "--icmpv6-type" if six else "--icmp-type"
+    return ["-m", "icmp6" if six else "icmp", *inverted(match[2], [option, value])]
+
+
+def _time(match: re.Match[str]) -> Words:
+    start, stop, weekdays, monthdays, first, first_time, last, last_time, utc, contiguous = match.groups()
+    words = ["-m", "time"]
+    words += ["--timestart", start, "--timestop", stop] if start else []
+    words += ["--monthdays", re.sub("[a-z]", "", monthdays)] if monthdays else []
+    words += ["--weekdays", weekdays] if weekdays else []
+    words += ["--datestart", f"{first}T{first_time}"] if first else []
+    words += ["--datestop", f"{last}T{last_time}"] if last else []
+    words += [] if utc else ["--kerneltz"]
+    return [*words, "--contiguous"] if contiguous else words
+
+
+def _rpfilter(match: re.Match[str]) -> Words:
+    return ["-m", "rpfilter", *(f"--{name}" for name in match[1].split())]
+
+
+def _physdev(match: re.Match[str]) -> Words:
+    return ["-m", "physdev", *match[1].split()]
+
+
+def _socket(match: re.Match[str]) -> Words:
+    return ["-m", "socket", *match[1].split()]
+
+
+def _ttl(match: re.Match[str]) -> Words:
+    name = match[1].lower()
+    option = f"--{name}-{_COMPARISONS[match[2]]}"
+    return ["-m", name, *inverted("!" if match[2] == "!=" else None, [option, match[3]])]
+
+
+def _security(match: re.Match[str]) -> Words:
+    name = "ipcomp" if match[1] == "comp" else match[1]
+    # a range of every index is not printed; without the option, -m ipcomp requires 0
+    words = ["-m", name, *inverted(match[2], [f"--{name}spi", match[3] or "0:4294967295"])]
+    return [*words, "--compres"] if match[4] else words
+
+
+def _ecn(match: re.Match[str]) -> Words:
+    words = ["-m", "ecn"]
+    for item in re.finditer(r" (!)?(?:ECT=(\d)|(ECE|CWR))", match[1]):
+        option = [f"--ecn-tcp-{item[3].lower()}"] if item[3] else ["--ecn-ip-ect", item[2]]
+        words += inverted(item[1], option)
+    return words
+
+
+def _devgroup(match: re.Match[str]) -> Words:
+    words = ["-m", "devgroup"]
+    for item in re.finditer(r"(! )?((?:src|dst)-group) (\S+)", match[1]):
+        words += inverted(item[1], [f"--{item[2]}", item[3]])
+    return words
+
+
+def _frag(match: re.Match[str]) -> Words:
+    words = ["-m", "frag"]
+    for item in re.finditer(r"(?:(ids?|length):(!)?(\S+)|(reserved|first|more|last))", match[1]):
+        if item[4]:
+            words.append(f"--frag{item[4].removesuffix('erved')}")
+        else:
+            words += inverted(item[2], ["--fraglen" if item[1] == "length" else "--fragid", item[3]])
+    return words
+
+
+def _ipv6header(match: re.Match[str]) -> Words:
+    names = match[3]
+    if match[2]:
+        flags = int(match[2], 16)
+        names = ",".join(name for bit, name in enumerate(_HEADERS) if flags & 0x80 >> bit)
+    soft = ["--soft"] if match[4] else []
+    return ["-m", "ipv6header", *inverted(match[1], ["--header", names]), *soft]
+
+
+def _rt(match: re.Match[str]) -> Words:
+    words = ["-m", "rt"]
+    for item in re.finditer(r" (type|segsleft|length)s?:(!)?(\S+)", match[1]):
+        option = {"type": "--rt-type", "segsleft": "--rt-segsleft"}.get(item[1], "--rt-len")
+        words += inverted(item[2], [option, item[3]])
+    return words
+
+
+def _iprange(match: re.Match[str]) -> Words:
+    """Read one side of an iprange match; two sides are printed like two matches, which mean the same."""
+    side, _, rest = match[1].partition(" IP range ")
+    option = "--src-range" if side == "source" else "--dst-range"
+    return ["-m", "iprange", *inverted("!" if rest.startswith("!") else None, [option, rest.lstrip("! ")])]
+
+
+def _simple(extension: str, option: str) -> Callable[[re.Match[str]], Words]:
+    """Return a form whose groups are the negation and then the values of one option."""
+    return lambda match: ["-m", extension, *inverted(match[1], [option, *match.groups()[1:]])]
+
+
+MATCHES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Words]], ...]] = tuple(
+    (re.compile(pattern + r"(?= |$)"), words)
+    for pattern, words in (
+        (
+            r"(tcp|udp|sctp)((?: (?:dpts?|spts?):!?\S+| option=!?\d+| flags:!?\S+/\S+)*)",
+            _transport,
+        ),
+        (r"(dccp)((?: (?:dpts?|spts?):!?\S+)*)", _transport),
+        (r"ADDRTYPE match((?: (?:src|dst)-type !?\S+| limit-(?:in|out))+)", _addrtype),
+        (r"mark match( !)? (\S+)", _simple("mark", "--mark")),
+        (r"connmark match (! )? ?(\S+)", _simple("connmark", "--mark")),
+        (r"((?:source|destination) IP range ! ?\S+|(?:source|destination) IP range \S+)", _iprange),
+        (r"rpfilter((?: (?:loose|validmark|accept-local|invert))*)", _rpfilter),
+        (
+            r"PHYSDEV match((?:(?: !)? --physdev-is-(?:in|out|bridged)|(?: !)? --physdev-(?:in|out) \S+)+)",
+            _physdev,
+        ),
+        (r"u32 (! )?\"([^\"]+)\"", _simple("u32", "--u32")),
+        (r"nfacct-name  ?(\S+)", lambda f: ["-m", "nfacct", "--nfacct-name", f[1]]),
+        (r"(! )?ctstate (\S+)", _simple("conntrack", "--ctstate")),
+        (r"(! )?ctstatus (\S+)", _simple("conntrack", "--ctstatus")),
+        (r"(! )?state (\S+)", _simple("state", "--state")),
+        (r"(! )?match-set (\S+) (\S+)", _simple("set", "--match-set")),
+        (r"multiport dports  ?(! ?)?(\S+)", _simple("multiport", "--dports")),
+        (r"multiport sports  ?(! ?)?(\S+)", _simple("multiport", "--sports")),
+        (r"multiport ports  ?(! ?)?(\S+)", _simple("multiport", "--ports")),
+        (
+            r"statistic mode random( !)? probability (\S+)",
+            lambda f: ["-m", "statistic", "--mode", "random", *inverted(f[1], ["--probability", f[2]])],
+        ),
+        (r"statistic mode nth( !)? every (\d+)(?: packet (\d+))?", _nth),
+        (
+            r"limit: avg (\S+) burst (\d+)",
+            lambda f: ["-m", "limit", "--limit", f[1], "--limit-burst", f[2]],
+        ),
+        (r"tcpmss match (!)?(\d+(?::\d+)?)", _simple("tcpmss", "--mss")),
+        (r"ECN match((?: !?(?:ECE|CWR|ECT=[0-3]))+)", _ecn),
+        (r"(esp|ah|comp)(?: +spis?:(!)?(\d+(?::\d+)?))?( reserved)?", _security),
+        (
+            r"(! )?connbytes (\d+(?::\d+)?) connbytes mode (\w+) connbytes direction (\w+)",
+            lambda f: [
+                *("-m", "connbytes", *inverted(f[1], ["--connbytes", f[2]])),
+                *("--connbytes-mode", f[3], "--connbytes-dir", f[4]),
+            ],
+        ),
+        (
+            r"#conn (src|dst)/(\d+) (<=|>) (\d+)",
+            lambda f: [
+                *("-m", "connlimit", "--connlimit-upto" if f[3] == "<=" else "--connlimit-above", f[4]),
+                *("--connlimit-mask", f[2], f"--connlimit-{f[1][0]}addr"),
+            ],
+        ),
+        (
+            r"TIME(?: from (\S+) to (\S+))?(?: on ([A-Z][a-z]{2}(?:,[A-Z][a-z]{2})*))?"
+            r"(?: on (\d+(?:st|nd|rd|th)(?:,\d+(?:st|nd|rd|th))*))?(?: starting from (\S+) (\S+))?"
+            r"(?: until date (\S+) (\S+))?( UTC)?( contiguous)?",
+            _time,
+        ),
+        (r'helper match (! )?"([^" ]*)"', _simple("helper", "--helper")),
+        (
+            r" ?(hbh|dst)(?: length:(!)?(\d+))?(?: opts (\S+))?",
+            lambda f: [
+                *("-m", f[1], *(inverted(f[2], [f"--{f[1]}-len", f[3]]) if f[3] else ())),
+                *((f"--{f[1]}-opts", f[4]) if f[4] else ()),
+            ],
+        ),
+        (r"frag ?((?: ?(?:ids?:!?\S+|length:!?\d+|reserved|first|more|last))*)", _frag),
+        (r"ipv6header flags:(!)?(?:0x([0-9A-F]{2})|([a-z0-9,-]+))( soft)?", _ipv6header),
+        (r"eui64", lambda _: ["-m", "eui64"]),
+        (r"cpu (! )?(\d+)", _simple("cpu", "--cpu")),
+        (r"length (!)?(\d+(?::\d+)?)", _simple("length", "--length")),
+        (r"((?:! )?(?:src|dst)-group \S+(?: (?:! )?dst-group \S+)?)", _devgroup),
+        (r"(TTL|HL) match (?:TTL|HL) (==|!=|<|>) (\d+)", _ttl),
+        (r"rt((?: (?:type|segslefts?|length):\S+)*)", _rt),
+        (r"DSCP match (!)?(0x[0-9a-f]+)", _simple("dscp", "--dscp")),
+        (r"tos match ?(!)? ?(\S+)", _simple("tos", "--tos")),
+        (r"PKTTYPE (!)?=+ (\S+)", _simple("pkttype", "--pkt-type")),
+        (r"MAC ?(! ?)?([0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){5})", _simple("mac", "--mac-source")),
+        (r"socket((?: --(?:transparent|nowildcard|restore-skmark))*)", _socket),
+        (r"cgroup (! )?(\d+)", _simple("cgroup", "--cgroup")),
+        (
+            r"policy match dir (in|out) pol (none|ipsec)",
+            lambda f: ["-m", "policy", "--dir", f[1], "--pol", f[2]],
+        ),
+        (r"(! )?owner socket exists", _simple("owner", "--socket-exists")),
+        (
+            r"(! )?recent: (SET|CHECK|UPDATE|REMOVE)"
+            r"((?: (?:seconds|hit_count|name|side|mask): \S+| reap| TTL-Match)*)",
+            _recent,
+        ),
+        (
+            r"(! )?(ct(?:proto|(?:orig|repl)(?:src|dst)(?:port)?)) (\S+)",
+            lambda f: ["-m", "conntrack", *inverted(f[1], [f"--{f[2]}", f[3]])],
+        ),
+        (r"ctdir (ORIGINAL|REPLY)", lambda f: ["-m", "conntrack", "--ctdir", f[1]]),
+        (r"(ipv6-)?icmp ?(! ?)?type (\d+)(?: codes? (\d+(?:-\d+)?))?", _icmp),
+        (r"(ipv6-)?icmptype (!)?(\d+)(?: code (\d+))?", _icmp),
+        (r"(ipv6-)?icmp (!)?([A-Za-z][-A-Za-z]*)()", _icmp),
+    )
+)
