@@ -56,7 +56,7 @@ class Diagnostic:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A rule that one backend cannot express exactly, and why.
+    """A rule that one backend cannot express exactly, with the reason.
 
     ``feature`` is a short stable name of what is missing (``recent``, ``dnat-port-range``);
     tests and the coverage table key on it.

@@ -51,7 +51,7 @@ class BesideLoader(Loader):
             loader.forget_connections(tap)
 
     def forget_all(self, tap: TapNode, sent: Sequence[Packet]) -> bool:
-        """Forget the connections that began with these packets; False if either may have others."""
+        """Forget the connections that began with these packets; False if there may be others."""
         return all(loader.forget_all(tap, sent) for loader in self._loaders)
 
     def forget_lists(self) -> None:

@@ -126,7 +126,7 @@ class RoutingRule:
 
 
 def _defaults(family: Family) -> tuple[RoutingRule, ...]:
-    """``fib_default_rules_init``, ``fib6_rules_net_init``"""
+    """Return a family's rules of a new namespace (``fib_default_rules_init``, ``fib6_rules_net_init``)."""
     tables = {0: LOCAL, 32766: MAIN, **({32767: DEFAULT} if family is Family.IP else {})}
     return tuple(RoutingRule(family=family, priority=p, table=t) for p, t in tables.items())
 

@@ -101,7 +101,7 @@ def _lookups(ruleset: Ruleset, node: Node) -> Iterator[tuple[Rule, str]]:
                     case _:
                         pass
             if any(test.field in REVERSE_PATHS for test in _field_tests(rule.tests)):
-                yield rule, "a test looks up the way back of a packet"
+                yield rule, "a test looks up the route back to the sender of a packet"
 
 
 def _from(table: Table, hook: Hook) -> Iterator[Rule]:

@@ -62,7 +62,7 @@ def _sources4(addresses: Sequence[OwnAddress], index: int) -> list[Region]:
 
 
 def select4(addresses: Sequence[OwnAddress], index: int, next_hop: int | None) -> int | None:
-    """``inet_select_addr``.
+    """Return the source address of a device for a next hop (``inet_select_addr``).
 
     The device's first primary address whose network contains the next hop; or else its first primary address;
     or else the first usable address of any device.
@@ -143,7 +143,7 @@ def _regions(
 
 
 def _select6(candidates: Iterable[OwnAddress], index: int, dst: int) -> int:
-    """``ipv6_dev_get_saddr``; of equally good addresses the first."""
+    """Return the best source address, the first of equally good ones (``ipv6_dev_get_saddr``)."""
     of_link = _scope(dst) <= 2 or _within(dst, _GROUPS)
     mine = [a for a in candidates if a.index == index] if of_link else candidates
     return max(mine, key=lambda a: _score(a, index, dst), default=_NOBODY).value

@@ -245,11 +245,11 @@ def action_text(action: Action, family: Family) -> str:
         case Proxy(address=address, port=port):
             where = f"port {port}" if port else "its own port"
             where += "" if address is None else f" of {format_address(family, address)}"
-            return f"hands it to the transparent proxy at {where}, and drops it where none listens"
+            return f"hands it to the transparent proxy at {where}, and drops it if none listens there"
         case Queue(first=first, last=last, bypass=bypass):
             queue = f"queue {first}" if first == last else f"one of the queues {first} to {last}"
             without = "lets it pass the table" if bypass else "drops it"
-            return f"hands it to the program at {queue}, and {without} where none reads it"
+            return f"hands it to the program at {queue}, and {without} if none reads it"
         case StripOptions(options=options):
             return f"removes the TCP options {', '.join(map(str, options)) or 'of no number'}"
         case SetConnmark(value=value, mask=mask, shift=0):

@@ -51,7 +51,7 @@ class Renaming:
 
     @classmethod
     def between(cls, own: _Constants, other: _Constants) -> Renaming:
-        """Return the renaming from ``own`` to ``other``; equal constants in both have the same positions."""
+        """Return the renaming from ``own`` to ``other``; both list their constants in the same order."""
         addresses, ports = (dict(zip(a, b, strict=True)) for a, b in zip(own, other, strict=True))
         return cls(addresses, ports)  # type: ignore[arg-type]
 

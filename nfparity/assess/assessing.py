@@ -50,7 +50,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """A known difference that ``flows`` flows did not show on this node."""
+    """A known difference that did not appear on this node in any of ``flows`` flows."""
 
     entry: Entry
     flows: int

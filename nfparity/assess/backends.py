@@ -38,11 +38,11 @@ class IptablesModeBackend:
         return LEGACY
 
     def probe(self) -> Availability:
-        """Return whether this kernel runs x_tables; the tables have been loaded before."""
+        """Return whether this kernel runs x_tables; nftables was tested when the tables were read."""
         return IptablesBackend(LEGACY).probe()
 
     def open(self, job: Job) -> AbstractContextManager[KernelSession]:
-        """Load the iptables rules, then the tables: the snapshot does not show their order."""
+        """Load the iptables rules and then the tables, because the snapshot does not show their order."""
         tables = [GivenNftLoader(listing, job.ruleset.family) for listing in self.native]
         return open_session(job.node, BesideLoader(loader_of(LEGACY, job.ruleset), *tables))
 

@@ -98,11 +98,13 @@ def _entry(name: str, table: dict[str, object]) -> Entry:
     decided = Decided(str(table["decided"]))
     reason = str(table.get("reason", ""))
     if bool(reason) is not (decided is Decided.OUT_OF_REACH):
-        raise ValueError(f"{name}: a reason is needed for out-of-reach, and not allowed for others")
+        raise ValueError(
+            f"{name}: an entry that is out-of-reach needs a reason; other entries must not have one"
+        )
     pairs = table.get("expects", [])
     if not isinstance(pairs, list) or bool(pairs) is not (decided is Decided.REPLAY):
         raise ValueError(
-            f"{name}: an entry needs expectations if a replay decides it, and has none otherwise"
+            f"{name}: an entry that a replay decides needs expectations; other entries must not have any"
         )
     return Entry(
         id=name,

@@ -71,8 +71,8 @@ class NativeTables:
         if self.loaded:
             names = ", ".join(listing.source for listing in self.loaded)
             notes.append(
-                f"other nftables tables are loaded before and after the change: {names}; where they change an"
-                " outcome, that of the kernel is taken as correct"
+                f"other nftables tables are loaded in both modes: {names}; if they change an outcome,"
+                " the kernel's outcome is taken as correct"
             )
         return tuple(notes)
 
@@ -82,7 +82,7 @@ class NativeTables:
 
 
 def native_tables(snapshot: Snapshot, node: Node) -> NativeTables:
-    """Return the nftables tables of a snapshot, each of which is loaded once in a namespace of its own.
+    """Return the nftables tables of a snapshot, after loading each of them in a private namespace.
 
     Raises ParseError for a file that is not the output of ``nft -j list ruleset``.
     """
@@ -116,7 +116,7 @@ def native_tables(snapshot: Snapshot, node: Node) -> NativeTables:
 
 
 def _try(text: str, listing: Listing, without: set[tuple[str, str]], node: Node) -> None:
-    """Load a table in a namespace of its own."""
+    """Load a table in a private namespace."""
     family = next((family for family in Family if listing.reaches(family)), None)
     if family is None:
         raise InputError(f"tables of the family {listing.families[0]} see no packets here")

@@ -26,7 +26,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Traced:
-    """The rules that applied to a step's packet, and to the connection's first packet if it is another."""
+    """The rules that applied to a step's packet, and to the connection's first packet if that is earlier."""
 
     met: tuple[Rule, ...]
     began: tuple[Rule, ...] = ()

@@ -25,7 +25,7 @@ _SOURCE_PORT: Final = 41000
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """The source of a flow: a word for ids, its address, and the interface (None: the node itself)."""
+    """The source of a flow: its name in flow ids, its address, and its interface (None: the node itself)."""
 
     who: str
     address: int
@@ -182,7 +182,8 @@ def _not_understood(state: KubeProxyState) -> tuple[str, ...]:
         return ()
     shown = ", ".join(lines[:_SHOWN]) + (", …" if len(lines) > _SHOWN else "")
     what = "rule in kube-proxy's chains is" if len(lines) == 1 else "rules in kube-proxy's chains are"
-    return (f"{len(lines)} {what} not understood, and are removed with the chains (line {shown})",)
+    removed = "it is" if len(lines) == 1 else "they are"
+    return (f"{len(lines)} {what} not understood; {removed} removed with the chains (line {shown})",)
 
 
 def _not_modelled(ruleset: Ruleset) -> tuple[str, ...]:

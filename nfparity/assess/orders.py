@@ -134,7 +134,7 @@ class OrderDifference:
 
 
 def orders_of(after: NftablesModeBackend, facts: Facts) -> tuple[Order, ...]:
-    """Return the orders other than that in which kube-proxy's chains are registered last.
+    """Return every order except the one in which kube-proxy's chains are registered last.
 
     Each component with a chain at a place of kube-proxy's is registered later alone, and all of them are.
     """
@@ -194,7 +194,7 @@ def compare_orders(
     progress: Progress,
     sampling: Sampling = CERTAIN,
 ) -> tuple[OrderDifference, ...]:
-    """Return the differences between the order of ``trial``, kube-proxy's chains last, and each other order.
+    """Return the differences between ``trial``, in which kube-proxy's chains run last, and every other order.
 
     Raises MachineError when the backend fails.
     """
@@ -269,7 +269,7 @@ def _first_difference(flow: Flow, wanted: FlowResult, other: FlowResult) -> Chan
 
 
 class _Rules:
-    """The iptables rules of the components that are registered later, by the packets that they apply to."""
+    """The iptables rules among the later components, and the packets that they decide about."""
 
     def __init__(self, facts: Facts, after: NftablesModeBackend, order: Order) -> None:
         rest = dict(after.components).get(IPTABLES) if IPTABLES in order.later else None
@@ -284,13 +284,13 @@ class _Rules:
         )
 
     def of(self, changed: ChangedPacket, binding: Binding) -> tuple[Evidence, ...]:
-        """Return the lines that decide, in a simulation of these rules without kube-proxy's.
+        """Return the lines that decide about a packet, in a simulation of these rules without kube-proxy's.
 
-        Without such a rule, a lost packet meets the policy of a chain.
+        Without such a rule, the policy of a chain decides about a lost packet.
         """
         lines = self._met(changed.flow, changed.step, binding)
         if not lines and isinstance(changed.before.dst, int) and changed.before.dnat:
-            # The rules behind the routing decision see the destination that kube-proxy chose.
+            # The rules after the routing decision see the destination that kube-proxy chose.
             packet = replace(changed.packet, dst=changed.before.dst, dport=changed.before.dport)
             lines = self._met(
                 replace(changed.flow, steps=(Send(packet=packet, entry=changed.entry),)), 0, binding

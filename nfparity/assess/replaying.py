@@ -300,7 +300,7 @@ def _normal(flow: Flow, observed: FlowResult) -> FlowResult:
 def changed_packet(
     flow: Flow, wanted: FlowResult, different: DifferentPath, simulation: Simulation | None = None
 ) -> ChangedPacket:
-    """Return the first step that differs from the closest wanted outcome.
+    """Return the first step that differs from the closest expected outcome.
 
     ``simulation`` traces the packet, if ``wanted`` is what the simulator computes.
     """

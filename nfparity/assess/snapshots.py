@@ -90,7 +90,7 @@ def assess_snapshot(
         facts = _facts(snapshot, options, tables, family, ruleset, state)
         nftables = _nftables_mode(options, facts, tables.loaded)
         if nftables is None:
-            reason = f"no table of {options.against} is for it, and kube-proxy serves it here"
+            reason = f"{options.against} has no table for this family, but kube-proxy serves it here"
             untested.append(Untested(family, reason))
             continue
         after, notes = nftables
@@ -99,7 +99,7 @@ def assess_snapshot(
         _probe(before, after, known=known)
         corpus: tuple[Flow, ...] = ()
         if options.corpus and not _only_detector_flows(options.only, facts):
-            # A given ruleset may treat services differently that differ only in constants.
+            # A given ruleset may treat two services differently although they differ only in constants.
             job, exhaustive = Job(rules=ruleset, node=facts.node), options.listing is not None
             made = generate_corpus(job, seed=0, exhaustive=exhaustive)
             corpus = tuple(at_present(flow) for flow in made.flows)
@@ -213,7 +213,7 @@ def _nftables_mode(
         listing, notes = _listing(options.against, options.listing)
         if not listing.reaches(facts.family):
             return None
-        # Tables that are in the given ruleset, too, are those of the ruleset.
+        # If both the snapshot and the given ruleset contain a table, the one in the given ruleset is used.
         named = table_names(listing)
         others = tuple(table for table in native if table.source not in named)
         return NftablesModeBackend(listing, facts.other_rules.ruleset, others), notes
@@ -236,7 +236,8 @@ def _listing(name: str, text: str) -> tuple[Listing, tuple[str, ...]]:
         own = {(family.value, table.value) for family in Family for table in TableName}
         listing = read_listing(text, name=name, without=own)
         return listing, (
-            f"iptables-nft's tables in {name} are left out: the snapshot has the rules of them that stay",
+            f"iptables-nft's tables in {name} are left out: the snapshot contains those of their rules"
+            " that stay",
         )
 
 

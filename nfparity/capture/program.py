@@ -78,7 +78,8 @@ def run(arguments: argparse.Namespace) -> int:
         if mapping.unchanged():
             notes = (
                 *notes,
-                f"addresses that could not be replaced: {mapping.unchanged()}; are ranges too close?",
+                f"addresses that could not be replaced: {mapping.unchanged()} (ranges that lie close"
+                " together prevent it)",
             )
     if output is None:
         stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))

@@ -134,7 +134,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add_level(plan)
     plan.add_argument("--seed", type=int, default=0, help="random seed of the packets (default: 0)")
-    apply = add("apply", "load the translation and empty the old tables", "Put a plan in force.", _APPLY)
+    apply = add("apply", "load the translation and empty the old tables", "Apply a plan.", _APPLY)
     apply.add_argument("plan", metavar="PLAN", help="a plan of nfparity migrate plan")
     apply.add_argument(
         "--confirm-within",

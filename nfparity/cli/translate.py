@@ -190,7 +190,7 @@ def _emitted(
 
 
 def _print_notes(notes: Iterable[Note], refusals: tuple[Refusal, ...]) -> None:
-    """Print the notes, but not those about the counter of a left-out rule, and the refusals."""
+    """Print the refusals, and the notes except those about the counter of a rule that is left out."""
     left_out = {refusal.origin for refusal in refusals}
     print_notes(note for note in notes if note.origin not in left_out)
     if refusals:

@@ -22,7 +22,7 @@ _HOPELESS = (
     *("ErrImagePull", "ImagePullBackOff", "InvalidImageName"),
     *("CreateContainerConfigError", "RunContainerError"),
 )
-"""Reasons of a waiting container that does not start by waiting longer."""
+"""Reasons of a waiting container that will never start."""
 
 _REMOVAL_LIMIT = 90.0
 """Seconds for the removal of what was created."""

@@ -76,7 +76,8 @@ class Interruption:
     def run(
         self, words: Sequence[str], data: bytes = b"", *, interruptible: bool, shown: bool = False
     ) -> Done:
-        """Run a program and return its output. ``shown``: its output is the caller's, and so is its terminal.
+        """Run a program and return its output. With ``shown``, the program uses the caller's terminal and
+        output.
 
         A program that is not ``interruptible`` has its own session: signals of a terminal do not reach it.
         Blocked signals would not do, because programs in Go unblock them.

@@ -189,7 +189,9 @@ class Strangers:
 
     @classmethod
     def of(cls, tests: Tests, others: frozenset[Field]) -> Strangers | None:
-        """Return the packets, None if a rule tests more than ``others`` and a negated source or in-device."""
+        """Return the packets; None if a test is neither in ``others`` nor a negated source or input
+        interface.
+        """
         if not tests.keys() >= others:
             return None
         rest = tests.keys() - others

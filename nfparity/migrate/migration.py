@@ -192,7 +192,7 @@ class Migration:
             write_durably(place.plan, plan.text().encode())
             self._journal.begin_anew()
             self._timer_log.begin(_LOG_ROOM)
-            # Reserves the space of the record before the first change, with a phase that is finished.
+            # Write a record in a finished phase before the first change, to reserve its space.
             record.at(Phase.ROLLED_BACK).write(place.record)
         except (MachineError, OSError) as e:
             with suppress(OSError):

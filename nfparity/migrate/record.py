@@ -18,7 +18,7 @@ __all__ = ["Phase", "Record", "Saved"]
 
 
 class Phase(Enum):
-    """The phase of a migration. ``APPLYING`` or ``ROLLING_BACK`` without a running process: interrupted."""
+    """The phase of a migration; in ``APPLYING`` or ``ROLLING_BACK`` without a process, it was interrupted."""
 
     APPLYING = "applying"
     APPLIED = "applied"

@@ -81,7 +81,7 @@ class Remains:
         )
 
     def by_hand(self) -> tuple[str, ...]:
-        """Return as lines why families cannot be restored, and the commands that restore a copy."""
+        """Return lines: the reasons why families cannot be restored, and the commands that restore a copy."""
         return tuple(line for family in self.lost for line in self._by_hand(family))
 
     def _by_hand(self, family: Family) -> Iterator[str]:

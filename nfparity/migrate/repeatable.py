@@ -29,7 +29,7 @@ _WHERE = "both at once"
 
 
 def insist_on_repeatable(rules: Rules) -> None:
-    """Raise UnsupportedError with every rule outside nat that has another result the second time.
+    """Raise UnsupportedError with every rule outside nat that has a different result when it runs twice.
 
     In condensed rules, checking the sample is enough: the others differ only in addresses and ports.
     """

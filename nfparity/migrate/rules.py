@@ -41,7 +41,7 @@ class Rules:
 
 
 def read_rules(text: str, family: Family, name: str, left: tuple[str, ...], ipsets: str | None) -> Rules:
-    """Return rules and their ipsets, from the text ``ipsets`` or (None) from the kernel.
+    """Return rules and their ipsets: those in the text ``ipsets``, or those of the kernel if it is None.
 
     Raises ParseError for a table that is to be replaced, and UnsupportedError if it shares a list with a
     kept table.

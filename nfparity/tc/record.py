@@ -16,7 +16,7 @@ __all__ = ["Phase", "Record", "Source"]
 
 
 class Phase(Enum):
-    """The phase of an action. Any phase but ``LOADED`` without a running process: interrupted."""
+    """The phase of an action. In any phase but ``LOADED`` without a process, the action was interrupted."""
 
     LOADING = "loading"
     LOADED = "loaded"

@@ -32,7 +32,7 @@ def check_node(node: Node, ruleset: Ruleset) -> None:
 
 
 def check_this_node(ruleset: Ruleset, read: Callable[[], Node]) -> None:
-    """Do the same for the current network namespace, which ``read`` returns.
+    """Do the same for the current network namespace; ``read`` returns its node.
 
     A namespace without devices but lo has no other routes.
     """

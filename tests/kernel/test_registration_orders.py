@@ -135,7 +135,7 @@ def test_a_table_of_the_snapshot_is_loaded_on_both_sides_and_in_both_orders() ->
     (changed,) = difference.examples
     service, host_port = (parse_address(Family.IP, a) for a in ("10.244.2.50", "10.244.0.5"))
     assert (changed.before.dst, changed.after.dst) == (service, host_port)
-    assert any("loaded before and after the change: inet cni_hostport" in a for a in assessment.facts.assumed)
+    assert any("loaded in both modes: inet cni_hostport" in a for a in assessment.facts.assumed)
 
 
 def test_a_table_that_cannot_be_loaded_is_named_with_the_reason() -> None:

@@ -155,7 +155,7 @@ def detection_power(
     """
     threshold = false_alarm_rate / tests
     mean = math.floor(runs * probability)
-    # Outwards from the mean tails only shrink, so that the ends of what passes can be bisected.
+    # Tails shrink with the distance from the mean, so bisection finds both ends of the accepted counts.
     low = bisect.bisect_left(
         range(mean + 1), 1, key=lambda k: binomial_tail(k, runs, probability) >= threshold
     )

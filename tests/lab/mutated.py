@@ -1,7 +1,7 @@
 """Random changes of inputs of every kind: each must give a result or one of nfparity's own errors.
 
-The readers are called in this process, and behind them what is quick. Run as a command, with a number of
-inputs and a seed, it tells of each input that ended in something else, and of those that had no end.
+The readers run in this process, each with the quick steps that follow it. As a command, with a number of
+inputs and a seed, it prints each input that has another result, or that takes too long to read.
 """
 
 from __future__ import annotations

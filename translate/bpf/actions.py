@@ -154,7 +154,7 @@ def _shifted(mark: str, shift: int) -> str:
 
 
 def _source_needs(ports: NatPorts) -> Needs:
-    """``find_appropriate_src`` is not called for random ports (``NF_NAT_RANGE_PROTO_RANDOM_ALL``)."""
+    """Return the needs of a source binding: ``find_appropriate_src``, but not for random ports."""
     return NO_NEEDS if ports.random or ports.fully_random else _REUSE
 
 

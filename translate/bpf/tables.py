@@ -71,7 +71,7 @@ class RuntimePart(Enum):
 
 
 class DeviceFlag(IntFlag):
-    """``flags`` of ``struct device``."""
+    """The bits in ``flags`` of ``struct device``."""
 
     ROUTE_LOCALNET = 1
     RP_STRICT = 2

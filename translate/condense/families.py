@@ -44,13 +44,13 @@ from translate.ir import (
 __all__ = ["Families", "families_of", "holds"]
 
 _ENOUGH: Final = 66
-"""The least number of rules of a shared chain in the sample, if the chain has so many."""
+"""The minimum number of rules of a shared chain in the sample, if the chain has so many."""
 
 _SMALL: Final = 16
 """A family with fewer members is completely in the sample."""
 
 _MOST_KINDS: Final = 12
-"""The greatest number of kinds of rules in one shared chain that are compared with each other."""
+"""The maximum number of kinds of rules in one shared chain that are compared with each other."""
 
 _ADDRESSES: Final = (Field.SADDR, Field.DADDR)
 _PORT_FIELDS: Final = (Field.SPORT, Field.DPORT)
@@ -170,7 +170,7 @@ def _qualifies(kind: _Kind) -> bool:
 
 
 def _compares_with_prefix(lines: Sequence[RuleLine]) -> bool:
-    """Return whether a packet may meet a constant and a prefix on one field, with a jump between them."""
+    """Return whether one field may be compared with a constant and, after a jump, with a prefix."""
     for where in _ADDRESSES:
         constant = [line for line in lines if where in line.fields]
         prefix = [line for line in lines if any(p.field is where for p in line.prefixes)]

@@ -17,10 +17,10 @@ from translate.read.extensions import TARGETS, UNMODELLED_TARGETS
 __all__ = ["BlockMatch", "SkimmedTable", "skim"]
 
 _LONGEST: Final = 32
-"""The most lines of a member's own chain; a chain with more lines is a shared chain."""
+"""The maximum number of lines of a member's own chain; a chain with more lines is a shared chain."""
 
 _MOST_KINDS: Final = 48
-"""The most kinds of blocks that are matched in one table, and of lines in one shared chain."""
+"""The maximum number of kinds of blocks in one table, and of kinds of lines in one shared chain."""
 
 _TABLES: Final = frozenset(table.value for table in TableName)
 

@@ -125,7 +125,7 @@ From ``reject_tg``, ``reject_tg6``, linux/icmp.h and linux/icmpv6.h.
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """Answer with an error and drop; where no answer is due, only drop (``nf_reject_ipv4``)."""
+    """Drop the packet and answer with an error, if an answer may be sent (``nf_reject_ipv4``)."""
 
     kind: RejectKind
 
@@ -142,8 +142,8 @@ class SetMark:
 class Proxy:
     """Hand the packet to a transparent socket of the node, or drop it if there is none (``tproxy_tg4``).
 
-    The socket is looked up by ``address`` (None: that of the in-device) and ``port`` (0: the packet's own).
-    If there is one, ``mark = (mark & ~mask) ^ value``, and the packet passes the table.
+    The socket is looked up by ``address`` (None: that of the input interface) and ``port`` (0: the packet's
+    own). If there is one, ``mark = (mark & ~mask) ^ value``, and the packet passes the table.
     """
 
     address: int | None
@@ -285,7 +285,7 @@ class Masquerade:
 
 @dataclass(frozen=True, slots=True)
 class Redirect:
-    """Bind the destination to the in-device's address, or to 127.0.0.1 (``::1``) at OUTPUT."""
+    """Bind the destination to an address of the input interface, or to 127.0.0.1 (``::1``) at OUTPUT."""
 
     ports: NatPorts
 

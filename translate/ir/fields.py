@@ -125,7 +125,7 @@ class Field(Enum):
     FIB_SADDR_TYPE_OIF = _Row("fib.saddr.type.oif", 8)  # addrtype --limit-iface-out
     FIB_DADDR_TYPE_OIF = _Row("fib.daddr.type.oif", 8)
 
-    REVERSE_PATH = _Row("fib.saddr.back", 1, _ALWAYS)  # 1: the route to the source leaves by the in-device
+    REVERSE_PATH = _Row("fib.saddr.back", 1, _ALWAYS)  # 1: the route to the source uses the input device
     REVERSE_PATH_BY_MARK = _Row("fib.saddr.back.mark", 1, _ALWAYS)  # the same, looked up with the mark
     REVERSE_ROUTE = _Row("fib.saddr.route", 1, _ALWAYS)  # 1: there is a route to the source, by any device
     REVERSE_ROUTE_BY_MARK = _Row("fib.saddr.route.mark", 1, _ALWAYS)
@@ -143,7 +143,7 @@ class Field(Enum):
     TAKER_TRANSPARENT = _Row("taker.transparent", 1)  # 1: it has IP_TRANSPARENT; absent without one
     IPSEC_IN = _Row("ipsec.in", 1, _ALWAYS)  # 1: the packet has come through IPsec
     IPSEC_OUT = _Row("ipsec.out", 1, _ALWAYS)  # 1: its route leads through IPsec
-    IPSEC_IN_STATES = _Row("ipsec.in.states", 1, _ALWAYS)  # 1: the states of IPsec are as the rule asks
+    IPSEC_IN_STATES = _Row("ipsec.in.states", 1, _ALWAYS)  # 1: the states of IPsec fit the rule's options
     IPSEC_OUT_STATES = _Row("ipsec.out.states", 1, _ALWAYS)
 
     # The node's clock in UTC when the packet passes: seconds since 1970, and what follows from them.

@@ -10,7 +10,7 @@ __all__ = ["longest_walk"]
 
 
 def longest_walk(ruleset: Ruleset) -> tuple[int, Chain | None]:
-    """Return the greatest number of rules that a packet can meet from one built-in chain on, and that chain.
+    """Return the most rules that one packet can be tested against from a built-in chain, and that chain.
 
     The bound assumes that every jump matches and that no rule ends the walk.
     """

@@ -164,8 +164,9 @@ def notes_on_reverse_paths(inventory: Inventory) -> tuple[Note, ...]:
 def notes_on_counters_of_connections(inventory: Inventory) -> Iterator[Note]:
     """Yield a note for each rule that reads the packets or bytes of a connection."""
     text = (
-        "connections count their packets only while net.netfilter.nf_conntrack_acct is 1, which xt_connbytes"
-        " sets when its rule is loaded, and nftables does not; set it before the first connection"
+        "the kernel counts the packets of a connection only while net.netfilter.nf_conntrack_acct is 1;"
+        " xt_connbytes sets it when its rule is loaded, but nftables does not: set it before the first"
+        " connection"
     )
     origins = inventory.testing(ACCOUNTS)
     return (Note(origin, BACKEND, "connbytes-accounting", text) for origin in dict.fromkeys(origins))
@@ -178,13 +179,14 @@ def notes_on_weekdays(inventory: Inventory) -> Iterator[Note]:
     the time of day in UTC (``nft_meta_hour``). With ``--kerneltz``, xt_time computes all in that zone.
     """
     zoned = (
-        "nftables computes dates and times of day in UTC, xt_time with --kerneltz in the kernel's time zone;"
-        " both are the same unless something sets that zone, as systemd does where the hardware clock runs in"
-        " local time"
+        "nftables computes dates and times of day in UTC, but xt_time with --kerneltz computes them in"
+        " the kernel's time zone; that is UTC unless a program sets it, as systemd does if the hardware"
+        " clock runs in local time"
     )
     text = (
-        "nftables computes the day of the week in the kernel's time zone, xt_time in UTC; both are the same"
-        " unless something sets that zone, as systemd does where the hardware clock runs in local time"
+        "nftables computes the day of the week in the kernel's time zone, but xt_time computes it in"
+        " UTC; that zone is UTC unless a program sets it, as systemd does if the hardware clock runs in"
+        " local time"
     )
     weekdays = set(inventory.testing({Field.CLOCK_WEEKDAY}))
     for origin in dict.fromkeys(inventory.testing(CLOCKS)):

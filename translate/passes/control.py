@@ -138,7 +138,7 @@ CHANGEABLE: Final = _MARK | _TOS | _TTL | _MSS | _CONNECTION
 
 
 _DEPTH = 4
-"""The most jumps that a proof follows: kube-proxy's ladders need one, and the cost stays linear."""
+"""The maximum number of jumps that a proof follows: kube-proxy's ladders need one. The cost stays linear."""
 
 
 def leaves(

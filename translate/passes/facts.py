@@ -168,7 +168,7 @@ def entry_facts(program: Program) -> dict[str, Facts]:
 
 
 def _agreed(calls: Sequence[Facts]) -> Facts:
-    """Return the facts that hold at all calls, by one union, because there may be thousands of calls."""
+    """Return the facts that hold at all calls: one union for all, because there may be thousands of calls."""
     if not calls:
         return NOTHING
     first = calls[0]

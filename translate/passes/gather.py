@@ -35,7 +35,7 @@ _TELLING: Final = frozenset(
 """Fields that no action changes before control comes back; rules with different values are disjoint."""
 
 _MOST_KINDS: Final = 16
-"""The most kinds of rules past which a rule is moved, so that the cost stays linear."""
+"""The maximum number of kinds of rules past which a rule is moved, so that the cost stays linear."""
 
 _Fields = tuple[Field, ...]
 

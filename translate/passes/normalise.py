@@ -178,7 +178,7 @@ def canonical(tests: tuple[Test, ...], family: Family) -> tuple[Test, ...] | Non
 
 
 def _until_contradiction(tests: tuple[Test, ...], family: Family) -> tuple[Test, ...] | None:
-    """Return the tests up to the first that no packet passes after those before it.
+    """Return the tests up to the first one that contradicts the tests before it.
 
     None if all of these only compare fields; others may count packets. nft does not load a test of ports
     behind tests of two protocols.
@@ -223,7 +223,7 @@ def _needed(tests: tuple[FieldTest, ...], family: Family) -> tuple[FieldTest, ..
 
 
 def _headers(tests: Iterable[Test]) -> bool:
-    """Return whether one of the tests implies that a header is present, a fact about other fields."""
+    """Return whether one of the tests implies that a header is present, which other fields need."""
     return any(isinstance(test, FieldTest) and test.field in _HEADER_FIELDS for test in tests)
 
 

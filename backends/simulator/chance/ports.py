@@ -123,7 +123,7 @@ class Ports:
         return True
 
     def _falls(self, share: Fraction, *picks: _Pick) -> bool:
-        """Return whether an event happens that has probability ``share`` if all ports are equally likely."""
+        """Return whether an event of probability ``share`` happens; the share counts equally likely ports."""
         if 0 < share < 1 and not all(pick.drawn for pick in picks):
             self.guessed = True
             share = _GUESS

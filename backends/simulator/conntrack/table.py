@@ -205,7 +205,7 @@ class Conntrack:
         skb.state = ConnectionState.RELATED
 
     def _attach(self, skb: Skb, zone: Zone) -> None:
-        """``resolve_normal_ct`` and ``nf_conntrack_handle_packet``."""
+        """Attach a packet to its connection or to a new one (``resolve_normal_ct``)."""
         t = tuple_of(skb.packet)
         skb.attached = False
         if t is None:
@@ -280,7 +280,7 @@ class Conntrack:
         return verdict
 
     def _follow_udp(self, entry: ConntrackEntry) -> None:
-        """``nf_conntrack_udp_packet``."""
+        """Refresh the entry of a UDP packet (``nf_conntrack_udp_packet``)."""
         timeouts = self.settings.timeouts
         if not entry.confirmed:
             entry.udp_stream_after = self.now + 2
@@ -297,7 +297,7 @@ class Conntrack:
             entry.status |= _ASSURED
 
     def _refresh(self, entry: ConntrackEntry, timeout: float) -> None:
-        """``nf_ct_refresh_acct``: the timeout of an unconfirmed entry begins with its confirmation."""
+        """Restart the timeout of an entry; before confirmation, only set it (``nf_ct_refresh_acct``)."""
         entry.expires = timeout if not entry.confirmed else self.now + timeout
 
 

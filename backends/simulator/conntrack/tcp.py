@@ -36,7 +36,7 @@ class TcpVerdict(Enum):
 
 @dataclass(slots=True)
 class _Side:
-    """``struct ip_ct_tcp_state``."""
+    """The state of one direction of a connection (``struct ip_ct_tcp_state``)."""
 
     end: int = 0
     maxend: int = 0
@@ -47,7 +47,7 @@ class _Side:
     unacknowledged: bool = False
 
     def reset(self) -> None:
-        """``nf_ct_tcp_state_reset``."""
+        """Forget the window (``nf_ct_tcp_state_reset``)."""
         self.end = self.maxend = self.maxwin = 0
         self.maxack = None
         self.close_init = self.unacknowledged = False
@@ -245,7 +245,7 @@ class TcpTrack:
         return None, new, True
 
     def _in_window(self, packet: Packet, direction: int, index: TcpIndex) -> _Window:
-        """``tcp_in_window``."""
+        """Return whether a segment fits the windows, and update them (``tcp_in_window``)."""
         sender, receiver = self.seen[direction], self.seen[1 - direction]
         seq, ack, end = packet.seq, packet.ack, _end(packet)
         flags = int(packet.flags)
@@ -317,7 +317,7 @@ class TcpTrack:
 
 
 class _Window(Enum):
-    """``enum nf_ct_tcp_action``."""
+    """The result of the window check (``enum nf_ct_tcp_action``)."""
 
     ACCEPT = "accept"
     IGNORE = "ignore"
@@ -325,12 +325,12 @@ class _Window(Enum):
 
 
 def _before(a: int, b: int) -> bool:
-    """``before()``: a is earlier than b in sequence space."""
+    """Return whether ``a`` is earlier than ``b`` in sequence space (``before``)."""
     return (a - b) & 0xFFFFFFFF > 0x7FFFFFFF
 
 
 def _end(packet: Packet) -> int:
-    """``segment_seq_plus_len``."""
+    """Return the sequence number after a segment (``segment_seq_plus_len``)."""
     flags = int(packet.flags)
     phantom = bool(flags & _SYN) + bool(flags & _FIN)
     return (packet.seq + len(packet.payload) + phantom) & 0xFFFFFFFF

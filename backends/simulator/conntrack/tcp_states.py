@@ -15,7 +15,7 @@ __all__ = ["TRANSITIONS", "TcpIndex", "TcpState", "tcp_index", "valid_flags"]
 
 
 class TcpState(IntEnum):
-    """``enum tcp_conntrack``."""
+    """The TCP states of conntrack (``enum tcp_conntrack``)."""
 
     NONE = 0
     SYN_SENT = 1
@@ -32,7 +32,7 @@ class TcpState(IntEnum):
 
 
 class TcpIndex(IntEnum):
-    """``enum tcp_bit_set``."""
+    """The kinds of segments in the transition table (``enum tcp_bit_set``)."""
 
     SYN = 0
     SYNACK = 1

@@ -173,7 +173,7 @@ class Stack:
         return self._forward(skb)
 
     def _deliver(self, skb: Skb) -> Fate:
-        """``ip_local_deliver``."""
+        """Deliver the packet to the node (``ip_local_deliver``)."""
         if (fate := self._hook(Hook.INPUT, skb)) is not None:
             return fate
         return self._delivered(skb)
@@ -221,7 +221,7 @@ class Stack:
         return self._output(skb)
 
     def _made(self, skb: Skb) -> Fate:
-        """``ip_local_out``."""
+        """Send a packet that was made on the node (``ip_local_out``)."""
         if (fate := self._hook(Hook.OUTPUT, skb)) is not None:
             return fate
         return self._output(skb)
@@ -334,7 +334,7 @@ class Stack:
         return self.first and not self.recorder.answer and self.conntrack.is_empty()
 
     def _reroute(self, skb: Skb, why: str) -> Fate | None:
-        """``ip_route_me_harder``."""
+        """Route the packet again (``ip_route_me_harder``); return its fate if it has no route."""
         packet = skb.packet
         assert skb.path is not None
         route = self.router.reroute(packet.dst, packet.src, skb.path.dev, skb.mark)

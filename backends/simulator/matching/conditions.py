@@ -199,7 +199,7 @@ def _random(test: Random) -> Condition:
 
 
 def _nth(test: Nth, place: object) -> Condition:
-    """``xt_statistic``'s nth mode.
+    """Return the condition of ``-m statistic --mode nth`` (``statistic_mt``).
 
     The counter outlives flows, so its value is unknown when a flow first reaches it, and every value is
     equally likely. From then on it counts.
@@ -217,10 +217,10 @@ def _nth(test: Nth, place: object) -> Condition:
 
 
 def _limit(test: Limit, place: object, *, idle: bool) -> Condition:
-    """``limit_mt``, with the level of the bucket stored as the time at which it is full again.
+    """Return the condition of a Limit (``limit_mt``).
 
-    The kernel counts time in jiffies. Here it is exact, so the kernel may decide differently within a jiffy
-    of the time at which a token is added.
+    The time at which the bucket is full again represents its level. The kernel counts time in jiffies. Here
+    it is exact, so the kernel may decide differently within a jiffy of the time at which a token is added.
     """
     interval, capacity = test.interval, test.capacity
 
@@ -241,7 +241,7 @@ def _hash_limit(test: HashLimit, view: View, memory: Memory) -> bool:
 
 
 def _quota(test: Quota, place: object, view: View, memory: Memory) -> bool:
-    """``quota_mt``: a packet that is longer than the remaining quota also uses up the rest."""
+    """Take a packet from a quota (``quota_mt``); a packet longer than the rest uses it up, too."""
     left = memory.quotas.get(place, test.size)
     within = left >= view.skb.packet.length
     memory.quotas[place] = left - view.skb.packet.length if within else 0
@@ -254,7 +254,7 @@ def _recent(test: Recent) -> Condition:
     def holds(view: View, memory: Memory) -> bool:
         packet = view.skb.packet
         address = packet.src if source else packet.dst
-        # In hooks with an out-device the TTL of a forwarded packet is already decremented (recent_mt).
+        # In hooks with an output interface the TTL of a forwarded packet is already decremented (recent_mt).
         ttl = packet.ttl + 1 if view.oif and view.skb.dev else packet.ttl
         return memory.lists.matches(test, address, ttl)
 

@@ -98,7 +98,7 @@ class Nat:
             return self._translate_error(hook, skb, entry)
         of_original = hook is Hook.POSTROUTING and skb.direction == ORIGINAL
         if of_original and entry.masquerade_out not in (None, out):
-            # nf_nat_oif_changed: the route has moved, so the masquerade is void.
+            # nf_nat_oif_changed: the output device is another one, so the masquerade no longer holds.
             self.conntrack.kill(entry)
             return False
         return self._rewrite(hook, skb, entry, _manip(hook))
@@ -143,7 +143,7 @@ class Nat:
         return True
 
     def _bind_nothing(self, hook: Hook, entry: ConntrackEntry, manip: Manip) -> None:
-        """``nf_nat_alloc_null_binding``: the address is kept, but a clashing port may change."""
+        """Bind without a rule: keep the address, change a port in use (``nf_nat_alloc_null_binding``)."""
         if entry.confirmed:
             return
         if self.conntrack.taken(entry.reply, entry):
@@ -155,7 +155,7 @@ class Nat:
     def _setup(
         self, hook: Hook, entry: ConntrackEntry, manip: Manip, wanted: NatRange, *, null: bool
     ) -> None:
-        """``nf_nat_setup_info``."""
+        """Bind one side of a connection to a range (``nf_nat_setup_info``)."""
         if entry.confirmed:
             return
         current = invert(entry.reply)
@@ -204,27 +204,27 @@ class Nat:
         return self._pick(chosen, wanted, entry, manip)
 
     def _used(self, t: Tuple, entry: ConntrackEntry) -> bool:
-        """``nf_nat_used_tuple``."""
+        """Return whether another connection uses the tuple (``nf_nat_used_tuple``)."""
         reply = invert(t)
         assert reply is not None
         return self.conntrack.taken(reply, entry)
 
     def _in_range(self, t: Tuple, wanted: NatRange) -> bool:
-        """``in_range``, for sources."""
+        """Return whether a source is in the range (``in_range``)."""
         if wanted.addresses is not None and t.src not in wanted.addresses:
             return False
         ports = wanted.ports.interval
         return ports is None or self._port_in(t, Manip.SOURCE, ports)
 
     def _port_in(self, t: Tuple, manip: Manip, ports: Interval) -> bool:
-        """``l4proto_in_range``."""
+        """Return whether a port is in the range (``l4proto_in_range``)."""
         if t.proto not in _ICMP and t.proto not in PORT_PROTOCOLS:
             return True
         source = manip is _SOURCE or t.proto in _ICMP
         return self.ports.within(t.sport if source else t.dport, (ports,))
 
     def _same_source(self, original: Tuple, wanted: NatRange, entry: ConntrackEntry) -> Tuple | None:
-        """``find_appropriate_src``: the mapping of another connection from the same source."""
+        """Return the mapping of another connection from the same source (``find_appropriate_src``)."""
         for other in self.conntrack.by_source:
             o = other.original
             if other is entry or other.zone.of(ORIGINAL) != entry.zone.of(ORIGINAL):
@@ -239,7 +239,7 @@ class Nat:
         return None
 
     def _pick(self, t: Tuple, wanted: NatRange, entry: ConntrackEntry, manip: Manip) -> Tuple:
-        """``nf_nat_l4proto_unique_tuple``."""
+        """Return the tuple with a port that no connection uses (``nf_nat_l4proto_unique_tuple``)."""
         ports = wanted.ports.interval
         if t.proto in _ICMP:
             return self._with_pick(t, ports or _IDENTIFIERS, wanted, entry, source=True, manip=manip)
@@ -288,7 +288,7 @@ class Nat:
     # Rewriting
 
     def _rewrite(self, hook: Hook, skb: Skb, entry: ConntrackEntry, manip: Manip) -> bool:
-        """``nf_nat_packet``; False if it drops the packet."""
+        """Rewrite a packet by its binding (``nf_nat_packet``); return False if it is dropped."""
         if not entry.status & _NAT or not _applies(entry, manip, skb.direction):
             return True
         if not can_be_rewritten(skb.packet, source=manip is _SOURCE):
@@ -303,7 +303,7 @@ class Nat:
         return True
 
     def _translate_error(self, hook: Hook, skb: Skb, entry: ConntrackEntry) -> bool:
-        """``nf_nat_icmp_reply_translation``: the packet inside goes the other way."""
+        """Translate an ICMP error and the quoted packet (``nf_nat_icmp_reply_translation``)."""
         packet = skb.packet
         if packet.bad_checksum:
             return False
@@ -332,7 +332,7 @@ class Nat:
 
 
 def _manip(hook: Hook) -> Manip:
-    """``HOOK2MANIP``."""
+    """Return the side that NAT changes at a hook (``HOOK2MANIP``)."""
     return _SOURCE if hook in _SOURCE_HOOKS else _DESTINATION
 
 

@@ -14,7 +14,7 @@ __all__ = ["NatRange", "shifted_port", "with_address"]
 
 
 class NatRange(NamedTuple):
-    """``struct nf_nat_range2``: the addresses (None: any) and ports to map into."""
+    """The addresses (None: any) and ports that NAT maps to (``struct nf_nat_range2``)."""
 
     addresses: Interval | None
     ports: NatPorts

@@ -73,7 +73,7 @@ class Router:
         return self._tables[LOCAL].find(address)
 
     def _lookup(self, key: LookupKey) -> Entry | NoRoute:
-        """``fib_lookup``"""
+        """Return the route for a key, or the refusal (``fib_lookup``)."""
         return self._search(key)[0]
 
     def _search(self, key: LookupKey) -> tuple[Entry | NoRoute, RoutingRule | None]:
@@ -201,9 +201,10 @@ class Router:
         return Path(type=AddressType.MULTICAST, dev=LOOPBACK)
 
     def _source_valid(self, src: int, dst: int, out: str | None, dev: str, mark: int) -> bool:
-        """``fib_validate_source``: the quick check, or the full one of ``__fib_validate_source``.
+        """Return whether a source is valid (``fib_validate_source``): by the quick check, or by the full one.
 
-        The full one sees the packet's mark only with ``src_valid_mark``, and ``out`` as the input interface.
+        The full check (``__fib_validate_source``) sees the packet's mark only with ``src_valid_mark``, and
+        ``out`` as the input interface.
         """
         strict = self._rp_filter(dev)
         if not strict and (dev != out or not self._flag("send_redirects", dev)):
@@ -240,7 +241,7 @@ class Router:
         return of_all != "0" or get(f"net.ipv4.conf.{dev}.{name}", of_default) != "0"
 
     def _read_rp_filter(self, dev: str) -> int:
-        """``IN_DEV_MAXCONF(RP_FILTER)``."""
+        """Return the greater of the device's value and that of all devices (``IN_DEV_MAXCONF``)."""
         node = self._node
         of_default = node.sysctl("net.ipv4.conf.default.rp_filter")
         own = node.sysctls.get(f"net.ipv4.conf.{dev}.rp_filter", of_default)
@@ -275,7 +276,7 @@ class Router:
         return self._made(dst, src, entry)
 
     def _made(self, dst: int, src: int, entry: Entry) -> Path | NoRoute:
-        """``__mkroute_output``."""
+        """Return the path of a packet made here (``__mkroute_output``)."""
         source = src or entry.source
         if _loopback(source) and entry.dev != LOOPBACK and not self._flag("route_localnet", entry.dev):
             return NoRoute.FAILED

@@ -87,7 +87,7 @@ class RoutingRules:
 
 
 def _applies(rule: RoutingRule, key: LookupKey) -> bool:
-    """``fib_rule_match``"""
+    """Return whether a routing rule applies to a key (``fib_rule_match``)."""
     matches = (
         (not rule.iif or rule.iif == key.iif)
         and (not rule.oif or rule.oif == key.oif)

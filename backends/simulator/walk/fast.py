@@ -56,7 +56,7 @@ def _always() -> bool:
 
 @dataclass(slots=True)
 class FastWalk:
-    """``ipt_do_table`` over prepared tables, for one run with the random numbers of ``chooser``."""
+    """The fast walk (``ipt_do_table``) for one run, with the random numbers of ``chooser``."""
 
     idle_tables: ClassVar[bool] = False
 

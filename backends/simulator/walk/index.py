@@ -29,7 +29,7 @@ __all__ = ["ChainIndex", "index_of"]
 
 _FEWEST_RULES: Final = 8
 _FEWEST_FILED: Final = 4
-"""The least number of rules in an index, or in a file of it: visiting fewer is as fast as a lookup."""
+"""The minimum number of rules in an index or under one of its keys: visiting fewer is as fast as a lookup."""
 
 _PORTS: Final = frozenset(
     {

@@ -59,7 +59,7 @@ class Jumps:
 
 @dataclass(slots=True)
 class PlainWalk:
-    """``ipt_do_table`` over prepared tables, for one run."""
+    """The plain walk (``ipt_do_table``) over prepared tables, for one run."""
 
     idle_tables: ClassVar[bool] = True
     """True if tables that accept every packet are walked, to record that."""

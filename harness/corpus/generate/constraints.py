@@ -138,7 +138,7 @@ def constraints_of(tests: Iterable[Test], family: Family) -> Iterator[Constraint
 
 
 def _lacks(test: FieldTest, family: Family) -> bool:
-    """Return whether only a packet without the field can miss the test's opposite."""
+    """Return whether every packet that has the field fails the negated test."""
     if not test.negated or test.mask is not None or test.field.is_name or test.field.is_always_present:
         return False
     whole = Interval(0, (1 << field_bits(test.field, family)) - 1)

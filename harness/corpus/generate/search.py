@@ -225,7 +225,7 @@ class Search:
                 isinstance(broken, HashLimit | ConnectionLimit) and not broken.above
             ):
                 lengths = (broken.burst + 1,) if broken.burst <= _LONGEST_BURST else ()
-            # An earlier rule may change the mark, which only the simulator can tell.
+            # An earlier rule may change the mark; only the simulator can determine this.
             everything = list(self._constraints((*way.tests, *tests), broken))
             if not everything:
                 fewer = [t for t in (*way.tests, *tests) if not _may_change(t)]

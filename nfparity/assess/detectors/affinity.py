@@ -56,7 +56,7 @@ def _k25(facts: Facts) -> Iterator[Flow]:
 
 
 def _measure(facts: Facts, flow: Flow, before: FlowResult, after: FlowResult) -> Measured | None:
-    """Return the finding that clients keep their endpoint in nftables mode only, without random numbers."""
+    """Return a finding if clients keep their endpoint in nftables mode only; equal input gives equal text."""
     kept = [_kept(flow, result) for result in (before, after)]
     clients = len(flow.steps) // 2
     if kept[0] == kept[1] or kept[1] < clients:

@@ -38,7 +38,7 @@ def _invalid(facts: Facts) -> Iterator[Flow]:
             flags=TcpFlag.SYN | TcpFlag.ACK,
         )
         yield facts.flow(
-            "K05", client, packet, about="forwarded", why="an answer whose connection took another way"
+            "K05", client, packet, about="forwarded", why="an answer whose request took another route"
         )
 
 

@@ -52,7 +52,7 @@ def _k15(facts: Facts) -> Iterator[Flow]:
             entry = facts.places.behind(address)
             clients = (Client("outside", address, entry),) if entry else ()
             for flow in _to_each_address(
-                facts, "K15", service, clients, "out of range, and its TTL ends here"
+                facts, "K15", service, clients, "out of the source ranges, with TTL 1"
             ):
                 send = flow.first
                 yield replace(flow, steps=(replace(send, packet=with_fields(send.packet, ttl=1)),))

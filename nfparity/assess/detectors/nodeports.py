@@ -83,7 +83,7 @@ def _claim(facts: Facts, changed: ChangedPacket, *, loopback: bool, refused: boo
 
 
 def _of_node_port(service: Service, parts: tuple[Purpose, ...]) -> Iterator[Line]:
-    """Yield the service's lines of these purposes that match the node port without an address."""
+    """Yield the service's lines for some purposes that test the node port but no address."""
     return (line for line in service.lines_for(*parts) if line.address is None)
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["Ask", "DaskPool", "dask_pool"]
 
 _DEATHS: Final = 2
-"""The number of workers that a snapshot may kill before it is given up for now."""
+"""The number of workers that may die while they assess a snapshot, before it is set aside for a retry."""
 
 _SECONDS: Final = 30
 _SCHEMES: Final = ("tcp", "tls")

@@ -96,12 +96,12 @@ class Ranges:
     nodes: dict[int, set[tuple[int, int]]] = field(default_factory=lambda: {32: set(), 128: set()})
 
     def add(self, bits: int, low: int, high: int) -> None:
-        """Keep ``low..high`` a range; does nothing for a single address."""
+        """Ensure that the replacement of ``low..high`` is a range; does nothing for a single address."""
         if low < high:
             self.nodes[bits] |= forced_nodes(low, high, bits)
 
     def add_network(self, bits: int, address: int, length: int) -> None:
-        """Keep the first and the last address of a network its first and last."""
+        """Ensure that the first and last address of a network stay its first and last."""
         span = bits - length
         if span > 1:
             first = address >> span << span

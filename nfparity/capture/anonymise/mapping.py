@@ -145,7 +145,7 @@ class Mapping:
         return _show(bits, made[0]), _show(bits, made[1])
 
     def network(self, address: str, length: int) -> None:
-        """Keep the first and the last address of an interface's network."""
+        """Ensure that the first and last address of an interface's network stay its first and last."""
         parsed = _parse(address)
         if parsed is not None and self.learning:
             self.ranges.add_network(parsed[0], parsed[1], length)

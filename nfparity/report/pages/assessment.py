@@ -30,7 +30,7 @@ from translate.errors import InputError
 __all__ = ["assessment_page"]
 
 _OTHERS: Final = 10
-"""The most further packets per finding."""
+"""The maximum number of further packets per finding."""
 
 
 def assessment_page(summary: Summary, *, version: str) -> str:

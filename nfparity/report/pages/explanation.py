@@ -21,14 +21,14 @@ from translate.ir import Family
 __all__ = ["explanation_page"]
 
 _MISSES: Final = 3
-"""The greatest number of consecutive rules that do not match and are shown."""
+"""The maximum number of consecutive rules without a match that are shown."""
 _OUTCOMES: Final = 3
-"""The most outcomes that the verdict lists."""
+"""The maximum number of outcomes in the verdict."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Branch:
-    """One way of the packet: its title and assumptions, its paths, and a sentence about a missing one."""
+    """One branch of the packet: its title and assumptions, its paths, and a sentence about a missing path."""
 
     title: str
     outcome: str

@@ -25,7 +25,9 @@ __all__ = ["parity_page"]
 
 _FATE: Final = Level("breaks", "Fate", "a packet has another fate: forwarded, delivered, dropped, rejected")
 _FIELDS: Final = Level("changes", "Fields", "a packet arrives with other addresses, ports or marks")
-_CHANCE: Final = Level("doubt", "Chance", "a random way is never taken, or too often or too rarely")
+_CHANCE: Final = Level(
+    "doubt", "Chance", "a random branch is never taken, or is taken too often or too rarely"
+)
 _LEVELS: Final = (_FATE, _FIELDS, _CHANCE)
 
 

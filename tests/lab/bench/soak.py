@@ -123,7 +123,7 @@ class _Soak:
                         port=port,
                         sources=_sources(place, family),
                         count=_STREAMS,
-                        # Behind the ports of those that come and go.
+                        # These ports come after those of the short connections.
                         first=-_STREAMS * (1 + way) * len(_sources(place, family)),
                         pause=0.2,
                     )

@@ -104,7 +104,7 @@ def perform(statement: Statement, state: State, world: World) -> bool:
     """Apply the statement to ``state``; return whether the next statement follows."""
     limited = any(isinstance(test, Limit | ConnectionLimit | Quota) for test in statement.tests)
     if limited and canonical(statement.tests, world.family) is None:
-        return True  # what never holds takes from no bucket but its own, which nobody else asks
+        return True  # a test that never holds only takes from its own bucket, which no other test reads
     if not all(_holds(test, state, world) for test in statement.tests):
         return True
     match statement:
@@ -151,7 +151,7 @@ def _holds(test: Test, state: State, world: World) -> bool:
         case AnyOf(tests=tests, negated=negated):
             return any(holds(part, state.get(part.field)) for part in tests) is not negated
         case Random(numerator=numerator, negated=negated):
-            # Which draws hold does not matter, how many do.
+            # The number of draws that hold matters, not which of them hold.
             return state.sample.draw < (RANDOM_RANGE - numerator if negated else numerator)
         case Nth(every=every, packet=packet, negated=negated):
             state.note("count up", every)
@@ -190,7 +190,9 @@ def _member(test: SetTest, state: State, world: World) -> bool:
     if known.type is SetType.BITMAP_PORT and sample.values[Field.L4PROTO] not in (6, 17):
         return False
     if Cell.PORT in known.type.cells and (not ported or sample.fragment):
-        return False  # an element without ports is refused, and a packet without ports has none of the others
+        return (
+            False  # an element without ports is refused, and a packet without ports matches no other element
+        )
     key = [sample.number(field) for field in known.fields(test.directions)]
     fitting = [
         element for element in known.elements if all(v in i for v, i in zip(key, element.key, strict=True))
@@ -234,7 +236,7 @@ def _recent(test: Recent, state: State, world: World) -> bool:
     names = tuple(world.lists)
     holds = test.mode is RecentMode.SET or state.has_seen(test.name, test.seconds, key, names)
     changes = holds and test.mode is not RecentMode.RCHECK
-    if test.negated and test.mode is RecentMode.UPDATE:  # what is there and too old becomes new
+    if test.negated and test.mode is RecentMode.UPDATE:  # an entry that is too old becomes a new one
         changes = not holds and state.has_seen(test.name, None, key, names)
     if changes:
         for timeout in world.lists[test.name]:
@@ -301,13 +303,13 @@ def _act(actions: Sequence[Action], state: State) -> bool:
                     state.note("zone", None if side is ZoneSide.BOTH else side.value, zone)
                     state.tracked = ConnectionState.NEW
             case Proxy(address=address, port=port):
-                # A sample has a socket where the proxy is asked for, as its machine has.
+                # Every sample has a socket for the proxy, as on the machine.
                 state.note("proxy", address, port or None)
                 state.mark = (state.mark & ~action.mask & _ALL) ^ action.value
                 state.note("accept")
                 return False
             case Netmap(network=network, mask=mask):
-                # A statement alone is one of PREROUTING, as far as legalise knows.
+                # The legalise stage treats a separate statement as one of PREROUTING.
                 last = network | mask ^ (1 << state.sample.family.bits) - 1
                 if network == last:
                     state.translate("dnat", (network, last), None, 0)

@@ -52,15 +52,14 @@ _LIMITED_BROADCAST: Final = 0xFFFFFFFF
 class Sample:
     """A packet before the first rule.
 
-    ``values`` has every field but those of ICMP, which are the two bytes of the source port. ``draw`` is what
-    every random number is made of (0 to 2**31 - 1) and ``count`` where every counter stands; ``within``
-    says that every bucket holds a packet's worth. ``ages`` are the
-    seconds since an address was put into a list, by turns for the lists of the ruleset. ``broadcast_back``
-    says that the local table has the source as a broadcast address of the in-device, and ``kind`` is that of
-    the in-device (``rtnl_link_ops``), None where it has none. ``ether`` says that it is an Ethernet device.
-    ``extended``: the packet has the headers and options that most packets lack, extension headers and an MSS.
-    ``lacking`` is the number of an extension header that it does not have even so.
-    ``fraction`` are the nanoseconds of the clock since its second.
+    ``values`` has every field but those of ICMP, which are the two bytes of the source port. ``draw`` is the
+    source of every random number (0 to 2**31 - 1), and ``count`` is the value of every counter. ``within``:
+    every bucket has a token for the packet. ``ages`` are the seconds since an address was put into a list, in
+    turn for the lists of the ruleset. ``broadcast_back``: the local table has the source as a broadcast
+    address of the input interface. ``kind`` is the kind of this interface (``rtnl_link_ops``) or None, and
+    ``ether`` is true for an Ethernet device. ``extended``: the packet has extension headers and an MSS, which
+    most packets lack; ``lacking`` is the number of an extension header that it does not have even then.
+    ``fraction`` is the part of the clock's second, in nanoseconds.
     """
 
     family: Family
@@ -130,7 +129,7 @@ class Sample:
         if self._broadcast_by_itself or self.broadcast_back:
             return AddressType.BROADCAST
         if field is Field.FIB_SADDR_TYPE_IIF and said == AddressType.BROADCAST:
-            # A broadcast address of the in-device itself is one that the route back leads to.
+            # For a broadcast address of the input interface itself, the route back leads to this interface.
             return AddressType.UNICAST if self.values[Field.REVERSE_PATH] else said
         return said
 

@@ -88,7 +88,7 @@ def _times(
         return few
     if any(isinstance(o.sport, PortClass) for o in first):
         return few
-    # Where there is one endpoint, a fault may draw among several, of which that is one.
+    # If the rules have one endpoint, a fault may draw among several, including this one.
     return few // 2 if any(o.dnat for o in first) else 0
 
 

@@ -22,8 +22,8 @@ from translate.ir import Program
 
 __all__ = ["BpfPlanter", "BpfPlanting", "NftPlanter", "Planter"]
 
-ALREADY_ASKED: Final = "rules on the way ask or do the same, or leave no packet for the rule to match"
-NOTHING_FOLLOWS: Final = "whether here or at the end of a base chain, the packet is accepted as it is"
+ALREADY_ASKED: Final = "earlier rules test or do the same, or leave no packet for the rule to match"
+NOTHING_FOLLOWS: Final = "the packet is accepted unchanged, by this rule or at the end of a base chain"
 
 TOGETHER: Final = 8
 """The number of faults in one tc program."""

@@ -19,8 +19,8 @@ __all__ = ["PROOFS", "Proof", "proof_of"]
 class Proof:
     """The reason why faults of this pattern change nothing.
 
-    ``nested``: only where the line stands in an ``if``, ``above``: only below such a line.
-    ``subject``: only in that translation.
+    With ``nested`` it applies only to a line inside an ``if``, with ``above`` only below a line that matches
+    this pattern, with ``subject`` only in that translation.
     """
 
     pattern: str
@@ -42,11 +42,11 @@ _ANYWHERE: Final = (
     Proof(
         r"^(hook|priority|policy|lost-line): mangle_(PREROUTING|INPUT|FORWARD|OUTPUT|POSTROUTING): "
         r"type .*policy accept; → type .*policy accept;",
-        "the chain has no rule and accepts, wherever it runs",
+        "the chain has no rule, and its policy accepts",
     ),
     Proof(
         r"^((priority|hook): nat_INPUT: |hook: nfparity_input: RUN_NAT\(chain_nat_input)",
-        "the chain has no rule and accepts, wherever it runs",
+        "the chain has no rule, and its policy accepts",
     ),
     Proof(
         r"^priority: nat_POSTROUTING: .*priority -90",
@@ -62,15 +62,15 @@ _ANYWHERE: Final = (
     ),
     Proof(
         r"^lost-test: nat_KUBE.SEP.\w+: .*p->proto == 0x(6|11)\) \{ → if \(1\)",
-        "KUBE-SERVICES has looked the protocol up",
+        "KUBE-SERVICES has tested the protocol",
     ),
     Proof(
         r"^inverted-test: nat_KUBE.(SV[CL]|SERVICES_2_endpoints)_\w+: if \(drawn < 0x40000000\) ",
-        "both halves of the draw are one half",
+        "both branches of the draw have probability 1/2",
     ),
     Proof(
         r"^lost-test: nat_\w+: .*p->has_ports.*→ (?!.*p->has_ports)",
-        "tcp and udp are asked for beside it, which have ports; later fragments are dropped on arrival",
+        "the rule also tests for tcp or udp, which have ports; later fragments are dropped on arrival",
     ),
 )
 
@@ -84,41 +84,41 @@ _KIND: Final = (
         r"KUBE.(PROXY.FIREWALL|NODEPORTS|EXTERNAL.SERVICES|SERVICES)\b.*"
         r"(line (23|24|25|27|29|30|31|32|102)"
         r"|filter_KUBE_(PROXY_FIREWALL|NODEPORTS|EXTERNAL_SERVICES|SERVICES))",
-        "the chain jumped to is empty, whether it is reached or not",
+        "the target chain is empty",
     ),
     Proof(
         r"^(lost-test|inverted-test|constant|side): nat_KUBE.SERVICES: if \(address_type\(p->daddr"
         r"|^lost-call: nat_KUBE.SERVICES: .*_nat_KUBE_NODEPORTS\(",
-        "the chain jumped to is empty, whether it is reached or not",
+        "the target chain is empty",
     ),
     Proof(
         r"^lost-test: nat_(PREROUTING|OUTPUT): .*(ip daddr 172\.18\.0\.1|p->daddr == 0xac120001)",
-        "every rule of DOCKER_OUTPUT asks for the same destination again",
+        "every rule of DOCKER_OUTPUT tests the same destination again",
     ),
     Proof(
         r"^lost-test: nat_DOCKER_OUTPUT: .*(ip daddr 172\.18\.0\.1.* → (tcp|udp|meta|dnat)"
         r"|p->daddr == 0xac120001.*→ (?!.*p->daddr))",
-        "both callers have asked for this destination",
+        "both callers have tested this destination",
     ),
     Proof(
         r"^lost-test: nat_POSTROUTING: .*(ip daddr 172\.18\.0\.1|p->daddr == 0xac120001)",
-        "a packet from 127.0.0.11 leaves the node, by route_localnet, only to the gateway: "
-        "DOCKER_POSTROUTING's rules ask for that source",
+        "DOCKER_POSTROUTING's rules test for source 127.0.0.11, and packets from there leave the node "
+        "(route_localnet) only for the gateway",
     ),
     Proof(
         r"^verdict: nat_KIND.MASQ.AGENT: ",
-        "after a return nothing follows: KIND-MASQ-AGENT is POSTROUTING's last rule, and it accepts",
+        "no rule follows a return: KIND-MASQ-AGENT is the last rule of POSTROUTING, whose policy accepts",
     ),
     Proof(
         r"^(lost-line|address|lost-mark|lost-test|inverted-test|constant): nat_KUBE.SEP.QKX4QX54UKWK6JIY: "
         r".*(ip saddr 172\.18\.0\.3|p->saddr == 0xac120003|p->mark = ).*"
         r"→ (\(gone\)|ip saddr 172\.18\.0\.2 |if \(p->saddr == 0xac120002\))",
-        "172.18.0.3 is outside 10.244.0.0/16, so the service's rule has marked it before; so is 172.18.0.2",
+        "172.18.0.2 and 172.18.0.3 are outside 10.244.0.0/16: the service's rule marks such packets",
     ),
     Proof(
         r"^lost-test: nat_KUBE.SVC.\w+: .*→ .*"
         r"(ip saddr != 10\.244\.0\.0/16|p->saddr & 0xffff0000\) == 0xaf40000)",
-        "KUBE-SERVICES has asked for the same destination, protocol and port",
+        "KUBE-SERVICES has tested the same destination, protocol and port",
     ),
     Proof(
         r"^\S+: filter_KUBE.FORWARD(_\d)?: .*(meta mark & 0x4000|p->mark & 0x4000|established,related"
@@ -135,54 +135,55 @@ _KIND: Final = (
 _ONE_ENDPOINT: Final = "the service has one endpoint: the next rule sends all clients to the same endpoint"
 
 _SAME_ENDPOINT: Final = (
-    "only KUBE-EXT calls the chain, and goes on to the service's local endpoints: just the one that is lost"
+    "only KUBE-EXT calls the chain, and then it continues with the local endpoint, which is the lost one"
 )
 
 _NOTHING_BEHIND: Final = (
-    "nothing behind the accept of health checks in INPUT asks for their ports, and the policy accepts"
+    "no rule of INPUT after the one for health checks tests their ports, and the policy accepts"
 )
 
 _CLUSTER: Final = (
     Proof(
         r"^verdict: nat_KUBE.POSTROUTING: .*(return comment|return CONTINUE).*→ .*(accept|ACCEPT)",
-        "after the return nothing follows: POSTROUTING has no other rule, and it accepts",
+        "no rule follows the return: POSTROUTING has no other rule, and its policy accepts",
     ),
     Proof(
         r"^(lost-line|lost-entry|data|code|verdict|state): filter_KUBE.FORWARD(_verdicts)?: "
         r"(?!.*→ .*(drop|DROP)).*(established|related) (accept )?comment .*(gone|accept)",
-        "what follows in FORWARD asks for new connections, and its policy accepts",
+        "the next rules of FORWARD test for new connections, and its policy accepts",
     ),
     Proof(
         r"^(lost-line|lost-test|inverted-test|target(?=.*-CANARY )): filter_INPUT: "
         r".* jump filter_KUBE-PROXY-FIREWALL ",
-        "KUBE-PROXY-FIREWALL asks for a load balancer's address, which is not the node's",
+        "KUBE-PROXY-FIREWALL tests for the address of a load balancer, which is not the node's",
     ),
     Proof(
         r"^(lost-line|lost-test|inverted-test): filter_FORWARD: .* jump filter_KUBE-EXTERNAL-SERVICES ",
-        "KUBE-EXTERNAL-SERVICES asks for the node's addresses, which no forwarded packet has",
+        "KUBE-EXTERNAL-SERVICES tests for addresses of the node, which no forwarded packet has",
     ),
     Proof(
         r"^lost-line: filter_(INPUT|OUTPUT): jump filter_KUBE-FIREWALL ",
-        "what the node sends to 127.0.0.0/8 meets the same question at the other hook, and without "
-        "route_localnet nothing comes there from outside",
+        "the other hook runs the same test on packets that the node sends to 127.0.0.0/8, and without "
+        "route_localnet none come from outside",
     ),
     Proof(
         r"^(verdict|state): filter_KUBE-FIREWALL_2: ct state .*"
         r"→ .*(established,related accept|established return)",
-        "behind the return nothing is for known connections; an error about a connection to 127.0.0.1 is "
-        "DNATed, which the next rule asks for",
+        "no rule after the return is for known connections; an error about a connection to 127.0.0.1 has "
+        "the status DNAT, which the next rule tests",
     ),
     Proof(
         r"^(verdict|lost-line): filter_KUBE-FIREWALL_2: ct status .*→ (\(gone\)|.* accept comment)",
-        "no rule sends to 127.0.0.0/8: what is DNATed and goes there is an answer, which has passed before",
+        "no rule translates to 127.0.0.0/8: a packet there with status DNAT is an answer, and an earlier "
+        "rule accepts it",
     ),
     Proof(
         r"^lost-test: filter_FORWARD: ct state new jump filter_KUBE-SERVICES ",
-        "KUBE-FORWARD has let pass what is established or related, and dropped what is invalid",
+        "KUBE-FORWARD has accepted established and related packets, and dropped invalid ones",
     ),
     Proof(
         r"^(lost-line|mark-bit): filter_KUBE-FORWARD: meta mark & 0x4000 == 0x4000 accept ",
-        "what is marked has been sent to an endpoint, which no rule behind refuses",
+        "marked packets go to an endpoint, and no later rule rejects these",
     ),
     Proof(r"^lost-line: filter_INPUT: jump filter_KUBE-NODEPORTS ", _NOTHING_BEHIND),
     Proof(
@@ -196,11 +197,11 @@ _CLUSTER: Final = (
     ),
     Proof(
         r"^lost-test: nat_KUBE_SEP_\w+: if \(p->proto == 0x6 && recent\(.*→ if \(recent\(",
-        "KUBE-SERVICES or KUBE-NODEPORTS has looked the protocol up",
+        "KUBE-SERVICES or KUBE-NODEPORTS has tested the protocol",
     ),
     Proof(
         r"^lost-test: filter_KUBE_\w+: if \(p->proto == 0x6 .*p->has_ports.*→ (?!.*p->has_ports)",
-        "tcp is asked for beside it, which has ports; later fragments are dropped on arrival",
+        "the rule also tests for tcp, which has ports; later fragments are dropped on arrival",
     ),
     Proof(
         r"^(lost-line|lost-test|inverted-test|side|list): nat_KUBE.SVL.\w+: "
@@ -212,30 +213,30 @@ _CLUSTER: Final = (
     Proof(
         r"^\S+: nat_KUBE-(SVC-ALULQ|SEP-(27LC|WODG|H454|R2BW|QZ6D|SQJR))\w+: .* meta mark \| 0x4000 .*"
         r"→ (\(gone\)$|.*meta mark set meta mark \| 0x4000 )",
-        "at this level only KUBE-EXT calls the service's own chain, and has marked every packet",
+        "at this level only KUBE-EXT calls the service's chain, and it has marked every packet",
         subject="nft-O2",
     ),
     Proof(
         r"^\S+: nat_KUBE-SVC-ALULQ\w+: ip6? saddr .* (?P<service>ip6? daddr \S+ tcp dport \d+) "
         r".*→ .*(?P=service) ",
-        "only KUBE-EXT calls the service's own chain here, and not for the cluster's address",
+        "at this level only KUBE-EXT calls the service's chain, and not for the cluster IP",
         subject="nft-O2",
     ),
     Proof(
         r"^(lost-line|address|prefix-length|port|tcp-udp): nat_KUBE-SERVICES_endpoint_\d_eb18_keys: "
         r"\S+ \. (198\.18\.0\.1|2001:db8:2::1) \. tcp \. 8080 ",
-        "who comes by the load balancer's address has been marked, as everyone from outside",
+        "packets to the load balancer's address are already marked, like all packets from outside",
         subject="nft-O2",
     ),
     Proof(
         r"^lost-test: nat_KUBE.SEP.\w+: meta l4proto \w+ update .* → update ",
-        "KUBE-SERVICES has looked the protocol up",
+        "KUBE-SERVICES has tested the protocol",
     ),
     Proof(
         r"^lost-test: nat_KUBE.SV(C.\w+|L.\w+(?=.*→ .*daddr)): "
         r".*(ip6? saddr != |p->saddr).*→ .*(ip6? saddr != |p->saddr)",
-        "who comes by KUBE-SERVICES was asked for the same there; who comes by KUBE-EXT is marked, a pod, "
-        "or did not ask for the cluster's address",
+        "KUBE-SERVICES has run the same test; a packet from KUBE-EXT is marked, comes from a pod, or was "
+        "not sent to the cluster IP",
     ),
     Proof(
         r"^(lost-line|port|tcp-udp): filter_KUBE.NODEPORTS(_keys)?: .*accept",
@@ -246,29 +247,29 @@ _CLUSTER: Final = (
 _IPVS: Final = (
     Proof(
         r"^address: set_KUBE-(6-)?NODE-PORT-SCTP-HASH: \S+ \. sctp \. 30998 ",
-        "a rule before ends what the element is about, and only about the node's addresses is the set asked",
+        "an earlier rule decides about packets to this port; the set is only for the node's addresses",
     ),
     Proof(
         r"^(hook|lost-line): filter_FORWARD: (type |jump filter_KUBE-PROXY-FIREWALL )",
-        "KUBE-PROXY-FIREWALL asks for addresses of the node, which no forwarded packet has; at INPUT it has "
-        "been called before",
+        "KUBE-PROXY-FIREWALL tests for addresses of the node, which no forwarded packet has; INPUT has "
+        "already called it",
     ),
     Proof(
         r"^target: filter_OUTPUT: jump filter_KUBE-IPVS-OUT-FILTER .*→ jump filter_KUBE-IPVS-FILTER ",
-        "KUBE-IPVS-FILTER refuses what is for the node's own addresses, and is asked at INPUT, too",
+        "KUBE-IPVS-FILTER rejects packets to the node's own addresses, and INPUT calls it, too",
     ),
     Proof(
         r"^side: filter_KUBE-SOURCE-RANGES-FIREWALL: ip6? d.*@set_KUBE-(6-)?LOAD-BALANCER-SOURCE-IP "
         r".*→ ip6? saddr . meta l4proto . th d",
-        "each element has one address as source and destination, and a port that no other one has",
+        "each element has the same address as source and destination, and a port that no other element has",
     ),
 )
 
 _IPVS_IP4: Final = (
     Proof(
         r"^\S+: set_KUBE-LOAD-BALANCER-SOURCE-IP: (?P<own>\S+) \. tcp \. 443 \. (?P=own) ",
-        "only the node sends in its own name to itself, and what it sends to this service has another "
-        "address by masquerade when INPUT asks",
+        "only the node itself sends from this address to itself, and masquerading has changed the source of "
+        "its packets to this service before INPUT tests it",
     ),
 )
 

@@ -276,7 +276,7 @@ class _Table:
         self.draw.shuffle(words)
         if self.options.random() < 0.05:
             words.append(option_match(self.options, proto, sizes=False))
-        if self.draw.random() < 0.05:  # behind all others, as kube-proxy writes it
+        if self.draw.random() < 0.05:  # after all others, as kube-proxy writes it
             words.append(f"-m nfacct --nfacct-name {self.draw.choice(('one', 'two'))}")
         return words
 

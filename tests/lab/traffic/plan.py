@@ -47,7 +47,7 @@ DNS_NAME: Final = "who.test"
 
 NODE: Final[Mapping[Family, str]] = {Family.IP: "172.18.0.2", Family.IP6: "2001:db8:1::2"}
 GATEWAY: Final[Mapping[Family, str]] = {Family.IP: "10.244.0.1", Family.IP6: "fd00:10:244::1"}
-"""The node's address on every pod's veth, by which it masquerades what goes to a pod."""
+"""The node's address on every pod's veth: the source of masqueraded packets to the pod."""
 
 _POD_NETWORK: Final = {Family.IP: ("10.244.0.0", 24), Family.IP6: ("fd00:10:244::", 64)}
 _PODS_OF_CLUSTER: Final = {Family.IP: ("10.244.0.0", 16), Family.IP6: ("fd00:10:244::", 56)}
@@ -185,7 +185,7 @@ def _node() -> Node:
     return Node(tuple(interfaces), tuple(routes))
 
 
-# What `ip` is told, a batch for each host
+# Commands for ip(8), one batch for each host
 
 
 def node_batch(node: Node) -> str:

@@ -161,6 +161,6 @@ def _pages(family: Family, name: str) -> http.server.ThreadingHTTPServer:
         def server_bind(self) -> None:
             if family is Family.IP6:
                 self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-            socketserver.TCPServer.server_bind(self)  # HTTPServer's asks for its own name
+            socketserver.TCPServer.server_bind(self)  # HTTPServer.server_bind looks up the name of the host
 
     return Server(("", HTTP.pod_port), Handler)

@@ -197,7 +197,7 @@ def _opposite_stays(
     rest: tuple[Test, ...],
     counts: tuple[Test, ...],
 ) -> LegalChain:
-    """Write a rule that acts unless ``opposite`` is true and then leaves its chain.
+    """Write a rule that acts and then leaves its chain, unless ``opposite`` is true.
 
     Return the chain for the statements after it, a new one to which all other packets go.
     """

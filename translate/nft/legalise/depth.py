@@ -24,13 +24,14 @@ from translate.passes.inline import inline
 __all__ = ["MAX_DEPTH", "longest_way", "shortened", "too_deep"]
 
 MAX_DEPTH: Final = 15
-"""The most chains below a base chain: ``nft_chain_validate`` stops at level 16 (``NFT_JUMP_STACK_SIZE``)."""
+"""The maximum number of chains below a base chain: ``nft_chain_validate`` stops at level 16
+(``NFT_JUMP_STACK_SIZE``)."""
 
 _MOST_STATEMENTS: Final = 10_000
 """The number of statements that a Program may grow by; a chain with several callers is copied for each."""
 
 _MOST_CALLS: Final = 256
-"""The number of calls that are inlined; each takes time proportional to the chains made before."""
+"""The number of calls that are inlined; each takes time in proportion to the number of chains."""
 
 
 def too_deep(chains: Sequence[LegalChain]) -> Iterator[Refusal]:

@@ -29,7 +29,7 @@ from translate.passes.recents import Hits, RecentList, changes_list, counted, in
 __all__ = ["KEYED_SIZE", "SIZE", "RecentSets", "Ring", "refreshed_where_it_fails", "rings_of", "sets_of"]
 
 _MOST_HITS: Final = 32
-"""The longest row of sets for one check."""
+"""The maximum number of sets for one check."""
 
 SIZE: Final = 65535
 """The capacity of a set in addresses: nft's default for dynamic sets."""

@@ -70,7 +70,7 @@ def _ecn_target(options: Options, _context: Context) -> SetTos:
     return SetTos(parse_number(option.arguments[0], _IN_IP, option=index), _IN_IP)
 
 
-_OF_TCP: Final = "nft 1.0.6 cannot compute the flags of a segment from those that it has"
+_OF_TCP: Final = "nft 1.0.6 cannot change one TCP flag of a segment and keep the others"
 
 ECN_TARGET: Final = TargetExtension(
     name="ECN",

@@ -103,7 +103,7 @@ FRAG: Final = MatchExtension(
     meaning=_frag,
     family=Family.IP6,
 )
-"""``-m frag`` (``frag_mt6``): the fragment header, which a node that tracks connections removes before."""
+"""``-m frag`` (``frag_mt6``): the fragment header, which a node with conntrack removes before any rule."""
 
 _ESP, _NONE = 50, 59
 _HEADERS: Final = {

@@ -46,7 +46,7 @@ def _prefix(options: Options, name: str, longest: int) -> str:
     if "\n" in text:
         raise OptionError("a prefix is one line", option=index)
     if not text:
-        raise OptionError("a prefix has one character at least", option=index)
+        raise OptionError("a prefix needs at least one character", option=index)
     return text.encode("utf-8", "surrogateescape")[:longest].decode("utf-8", "surrogateescape")
 
 

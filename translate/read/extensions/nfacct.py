@@ -17,7 +17,7 @@ def _nfacct(options: Options, _context: Context) -> tuple[Test, ...]:
     index, option = options.need("--nfacct-name", "nfacct")
     text = option.arguments[0]
     if not text:
-        raise OptionError("the name of an nfacct object has one character at least", option=index)
+        raise OptionError("the name of an nfacct object needs at least one character", option=index)
     name = text.encode("utf-8", "surrogateescape")[:_LONGEST_NAME].decode("utf-8", "surrogateescape")
     return (Account(name=name),)
 

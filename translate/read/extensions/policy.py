@@ -1,4 +1,4 @@
-"""``-m policy``: whether a packet came, or will go, through IPsec, and by which states."""
+"""``-m policy``: whether a packet came through IPsec or will leave through it, and with which states."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _policy(options: Options, context: Context) -> tuple[Test, ...]:
 
 
 def _check_elements(options: Options, family: Family, *, strict: bool) -> bool:
-    """Return whether the rule asks for states of IPsec. Raises OptionError (``policy_check``)."""
+    """Return whether the rule tests states of IPsec. Raises OptionError (``policy_check``)."""
     elements: list[dict[str, tuple[int, Option]]] = [{}]
     for index, option in enumerate(options):
         if option.name == "--next":

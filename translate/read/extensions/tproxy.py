@@ -33,7 +33,7 @@ def _tproxy(options: Options, context: Context) -> Proxy:
 
 
 def _address(options: Options, context: Context) -> int | None:
-    """Return the address; None (the in-device's) if it is missing or zero (``nf_tproxy_laddr4``)."""
+    """Return the address; None (the input interface's) if it is missing or zero (``nf_tproxy_laddr4``)."""
     occurrence = options.find("--on-ip")
     if occurrence is None:
         return None

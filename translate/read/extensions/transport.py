@@ -132,7 +132,7 @@ def _dccp(options: Options, context: Context) -> tuple[Test, ...]:
     return _or_header(_ports(options, context=context, resolved=True), context)
 
 
-_NO_DCCP: Final = "the simulator has no headers of DCCP, which Linux does not have since 6.16"
+_NO_DCCP: Final = "the simulator does not model headers of DCCP, which Linux has dropped in 6.16"
 
 DCCP: Final = MatchExtension(
     name="dccp",

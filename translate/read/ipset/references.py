@@ -55,7 +55,7 @@ _COUNTED: Final = "--packets and --bytes: counters of ipset entries are not mode
 
 
 def _resolved(rule: Rule, known: Mapping[str, IpSet]) -> Rule:
-    """Return a rule with its tests of sets as these sets give them a meaning."""
+    """Return a rule with its tests of sets resolved to these sets."""
     tests: list[Test] = []
     unknown = list(rule.unknown)
     for test in rule.tests:

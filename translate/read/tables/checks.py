@@ -41,7 +41,7 @@ _IN_FIELDS: Final = MappingProxyType(
         Field.IPSEC_IN: "policy",
     }
 )
-"""Fields of the in-device, and the option that tests each."""
+"""Fields of the input interface, and the option that tests each."""
 _OUT_FIELDS: Final = MappingProxyType(
     {
         Field.FIB_SADDR_TYPE_OIF: "--limit-iface-out",
@@ -50,7 +50,7 @@ _OUT_FIELDS: Final = MappingProxyType(
         Field.IPSEC_OUT: "policy",
     }
 )
-"""Fields of the out-device, and the option that tests each."""
+"""Fields of the output interface, and the option that tests each."""
 _PORTS_OUT: Final = frozenset({Field.BRIDGED_ON, Field.BRIDGE_PORT_OUT})
 _DEVICE_FIELDS: Final = frozenset({*_IN_FIELDS, *_OUT_FIELDS, Field.BRIDGED, *_PORTS_OUT})
 _NO_IN_DEVICE: Final = (Hook.OUTPUT, Hook.POSTROUTING)
@@ -179,7 +179,7 @@ def _misplaced_rule(rule: Rule, hooks: tuple[Hook, ...], how: str) -> list[Diagn
             elif part.field in _OUT_FIELDS:
                 wrong, option = [h for h in hooks if h in _NO_OUT_DEVICE], _OUT_FIELDS[part.field]
             elif part.field is Field.BRIDGED:
-                # The kernel accepts the option there and still knows the port, but no translation can.
+                # The kernel accepts the option there, because it knows the port; translations cannot test it.
                 wrong, option = [h for h in hooks if h is Hook.POSTROUTING], "--physdev-is-in"
                 status = "not modelled"
             elif part.field in _PORTS_OUT:
@@ -194,7 +194,7 @@ def _misplaced_rule(rule: Rule, hooks: tuple[Hook, ...], how: str) -> list[Diagn
 
 
 def _port_out(rule: Rule) -> str:
-    """Return the option for a port of the way out that needs bridged packets, which OUTPUT has none of.
+    """Return the option for an output port that needs bridged packets; OUTPUT has no such packets.
 
     Empty if the rule has none, or also tests for bridged packets (``physdev_mt_check``).
     """

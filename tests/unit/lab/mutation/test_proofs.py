@@ -98,7 +98,7 @@ def test_marked_before(rules: str) -> None:
 @pytest.mark.parametrize("rules", ["cluster", "cluster6"])
 def test_marked_by_the_load_balancers_chain(rules: str) -> None:
     """From the only address's element to the endpoints, each step is the only one; the second marks."""
-    found = list(proven(rules, "nft", 2, "who comes by the load balancer's address"))
+    found = list(proven(rules, "nft", 2, "packets to the load balancer's address"))
     lines = found[0][0]
     (address,) = {fault.place.text.split(" . ")[1] for _, fault in found}
     (service,) = (

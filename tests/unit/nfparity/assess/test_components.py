@@ -56,4 +56,4 @@ def test_notes_name_what_is_loaded_and_what_is_not() -> None:
     left_out, loaded = native.notes
     assert left_out.startswith("table ip x cannot be loaded here")
     assert left_out.endswith("no such device")
-    assert "loaded before and after the change: t, t" in loaded
+    assert "loaded in both modes: t, t" in loaded

@@ -83,5 +83,5 @@ def test_what_iptables_refuses(read_fault: ReadFault, words: str, message: str) 
 
 
 def test_a_name_is_not_empty(read_fault: ReadFault) -> None:
-    message = "the name of a table of hashlimit has one character at least"
+    message = "the name of a table of hashlimit needs at least one character"
     assert read_fault('-m hashlimit --hashlimit-upto 1/s --hashlimit-name ""').message == message

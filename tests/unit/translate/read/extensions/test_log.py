@@ -44,7 +44,7 @@ def test_logs(options: str, action: Action) -> None:
     [
         ("LOG --log-level loud", 'unknown log level "loud"'),
         ("LOG --log-level 8", 'unknown log level "8"'),
-        ('LOG --log-prefix ""', "a prefix has one character at least"),
+        ('LOG --log-prefix ""', "a prefix needs at least one character"),
         ("LOG --log-level warn", 'unknown log level "warn"'),
         ("NFLOG --nflog-group 65536", '"--nflog-group" is at most 65535'),
         ("NFLOG --nflog-range 5 --nflog-size 5", "--nflog-range has no effect"),
@@ -58,7 +58,7 @@ def test_wrong_logs(options: str, message: str) -> None:
 def test_nfacct() -> None:
     assert read("-m nfacct --nfacct-name dropped_pkts").tests == (Account(name="dropped_pkts"),)
     assert read(f"-m nfacct --nfacct-name {'x' * 32}").tests == (Account(name="x" * 31),)
-    with pytest.raises(ParseError, match="one character at least"):
+    with pytest.raises(ParseError, match="at least one character"):
         read('-m nfacct --nfacct-name ""')
     with pytest.raises(ParseError, match='nfacct needs the option "--nfacct-name"'):
         read("-m nfacct")

@@ -53,4 +53,4 @@ def test_faults(read_fault: Callable[..., Diagnostic], words: str, message: str)
 def test_the_description() -> None:
     text = action_text(Queue(first=1, last=2, bypass=True), Family.IP)
     where = "the program at one of the queues 1 to 2"
-    assert text == f"hands it to {where}, and lets it pass the table where none reads it"
+    assert text == f"hands it to {where}, and lets it pass the table if none reads it"

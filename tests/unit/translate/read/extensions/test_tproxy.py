@@ -73,7 +73,8 @@ def test_what_no_translation_says() -> None:
 def test_the_sentence_for_operators() -> None:
     here = action_text(Proxy(address=LOCALHOST, port=80), Family.IP)
     assert (
-        here == "hands it to the transparent proxy at port 80 of 127.0.0.1, and drops it where none listens"
+        here
+        == "hands it to the transparent proxy at port 80 of 127.0.0.1, and drops it if none listens there"
     )
     assert "at its own port, and" in action_text(Proxy(address=None, port=0), Family.IP)
 
