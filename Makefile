@@ -27,10 +27,10 @@ export PYTHONPYCACHEPREFIX := $(CURDIR)/build/pycache
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: ## .venv with .venv/bin/nfparity, and all that its commands need
+setup: ## .venv with .venv/bin/nfparity, and everything that its commands need
 	@vm/setup.sh run
 
-test: ## unit tests and, as root, tests on the running kernel; skips say why
+test: ## unit tests and, as root, tests on the running kernel; a skipped test gives its reason
 	@vm/setup.sh test
 	$(PYTHON_RUN) -m pytest -n $(WORKERS) -m "not vm and not slow"
 
@@ -54,7 +54,7 @@ diff-test-rules: ## clusters of every kind and their generated corpora, on the r
 	@vm/setup.sh test
 	$(PYTHON_RUN) -m tests.lab.selfcheck $(RULES)
 
-diff-test-rules-vm: ## the same on a Debian kernel in the VM (KERNEL=, RULES=options); hours where it is emulated; no root
+diff-test-rules-vm: ## the same on a Debian kernel in the VM (KERNEL=, RULES=options); takes hours under emulation; no root
 	@vm/setup.sh vm
 	$(PYTHON_RUN) -m vm --kernel $(or $(KERNEL),6.1) --limit 86400 -- $(PYTHON_RUN) -m tests.lab.selfcheck $(RULES)
 
@@ -66,19 +66,19 @@ diff-test-large: ## 10,000 services (SERVICES=), each used from every place, on 
 	@vm/setup.sh test
 	$(PYTHON_RUN) -m tests.lab.large --services $(SERVICES)
 
-bytecode: ## what nft 1.0.6 and 1.1.3 make of random rulesets (SEEDS=0-199), statement by statement; needs root
+bytecode: ## compare the bytecode of nft 1.0.6 and 1.1.3 for random rulesets (SEEDS=0-199) with their statements; needs root
 	@vm/setup.sh test
 	$(PYTHON_RUN) -m tests.lab.bytecode --seeds $(SEEDS) --nft "$$($(PYTHON_RUN) -m vm.nft bookworm)" --nft "$$($(PYTHON_RUN) -m vm.nft trixie)"
 
-shares: ## 200,000 connections per backend: fair shares pass, one hundredth too much is caught; needs root
+shares: ## 200,000 connections per backend: fair shares pass, and a share that is 1/100 too large is detected; needs root
 	@vm/setup.sh test
 	$(PYTHON_RUN) -m tests.lab.draws
 
-mutation: ## plant faults in the translations and show which ones the packets catch; needs root
+mutation: ## plant faults in the translations and show which ones the packets detect; needs root
 	@vm/setup.sh test
 	$(PYTHON_RUN) -m tests.lab.mutation
 
-translators: ## our translation beside iptables-restore-translate's, of the kind node and of single rules; needs root
+translators: ## compare our translation with that of iptables-restore-translate, for the kind node and for single rules; needs root
 	@vm/setup.sh test
 	$(PYTHON_RUN) -m tests.lab.translators
 	$(PYTHON_RUN) -m tests.lab.translated_rules

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Fetches what deploy/capture.yaml has captured: deploy/collect.sh FOLDER
+# Fetches the snapshots that deploy/capture.yaml has captured: deploy/collect.sh FOLDER
 #
-# One FOLDER/NODE.tar.gz for each node, and a line for each node that has none (exit status 1). What was fetched before
-# stays, so that it can be called again. KUBECTL names another kubectl, or one with options.
+# Writes FOLDER/NODE.tar.gz for each node, and a line for each node without a snapshot (exit status 1). Fetched files
+# stay, so that it can be run again. KUBECTL names another kubectl, or one with options.
 set -eu
 
 folder=${1:?usage: deploy/collect.sh FOLDER}
@@ -12,7 +12,7 @@ failed=0
 
 umask 077
 mkdir -p "$folder"
-# Nodes that are down never become ready; the others are fetched all the same.
+# Nodes that are down never become ready; the others are fetched anyway.
 # shellcheck disable=SC2086  # kubectl may have options
 $kubectl -n $space rollout status daemonset/$space --timeout="${TIMEOUT:-300s}" >&2 ||
     printf 'collect: not every pod is ready\n' >&2

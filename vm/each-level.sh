@@ -1,7 +1,7 @@
 #!/bin/sh
-# Runs a command once per folder of cases and optimisation level, all of them whatever the first says, and ends with
-# the worst status. What takes the rules as they are, at any level, takes part at the first alone. A folder whose name
-# ends with -without-tc has rules that the tc program refuses, and is for the other backends:
+# Runs a command once per folder of cases and optimisation level. It runs all of them, and ends with the worst status.
+# Backends that load the rules unchanged take part at the first level only. A folder whose name ends with -without-tc has
+# rules that the tc program refuses, and is for the other backends:
 # vm/each-level.sh "FOLDER…" "LEVEL…" BACKEND,… nfparity diff …
 folders=$1
 levels=$2

@@ -13,7 +13,7 @@ mkdir -p /run/tmp /run/home
 export HOME=/run/home TMPDIR=/run/tmp PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 
 mountpoint -q /sys/fs/bpf || mount -t bpf bpf /sys/fs/bpf
-# What iptables, nft and tc do not ask the kernel for by themselves. A kernel may have any of them built in.
+# Modules that iptables, nft and tc do not load by themselves. A kernel may have any of them built in.
 for module in tun ip_tables ip6_tables nf_tables sch_ingress cls_bpf; do
     modprobe -q "$module"
 done
