@@ -37,6 +37,9 @@ from translate.passes import lower
 loaded = functools.cache(arena)
 
 
+_MARKED = "at this level only KUBE-EXT calls the service's chain, and it has marked"
+
+
 def proven(rules: str, kind: str, level: int, reason: str) -> Iterator[tuple[list[str], Fault]]:
     """The faults of a translation whose proof's reason begins so, each with the lines of the text."""
     program = lower(loaded(rules)[0].ruleset, level=level)
@@ -77,7 +80,7 @@ def test_one_endpoint_is_not_said_of_the_rule_for_all() -> None:
 @pytest.mark.parametrize("rules", ["cluster", "cluster6"])
 def test_marked_before(rules: str) -> None:
     """The chains are called by one chain, whose rule before sets the same bit, and what that chain calls."""
-    found = list(proven(rules, "nft", 2, "at this level only KUBE-EXT"))
+    found = list(proven(rules, "nft", 2, _MARKED))
     blocks = {fault.place.block for _, fault in found}
     assert len(blocks) == 4
     lines = found[0][0]
@@ -92,7 +95,7 @@ def test_marked_before(rules: str) -> None:
     for endpoint in blocks - {service}:
         (at,) = (n for n, line in enumerate(lines) if re.search(rf"(jump|goto) {endpoint}\b", line))
         assert at in elements
-    assert list(proven(rules, "nft", 1, "at this level only KUBE-EXT")) == []
+    assert list(proven(rules, "nft", 1, _MARKED)) == []
 
 
 @pytest.mark.parametrize("rules", ["cluster", "cluster6"])
@@ -128,7 +131,7 @@ def test_empty_node_ports() -> None:
     (nat,) = (t for t in ruleset.tables if t.name is TableName.NAT)
     (chain,) = (c for c in nat.chains if c.name == "KUBE-NODEPORTS")
     assert chain.rules == ()
-    found = list(proven("kind", "tc", 0, "the chain jumped to is empty"))
+    found = list(proven("kind", "tc", 0, "the target chain is empty"))
     asked = [(lines, f) for lines, f in found if "address_type" in f.place.text]
     assert {f.operator for _, f in asked} == {"side", "constant", "lost-test", "inverted-test"}
     for lines, fault in asked:
@@ -215,9 +218,9 @@ def test_what_ipvs_rules_refuse_is_for_the_node(rules: str) -> None:
         "KUBE-FORWARD",
     ]
     assert "KUBE-IPVS-FILTER" in {target(rule) for rule in rules_of(rules, TableName.FILTER, "INPUT")}
-    (lost,) = (f for _, f in proven(rules, "nft", 2, "KUBE-PROXY-FIREWALL asks") if f.after is None)
+    (lost,) = (f for _, f in proven(rules, "nft", 2, "KUBE-PROXY-FIREWALL tests") if f.after is None)
     assert "jump filter_KUBE-PROXY-FIREWALL" in lost.place.text
-    assert len(list(proven(rules, "nft", 0, "KUBE-IPVS-FILTER refuses"))) == 1
+    assert len(list(proven(rules, "nft", 0, "KUBE-IPVS-FILTER rejects"))) == 1
 
 
 @pytest.mark.parametrize("rules", ["kube-ipvs", "kube-ipvs6"])
@@ -226,14 +229,14 @@ def test_the_sources_that_ipvs_rules_let_in(rules: str) -> None:
     found = members_of(rules, "KUBE-LOAD-BALANCER-SOURCE-IP")
     assert all(key[0] == key[-1] for key in found)
     assert len({key[1:-1] for key in found}) == len(found)
-    (side,) = proven(rules, "nft", 2, "each element has one address")
+    (side,) = proven(rules, "nft", 2, "each element has the same address")
     assert side[1].operator == "side"
 
 
 def test_a_packet_to_itself_that_is_masqueraded_is_refused() -> None:
     """The element is of a service whose packets are marked, and a mark is masqueraded before INPUT."""
     batch = loaded("kube-ipvs")[0]
-    faults = [fault for _, fault in proven("kube-ipvs", "nft", 2, "only the node sends in its own name")]
+    faults = [fault for _, fault in proven("kube-ipvs", "nft", 2, "only the node itself sends from")]
     (asked,) = {fault.place.text.strip().split(" comment")[0] for fault in faults}
     (flow,) = (f for f in batch.flows if f.id == "line30-input-element-2")
     packet = flow.first.packet
@@ -247,7 +250,7 @@ def test_a_packet_to_itself_that_is_masqueraded_is_refused() -> None:
 
 @pytest.mark.parametrize("rules", ["kube-ipvs", "kube-ipvs6"])
 def test_an_sctp_node_port_that_a_rule_before_ends(rules: str) -> None:
-    (fault,) = (fault for _, fault in proven(rules, "nft", 2, "a rule before ends"))
+    (fault,) = (fault for _, fault in proven(rules, "nft", 2, "an earlier rule decides about"))
     local = members_of(rules, "KUBE-NODE-PORT-LOCAL-SCTP-HASH")
     own = {a.value for i in loaded(rules)[0].node.interfaces for a in i.addresses}
     assert {key[2] for key in local} == {30998}
