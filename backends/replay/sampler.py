@@ -1,4 +1,4 @@
-"""Counts of where new connections to a destination go: a first packet from many source ports.
+"""The destinations of many new connections, counted: one first packet from each of many source ports.
 
 Only the destinations of packets that leave are read, in bursts, which makes this many times as fast as
 replaying flows. The replayer tests everything else about a packet.

@@ -157,7 +157,7 @@ def _members(unpacked: _Bounded) -> dict[str, bytes]:
         if len(folders) > 1:
             raise CaptureError(f"snapshots in {' and '.join(sorted(folders))}; an archive must contain one")
         if place.name in files:
-            raise CaptureError(f"it contains {place.name} twice")
+            raise CaptureError(f"the archive contains {place.name} twice")
         files[place.name] = content
     return files
 

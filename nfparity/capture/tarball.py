@@ -76,14 +76,14 @@ def _exactly(file: Source, size: int) -> bytes | None:
         parts.append(part)
         size -= len(part)
     if size and parts:
-        raise CaptureError("it is cut short")
+        raise CaptureError("the archive is cut short")
     return None if size else b"".join(parts)
 
 
 def _data(file: Source, size: int) -> bytes:
     data = _exactly(file, -(-size // _BLOCK) * _BLOCK) if size else b""
     if data is None:
-        raise CaptureError("it is cut short")
+        raise CaptureError("the archive is cut short")
     return data[:size]
 
 
@@ -92,7 +92,7 @@ def _skip(file: Source, size: int) -> None:
     while left:
         part = file.read(min(left, _PIECE))
         if not part:
-            raise CaptureError("it is cut short")
+            raise CaptureError("the archive is cut short")
         left -= len(part)
 
 

@@ -110,7 +110,7 @@ class ServiceDraft:
         return self.name is None and self.hash is None
 
     def _refused_outside(self) -> bool:
-        """Return whether no nat rule is for its external addresses, so that its source ranges are unknown."""
+        """Return whether no nat rule is for an external address; the source ranges are then unknown."""
         entrances = (Purpose.EXTERNAL_IP, Purpose.LOAD_BALANCER_IP, Purpose.OUTSIDE_IP)
         return not any(line.part in entrances and line.table is TableName.NAT for line in self.lines)
 

@@ -61,7 +61,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """An endpoint of one port. ``local``: it is on this node; None if unknown.
+    """An endpoint of one service port. ``local`` is true if the endpoint is on this node, None if unknown.
 
     An endpoint is local if its EndpointSlice names the node. The EndpointSlice of the API server names no
     node, so the API server's endpoint is never local, even on its own node. ``draining``: it is terminating
@@ -115,12 +115,12 @@ class Service:
 
     @property
     def external(self) -> bool:
-        """True if it can be reached from outside the cluster."""
+        """True if the service can be reached from outside the cluster."""
         return bool(self.node_port or self.external_addresses)
 
     @property
     def external_addresses(self) -> tuple[int, ...]:
-        """Every address except the cluster IP at which it answers on its own port."""
+        """Every address except the cluster IP at which the service answers on its own port."""
         return (*self.external_ips, *self.load_balancer_ips, *self.outside_ips)
 
     @property
@@ -129,16 +129,16 @@ class Service:
         return tuple(e for e in self.endpoints if not e.draining)
 
     def lines_for(self, *parts: Purpose) -> Iterator[Line]:
-        """Yield its rules that are for any of ``parts``."""
+        """Yield the service's rules for any of ``parts``."""
         return (line for line in self.lines if line.part in parts)
 
     def packets(self, *parts: Purpose) -> int | None:
-        """Return the sum of the counters of its rules for ``parts``; None without counters."""
+        """Return the sum of the counters of the service's rules for ``parts``; None without counters."""
         counted = [line.packets for line in self.lines_for(*parts) if line.packets is not None]
         return sum(counted) if counted else None
 
     def label(self, family: Family) -> str:
-        """Return its name, or its address and port."""
+        """Return the service's name, or the address and port."""
         if self.name is not None:
             return self.name
         addresses = (*(() if self.cluster_ip is None else (self.cluster_ip,)), *self.external_addresses)

@@ -56,11 +56,11 @@ class SavedTable:
 
     @property
     def is_empty(self) -> bool:
-        """True if it has no effect: no rules, no user-defined chains, every policy ACCEPT."""
+        """True if the table has no effect: no rules, no user-defined chains, every policy ACCEPT."""
         return not self.rules and all(line.split(" ")[1] == "ACCEPT" for line in self._declarations())
 
     def contains(self, other: SavedTable) -> bool:
-        """Return whether it contains another: every chain with its policy, and every rule in order."""
+        """Return whether the table contains another one: every chain with its policy, every rule in order."""
         if not {line for line in other.table_state if line[0] == ":"} <= set(self.table_state):
             return False
         mine = _rules_by_chain(self.table_state)

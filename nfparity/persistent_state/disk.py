@@ -51,11 +51,11 @@ class OpenFile:
         os.close(self._descriptor)
 
     def size(self) -> int:
-        """Return its length in bytes."""
+        """Return the length of the file in bytes."""
         return os.fstat(self._descriptor).st_size
 
     def read(self) -> bytes:
-        """Return its contents. Raises OSError."""
+        """Return the contents of the file. Raises OSError."""
         return os.pread(self._descriptor, self.size(), 0)
 
     def write(self, data: bytes, at: int) -> None:

@@ -37,7 +37,7 @@ class ReservedLog:
             raise MachineError(f"cannot write {self.path}: {e.strerror}") from e
 
     def lines(self) -> tuple[bytes, ...]:
-        """Return its lines, as bytes because the file may be damaged; empty if there is no file.
+        """Return the lines of the log, as bytes because the file may be damaged; empty if there is no file.
 
         Raises MachineError if it cannot be read.
         """

@@ -241,7 +241,7 @@ def test_the_listing_of_our_translation_has_parity(
     flows = tuple(flow for case in cases if case.node_path.name == "worker.json" for flow in case.flows)
     assert len(flows) > 100
     if form == "json" and level and nft_version() < (1, 1):
-        with pytest.raises(ParseError, match=r"one of its types is an integer .* the text form has it"):
+        with pytest.raises(ParseError, match=r"one of its types is an integer .* use the text form"):
             GivenNftBackend("given", given)
         return
     batch = Batch(rules_path="kind", rules=ruleset, node=kind_node, flows=flows, corpus="cases")

@@ -40,7 +40,7 @@ _KINDS: Final = {
     "element": Kind.ELEMENT,
     "rule": Kind.RULE,
 }
-_AS_TEXT: Final = "the text form has it (nft list ruleset)"
+_AS_TEXT: Final = "use the text form (nft list ruleset), which is complete"
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +215,7 @@ def _refusal(kind: str, entry: dict[str, Any]) -> str | None:
     """Return the reason why an entry cannot be loaded as JSON."""
     missing = [key for key in ("family", "name" if kind != "rule" else "chain") if key not in entry]
     if missing or (kind != "table" and "table" not in entry):
-        return "it does not name its family and table"
+        return "the object does not name its family and table"
     match kind:
         case "rule":
             if _uses_xt(entry):
@@ -232,7 +232,7 @@ def _refusal(kind: str, entry: dict[str, Any]) -> str | None:
 
 def _unsaid(expressions: object) -> str | None:
     if not isinstance(expressions, list) or not all(isinstance(e, str | dict) for e in expressions):
-        return "it has no list of expressions"
+        return "the rule has no list of expressions"
     words = next((e for e in expressions if isinstance(e, str)), None)
     if words is not None:
         return f"this has no JSON form: {words.partition(chr(10))[0]}"

@@ -38,7 +38,7 @@ def lost(entry: Mapping[str, Any]) -> str | None:
         element == "*" or (isinstance(element, list) and element[:1] == ["*"])
         for element in entry.get("elem", ())
     ):
-        return "it has an element for all other keys, on which nft 1.0.6 crashes in such a map"
+        return "the map has an element for all other keys, and nft 1.0.6 crashes on it"
     return None
 
 

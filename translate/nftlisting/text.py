@@ -216,5 +216,5 @@ def _refuse(rule: Piece, faults: list[Diagnostic]) -> None:
         faults.append(Diagnostic(rule.origin, message, IPTABLES_NFT))
     if _NAMELESS.search(rule.flat):
         message = "nft has lost the names of interfaces here"
-        hint = 'it prints the names in an anonymous set with a wildcard as ""; a named set keeps them'
+        hint = 'nft prints the names in an anonymous set with a wildcard as ""; a named set keeps them'
         faults.append(Diagnostic(rule.origin, message, hint))

@@ -24,7 +24,7 @@ _LINE: Final = re.compile(
     r"| (\d{5}) \| .{4} \|\t\|  type \| flags  \|)".replace("C", r"(?:\x1b\[[0-9;]*m)?"),
     re.MULTILINE,
 )
-"""Four bytes; or the length, the nesting and the type of an attribute; or the type of a message."""
+"""The parts of a line: four bytes, or an attribute's length, nesting and type, or the type of a message."""
 
 Attributes = Mapping[int, bytes]
 """The attributes in a nest, by type. Each type occurs once, except in lists."""

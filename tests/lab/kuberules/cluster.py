@@ -49,7 +49,7 @@ class Service:
 
     @property
     def external(self) -> bool:
-        """True if it can be reached from outside of the cluster."""
+        """True if the service can be reached from outside the cluster."""
         return bool(self.node_port or self.external_ips or self.load_balancer_ips)
 
     @property

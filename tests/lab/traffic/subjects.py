@@ -172,7 +172,7 @@ class TcEbpf(Subject):
         for family, text in rules.items():
             loaded = Installed(family).load(installable(family, text, self._connections))
             if loaded not in wanted:
-                raise MachineError(f"the {family.value} dataplane was {loaded.value} instead")
+                raise MachineError(f"the load of the {family.value} rules had another result: {loaded.value}")
 
 
 SUBJECTS: Final[Mapping[str, Callable[[], Subject]]] = {

@@ -31,7 +31,7 @@ def _time(options: Options, _context: Context) -> tuple[Test, ...]:
     start, stop = _daytime(options, "--timestart", 0), _daytime(options, "--timestop", _DAY - 1)
     contiguous = options.has("--contiguous")
     if contiguous and start < stop:
-        hint = "it is for a --timestop that is before --timestart"
+        hint = "use it only with a --timestop that is before --timestart"
         raise OptionError("--contiguous needs an interval over midnight", hint=hint)
     tests: list[Test] = [FieldTest(field=Field.CLOCK, values=(Interval(begin, _LATEST),))] if begin else []
     tests.append(FieldTest(field=Field.CLOCK, values=(Interval(0, end),)))

@@ -168,7 +168,7 @@ class _ListingReader:
         self._end()
         if not self._chains and not self._faults:
             self._faults.report(
-                Origin(self._name), "no chain in this listing", "it has lines: Chain NAME (…)"
+                Origin(self._name), "no chain in this listing", "a listing has lines like Chain NAME (…)"
             )
         notes: list[str] = []
         table = self._table(notes, chosen)
