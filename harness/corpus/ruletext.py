@@ -59,6 +59,7 @@ from translate.ir import (
     SetConnmark,
     SetDirection,
     SetMark,
+    SetTcpFlags,
     SetTest,
     SetTos,
     SetTtl,
@@ -264,6 +265,8 @@ def action_text(action: Action, family: Family) -> str:
             return f"sets DSCP {value >> 2:#x}"
         case SetTos(value=value, mask=mask):
             return _marking("TOS", value, mask)
+        case SetTcpFlags(value=value, mask=mask):
+            return _marking("TCP flags", value, mask)
         case SetTtl(value=value):
             return f"sets the TTL to {value}"
         case AddTtl(number=by):

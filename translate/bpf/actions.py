@@ -40,6 +40,7 @@ from translate.ir import (
     SaveMark,
     SetConnmark,
     SetMark,
+    SetTcpFlags,
     SetTos,
     SetTtl,
     Snat,
@@ -119,6 +120,8 @@ def _action(action: Action, context: Context, number: NumberText) -> Code:
             return Code(("if (p->has_ct)", f"\tp->mark = {kept} ^ {restored};"))
         case SetTos(value, mask):
             return Code((f"set_tos(skb, p, (p->tos & ~{number(mask)}) ^ {number(value)});",))
+        case SetTcpFlags(value, mask):
+            return Code((f"set_tcp_flags(skb, p, (p->tcp_flags & ~{number(mask)}) ^ {number(value)});",))
         case SetTtl(value):
             return Code((f"set_ttl(skb, p, {number(value)});",))
         case AddTtl(by) if by < 0:

@@ -41,6 +41,7 @@ __all__ = [
     "SaveMark",
     "SetConnmark",
     "SetMark",
+    "SetTcpFlags",
     "SetTos",
     "SetTtl",
     "Snat",
@@ -225,6 +226,14 @@ class SetTos:
 
 
 @dataclass(frozen=True, slots=True)
+class SetTcpFlags:
+    """``flags = (flags & ~mask) ^ value``, on the flags of a segment, with its checksum (``set_ect_tcp``)."""
+
+    value: int
+    mask: int
+
+
+@dataclass(frozen=True, slots=True)
 class SetTtl:
     """``ttl = value``, on TTL or hop limit (``ttl_tg``, ``hl_tg6``)."""
 
@@ -351,6 +360,7 @@ Action = (
     | SaveMark
     | RestoreMark
     | SetTos
+    | SetTcpFlags
     | SetTtl
     | AddTtl
     | Dnat

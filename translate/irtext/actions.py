@@ -37,6 +37,7 @@ from translate.ir import (
     SetConnmark,
     SetDirection,
     SetMark,
+    SetTcpFlags,
     SetTos,
     SetTtl,
     Snat,
@@ -98,6 +99,8 @@ def format_action(action: Action, family: Family) -> str:
             return f"connmark restore-mark nfmask {nfmask:#x} ctmask {ctmask:#x}{_shift(shift)}"
         case SetTos(value=value, mask=mask):
             return f"tos set-tos {value:#x}/{mask:#x}"
+        case SetTcpFlags(value=value, mask=mask):
+            return f"tcp-flags set {value:#x}/{mask:#x}"
         case SetTtl(value=value):
             return f"ttl set {value}"
         case AddTtl(number=by):
@@ -207,6 +210,9 @@ def _take_action(cursor: Cursor, family: Family) -> Action:
         case "tos":
             cursor.expect("set-tos")
             return SetTos(*_take_mark(cursor, _MOST_BYTE))
+        case "tcp-flags":
+            cursor.expect("set")
+            return SetTcpFlags(*_take_mark(cursor, _MOST_BYTE))
         case "ttl":
             return _take_ttl(cursor)
         case "dnat":

@@ -23,6 +23,7 @@ from translate.ir import (
     Limit,
     LimitMss,
     Origin,
+    SetTcpFlags,
     TcpFlag,
     Test,
     alternatives,
@@ -37,6 +38,7 @@ __all__ = [
     "notes_on_accounts",
     "notes_on_bridges",
     "notes_on_checksums",
+    "notes_on_congestion",
     "notes_on_connections",
     "notes_on_counted_ports",
     "notes_on_counters_of_connections",
@@ -240,6 +242,15 @@ def notes_on_segment_sizes(inventory: Inventory) -> Iterator[Note]:
     """Yield a note for each TCPMSS rule: nftables changes an MSS option but does not add one."""
     text = "nftables adds no MSS option to a SYN that has none; TCPMSS adds one of at most 536 (IPv6: 1220)"
     yield from (Note(origin, BACKEND, "tcpmss", text) for origin in inventory.doing(LimitMss))
+
+
+def notes_on_congestion(inventory: Inventory) -> Iterator[Note]:
+    """Yield a note for each ECN rule that changes segments: nftables finds no header in a later fragment."""
+    text = (
+        "nftables leaves later fragments as they are; ECN changes bits of their data as if they began with a"
+        " header of TCP. Where conntrack is used, fragments are reassembled before"
+    )
+    yield from (Note(origin, BACKEND, "ecn", text) for origin in inventory.doing(SetTcpFlags))
 
 
 def notes_on_checksums(inventory: Inventory) -> Iterator[Note]:

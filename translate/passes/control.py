@@ -35,6 +35,7 @@ from translate.ir import (
     SaveMark,
     SetConnmark,
     SetMark,
+    SetTcpFlags,
     SetTest,
     SetTos,
     SetTtl,
@@ -107,6 +108,8 @@ def changed_by(actions: Iterable[Action], changed: Mapping[str, frozenset[Field]
                 fields |= _CONNMARK
             case SetTos():
                 fields |= _TOS
+            case SetTcpFlags():
+                fields |= _FLAGS
             case SetTtl() | AddTtl():
                 fields |= _TTL
             case LimitMss() | StripOptions():
@@ -127,6 +130,7 @@ _MARK: Final = frozenset({Field.MARK})
 _CONNMARK: Final = frozenset({Field.CT_MARK})
 _STATE: Final = frozenset({Field.CT_STATE})
 _TOS: Final = frozenset({Field.TOS})
+_FLAGS: Final = frozenset({Field.TCP_FLAGS})
 _TTL: Final = frozenset({Field.TTL})
 _MSS: Final = frozenset({Field.TCP_MSS, Field.TCP_OPTIONS})
 

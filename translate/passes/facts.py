@@ -115,7 +115,7 @@ def refine(facts: Facts, tests: Iterable[Test], family: Family) -> Facts:
 
 
 def _values(test: FieldTest, family: Family) -> IntervalSet:
-    if test.mask is not None:
+    if test.mask is not None or test.field is Field.TCP_FLAGS:  # -j ECN changes some of the flags
         return everything(test.field, family)
     values = intervals(test.values)
     return subtraction(everything(test.field, family), values) if test.negated else values

@@ -37,6 +37,7 @@ from translate.ir import (
     Quota,
     Rule,
     Ruleset,
+    SetTcpFlags,
     SetTos,
     SetTtl,
     Table,
@@ -164,6 +165,7 @@ def _action(table: TableName, action: Action) -> Action:
             | SaveMark()
             | RestoreMark()
             | SetTos()
+            | SetTcpFlags()
             | SetTtl()
             | AddTtl()
             | Dnat()

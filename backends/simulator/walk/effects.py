@@ -14,21 +14,24 @@ from translate.ir import (
     ConnectionState,
     LimitMss,
     NoTrack,
+    Protocol,
     RestoreMark,
     SaveMark,
     SetConnmark,
     SetMark,
+    SetTcpFlags,
     SetTos,
     SetTtl,
     SideEffect,
     StripOptions,
+    TcpFlag,
     Template,
 )
 
 __all__ = ["EFFECTS", "take_effect"]
 
 EFFECTS: Final = (
-    *(SetMark, LimitMss, StripOptions, SetTos, SetTtl, AddTtl),
+    *(SetMark, LimitMss, StripOptions, SetTos, SetTcpFlags, SetTtl, AddTtl),
     *(SetConnmark, SaveMark, RestoreMark, NoTrack, Template, SideEffect),
 )
 """The actions after which the next rule follows."""
@@ -62,6 +65,8 @@ def take_effect(action: Action, skb: Skb) -> None:
             skb.mark = skb.mark & ~nfmask ^ _shifted(entry.mark & ctmask, shift)
         case SetTos(value=value, mask=mask):
             skb.packet = with_fields(skb.packet, tos=skb.packet.tos & ~mask ^ value)
+        case SetTcpFlags(value=value, mask=mask) if skb.packet.proto == Protocol.TCP:
+            skb.packet = with_fields(skb.packet, flags=TcpFlag(int(skb.packet.flags) & ~mask ^ value))
         case SetTtl(value=value):
             skb.packet = with_fields(skb.packet, ttl=value)
         case AddTtl(number=number):

@@ -158,11 +158,13 @@ def _payload(a: Attributes) -> Instruction:
     place = _BASES[number(a[2])], number(a[3]), number(a[4])
     if 5 not in a:
         return LoadPayload(*place, number(a[1]))
-    return StorePayload(*place, number(a[5]), (number(a.get(6)), number(a.get(7))) == _IPV4_CHECKSUM)
+    return StorePayload(
+        *place, number(a[5]), (number(a.get(6)), number(a.get(7))) == _CHECKSUMS.get(place[0])
+    )
 
 
-_IPV4_CHECKSUM: Final = (1, 10)
-"""``NFT_PAYLOAD_CSUM_INET``, and the offset of the checksum."""
+_CHECKSUMS: Final = {"network": (1, 10), "transport": (1, 16)}
+"""``NFT_PAYLOAD_CSUM_INET``, and the offset of the checksum, of IPv4 and of TCP."""
 
 
 def _dynset(a: Attributes) -> Instruction:

@@ -27,7 +27,7 @@ def transport(state: State) -> bytes:
     sample = state.sample
     ports = sample.number(Field.SPORT) << 16 | sample.number(Field.DPORT)
     header = bytearray(ports.to_bytes(4, "big").ljust(20, b"\0"))
-    header[13] = sample.number(Field.TCP_FLAGS)
+    header[13] = state.flags
     match sample.number(Field.L4PROTO):
         case 50:
             header[:4] = sample.number(Field.ESP_SPI).to_bytes(4, "big")

@@ -76,7 +76,7 @@ class LoadPayload:
 
 @dataclass(frozen=True, slots=True)
 class StorePayload:
-    """``payload set``: the same bytes, from a register. ``summed``: the checksum of IPv4 is updated."""
+    """``payload set``: the same bytes, from a register. ``summed``: the checksum of the header is updated."""
 
     base: str
     offset: int

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, assert_never
 
-from tests.lab.bytecode.headers import network
+from tests.lab.bytecode.headers import network, transport
 from tests.lab.bytecode.instructions import (
     PATH_MSS,
     Bitwise,
@@ -53,6 +53,7 @@ from translate.ir import ConnectionState, Family, Field
 __all__ = ["Names", "RecentSet", "run"]
 
 _WORD: Final = 4
+_TCP_FLAGS: Final = 13
 _NETMAP: Final = 0x40  # NF_NAT_RANGE_NETMAP
 _NAT_OPTIONS: Final = 0x1C  # NF_NAT_RANGE_PROTO_RANDOM, _PERSISTENT, _PROTO_RANDOM_FULLY
 
@@ -290,13 +291,27 @@ class _Rule:
 
     def _store(self, store: StorePayload) -> None:
         """Write a TOS or a TTL; a change of any other byte of the header is recorded."""
-        state, before = self._state, network(self._state)
+        state = self._state
+        if store.base == "transport":
+            self._store_flags(store)
+            return
+        before = network(state)
         stored = self._get(store.register, store.length)
         whole = before[: store.offset] + stored + before[store.offset + store.length :]
         four = state.sample.family is Family.IP
         state.tos = whole[1] if four else int.from_bytes(whole[:2], "big") >> 4 & 0xFF
         state.ttl = whole[8 if four else 7]
         if store.base != "network" or store.summed is not four or network(state) != whole:
+            state.note("spoilt", whole)
+
+    def _store_flags(self, store: StorePayload) -> None:
+        """Write the flags of TCP."""
+        state = self._state
+        before = transport(state)
+        stored = self._get(store.register, store.length)
+        whole = before[: store.offset] + stored + before[store.offset + store.length :]
+        state.flags = whole[_TCP_FLAGS]
+        if not store.summed or transport(state) != whole:
             state.note("spoilt", whole)
 
     # -- NAT ---------------------------------------------------------------------------------------

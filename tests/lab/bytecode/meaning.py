@@ -68,6 +68,7 @@ from translate.ir import (
     SetConnmark,
     SetDirection,
     SetMark,
+    SetTcpFlags,
     SetTest,
     SetTos,
     SetTtl,
@@ -331,6 +332,9 @@ def _act(actions: Sequence[Action], state: State) -> bool:
                 state.mark = (state.mark & ~mask & _ALL) ^ value
             case SetTos(value=value, mask=mask):
                 state.tos = state.tos & ~mask ^ value
+            case SetTcpFlags(value=value, mask=mask):
+                if state.get(Field.TCP_FLAGS) is not None:
+                    state.flags = state.flags & ~mask ^ value
             case SetTtl(value=value):
                 state.ttl = value
             case AddTtl(number=number):

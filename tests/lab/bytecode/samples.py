@@ -148,6 +148,7 @@ class State:
     sample: Sample
     tos: int = 0
     ttl: int = 0
+    flags: int = 0
     mark: int = 0
     connmark: int = 0
     tracked: ConnectionState = ConnectionState.NEW
@@ -156,13 +157,16 @@ class State:
 
     def __post_init__(self) -> None:
         self.tos, self.ttl = self.sample.number(Field.TOS), self.sample.number(Field.TTL)
+        self.flags = self.sample.number(Field.TCP_FLAGS)
         self.mark = self.sample.number(Field.MARK)
         self.connmark = self.sample.number(Field.CT_MARK)
         self.tracked = ConnectionState(self.sample.number(Field.CT_STATE))
 
     def note(self, *event: object) -> None:
         """Record an effect of a rule."""
-        self.events.append((*event, self.tos, self.ttl, self.mark, self.connmark, self.tracked.name))
+        self.events.append(
+            (*event, self.tos, self.ttl, self.flags, self.mark, self.connmark, self.tracked.name)
+        )
 
     def translate(
         self, kind: str, addresses: tuple[int, int] | None, ports: tuple[int, int] | None, options: int
@@ -211,7 +215,8 @@ class State:
                 both = sample.number(Field.SPORT)
                 return both >> 8 if field is Field.ICMP_TYPE else both & 0xFF
             case Field.TCP_FLAGS | Field.TCP_OPTIONS:
-                return None if sample.fragment or proto != Protocol.TCP else sample.values[field]
+                value = self.flags if field is Field.TCP_FLAGS else sample.values[field]
+                return None if sample.fragment or proto != Protocol.TCP else value
             case Field.ESP_SPI | Field.AH_SPI | Field.IPCOMP_CPI:
                 lacks = sample.fragment or proto != INDEX_PROTOCOLS[field]
                 return None if lacks else sample.values[field]

@@ -203,6 +203,7 @@ _Pool = tuple[Sequence[str], Sequence[str]]
 def pools(family: Family) -> dict[str, _Pool]:
     """Return the usual and the odd values of each kind of argument."""
     return {
+        "bit": (("0", "1"), ("2", "0x1", "01", "", "-1")),
         "words": (_WORDS, _ODD_WORDS),
         "number": (_NUMBERS, _ODD_NUMBERS),
         "ports": ((*_PORTS, *_RANGES), (*_ODD_PORTS, *_ODD_RANGES)),

@@ -263,6 +263,16 @@ INLINE void set_port(struct __sk_buff *skb, struct pkt *p, int which, u16 value)
 		p->sport = value;
 }
 
+/* Replace the flags of a segment (set_ect_tcp). They are the low byte of their word. */
+INLINE void set_tcp_flags(struct __sk_buff *skb, struct pkt *p, u8 value)
+{
+	if (!p->has_tcp || p->tcp_flags == value)
+		return;
+	bpf_l4_csum_replace(skb, check_offset(p), swap16(p->tcp_flags), swap16(value), check_flags(p) | 2);
+	bpf_skb_store_bytes(skb, p->l4 + 13, &value, 1, 0);
+	p->tcp_flags = value;
+}
+
 INLINE void set_icmp_id(struct __sk_buff *skb, struct pkt *p, u16 value)
 {
 	u16 old = swap16(p->icmp_id);

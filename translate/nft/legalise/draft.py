@@ -65,6 +65,7 @@ from translate.nft.notes import (
     notes_on_accounts,
     notes_on_bridges,
     notes_on_checksums,
+    notes_on_congestion,
     notes_on_connections,
     notes_on_counted_ports,
     notes_on_counters_of_connections,
@@ -268,6 +269,7 @@ class DraftProgram:
             *notes_on_bridges(self.inventory),
             *notes_on_reverse_paths(self.inventory),
             *notes_on_checksums(self.inventory),
+            *notes_on_congestion(self.inventory),
             *notes_on_segment_sizes(self.inventory),
             *notes_on_weekdays(self.inventory),
         )

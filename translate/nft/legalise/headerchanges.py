@@ -1,7 +1,7 @@
-"""Changes of the TOS and the TTL as rules of one statement each.
+"""Changes of the TOS, the TTL and the flags of TCP as rules of one statement each.
 
-* nft before 1.0.9 sets a part of a header (DSCP, ECN, TTL) only to constants. A change that depends on the
-  old value becomes a chain with one rule for each old value, which a packet leaves after the rule that
+* nft before 1.0.9 sets a part of a header (DSCP, ECN, TTL, flags) only to constants. A change that depends on
+  the old value becomes a chain with one rule for each old value, which a packet leaves after the rule that
   matched.
 * A statement on raw bytes can keep some bits, but does not update the checksum of IPv4
   (``netlink_gen_payload_stmt``). IPv6 has none.
@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from translate.ir import Action, AddTtl, Family, Field, FieldTest, Interval, SetTos, SetTtl
+from translate.ir import Action, AddTtl, Family, Field, FieldTest, Interval, SetTcpFlags, SetTos, SetTtl
 
 __all__ = ["HeaderChange", "Step", "is_single", "steps"]
 
-HeaderChange = SetTos | SetTtl | AddTtl
+HeaderChange = SetTos | SetTcpFlags | SetTtl | AddTtl
 
 Case = tuple[tuple[FieldTest, ...], Action]
 """The tests of a rule for one old value, and its action."""
@@ -37,6 +37,15 @@ def steps(action: HeaderChange, family: Family) -> Iterator[Step]:
         case AddTtl(number=number):
             values = ((old, min(max(old + number, 0), _BYTE)) for old in range(_BYTE + 1))
             yield tuple(_case(Field.TTL, old, None, SetTtl(new)) for old, new in values if old != new)
+        case SetTcpFlags(mask=0xFF):
+            yield action
+        case SetTcpFlags(value=value, mask=mask):
+            values = ((old, old & ~mask ^ value) for old in range(_BYTE + 1))
+            yield tuple(
+                _case(Field.TCP_FLAGS, old, None, SetTcpFlags(new, _BYTE))
+                for old, new in values
+                if old != new
+            )
         case SetTos(value=0, mask=0):
             return
         case SetTos(value=value, mask=mask):

@@ -41,6 +41,7 @@ from translate.ir import (
     SetConnmark,
     SetDirection,
     SetMark,
+    SetTcpFlags,
     SetTos,
     SetTtl,
     Snat,
@@ -117,6 +118,8 @@ def statement(action: Action, family: Family, chains: Mapping[str, str]) -> str:
             return _tos(value, mask, family)
         case SetTtl(value=value):
             return f"{'ip ttl' if family is Family.IP else 'ip6 hoplimit'} set {value}"
+        case SetTcpFlags(value=value):
+            return f"tcp flags set {value:#x}"
         case AddTtl():
             raise AssertionError(f"{action} is no statement")
         case Log() | NfLog():

@@ -163,7 +163,8 @@ class TargetExtension:
 
     ``tables`` None allows every table; ``hooks`` are those from which its chain may be reached. ``meaning``
     is None if it is not modelled. Then ``hides`` is the unknown part of the rule, and ``reason`` explains why
-    it cannot be translated at all, if that is so.
+    it cannot be translated at all, if that is so. A rule with the option ``alone`` and another one is kept as
+    spelled.
     """
 
     name: str
@@ -172,6 +173,7 @@ class TargetExtension:
     family: Family | None = None
     hides: Hidden = Hidden.ACTION
     reason: str = ""
+    alone: str = ""
     tables: frozenset[TableName] | None = None
     hooks: frozenset[Hook] | None = None
     spellings: Mapping[str, OptionSpec] = field(init=False, repr=False)

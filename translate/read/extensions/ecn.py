@@ -11,6 +11,7 @@ from translate.ir import (
     Hidden,
     Interval,
     Protocol,
+    SetTcpFlags,
     SetTos,
     TableName,
     TcpFlag,
@@ -65,23 +66,40 @@ ECN_MATCH: Final = MatchExtension(
 """``-m ecn`` (``xt_ecn``); the bits of TCP need ``-p tcp`` (``ecn_mt_check4``)."""
 
 
-def _ecn_target(options: Options, _context: Context) -> SetTos:
-    index, option = options.need("--ecn-ip-ect", "ECN")
+def _ecn_target(options: Options, context: Context) -> SetTos | SetTcpFlags:
+    if not options:
+        raise OptionError("ECN needs one of its options", hint="for example --ecn-tcp-remove")
+    value = mask = 0
+    for index, option in enumerate(options):
+        if option.name == _REMOVE and len(options) > 1 and options.has(_OTHER[0]) | options.has(_OTHER[1]):
+            raise OptionError(f'"{_REMOVE}" sets what another option sets', option=index, argument=0)
+        if option.name == _REMOVE:
+            mask = TcpFlag.ECE | TcpFlag.CWR
+        elif option.name != _OF_IP:
+            bit = _BITS[option.name]
+            mask |= bit
+            value |= bit * parse_number(option.arguments[0], 1, option=index)
+    if (occurrence := options.find(_OF_IP)) is None:
+        context.require("a change of a segment", Protocol.TCP)
+        return SetTcpFlags(int(value), int(mask))
+    index, option = occurrence
     return SetTos(parse_number(option.arguments[0], _IN_IP, option=index), _IN_IP)
 
 
-_OF_TCP: Final = "nft 1.0.6 cannot change one TCP flag of a segment and keep the others"
+_OF_IP: Final = "--ecn-ip-ect"
+_REMOVE: Final = "--ecn-tcp-remove"
+_OTHER: Final = ("--ecn-tcp-cwr", "--ecn-tcp-ece")
 
 ECN_TARGET: Final = TargetExtension(
     name="ECN",
     options=(
-        *(
-            OptionSpec(name=name, arguments=arguments, refused=_OF_TCP, hides=Hidden.EFFECT)
-            for name, arguments in (("--ecn-tcp-remove", 0), ("--ecn-tcp-cwr", 1), ("--ecn-tcp-ece", 1))
-        ),
-        OptionSpec(name="--ecn-ip-ect"),
+        OptionSpec(name=_REMOVE, arguments=0),
+        *(OptionSpec(name=name) for name in _OTHER),
+        OptionSpec(name=_OF_IP),
     ),
     meaning=_ecn_target,
+    hides=Hidden.EFFECT,
+    alone=_OF_IP,
     family=Family.IP,
     tables=frozenset({TableName.MANGLE}),
 )

@@ -177,6 +177,9 @@ def _unknown(
         reason = f": {known}" if known else ""
         return (Unknown(f"{spelled} is not modelled{reason}", extension.hides, fields, extension=spelled),)
     used = {name for name, _, _ in template}
+    if isinstance(extension, TargetExtension) and extension.alone in used and len(used) > 1:
+        reason = f"{extension.alone} beside another option of {spelled} is not modelled"
+        return (Unknown(reason, extension.hides, extension=spelled),)
     return tuple(
         Unknown(f"{spec.name}: {spec.refused}", spec.hides or extension.hides, extension=spelled)
         for spec in extension.options

@@ -77,6 +77,7 @@ from translate.ir import (
     SetElement,
     SetMark,
     SetOption,
+    SetTcpFlags,
     SetTest,
     SetTos,
     SetTtl,
@@ -87,6 +88,9 @@ from translate.ir import (
     Template,
     Test,
     Trace,
+    Word,
+    WordOperator,
+    WordTest,
     ZoneSide,
     field_bits,
 )
@@ -175,6 +179,13 @@ NAMES = TEXT.filter(bool)
 FAMILIES = st.sampled_from(Family)
 MARKS = st.integers(0, 2**32 - 1)
 BYTES = st.integers(0, 255)
+NUMBERS = st.integers(0, 0xFFFFFFFF)
+WORDS = st.builds(
+    Word,
+    offset=NUMBERS,
+    steps=st.lists(st.tuples(st.sampled_from(WordOperator), st.integers(0, 31)), max_size=9).map(tuple),
+    values=st.lists(st.builds(Interval, NUMBERS, NUMBERS), min_size=1, max_size=10).map(tuple),
+)
 PORTS = st.integers(0, 65535)
 SHARES = st.integers(0, 1 << 31)
 COUNTS = st.none() | st.integers(0, 1 << 20)
@@ -260,6 +271,9 @@ def kinds_of_tests(family: Family) -> dict[object, st.SearchStrategy[Test]]:
             key=some(st.sampled_from(Field)),
         ),
         Account: st.builds(Account, name=NAMES),
+        WordTest: st.builds(
+            WordTest, words=st.lists(WORDS, min_size=1, max_size=3).map(tuple), negated=st.booleans()
+        ),
     }
 
 
@@ -283,6 +297,7 @@ def kinds_of_actions(family: Family) -> dict[object, st.SearchStrategy[Action]]:
         **{kind: st.builds(kind, addresses, ports) for kind in (Dnat, Snat)},
         **{kind: st.builds(kind, ports) for kind in (Masquerade, Redirect)},
         SetTos: st.builds(SetTos, BYTES, BYTES),
+        SetTcpFlags: st.builds(SetTcpFlags, BYTES, BYTES),
         SetTtl: st.builds(SetTtl, BYTES),
         AddTtl: st.builds(AddTtl, st.integers(-255, 255)),
         Log: st.builds(Log, TEXT, st.integers(0, 7), details),

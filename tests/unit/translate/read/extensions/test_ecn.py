@@ -9,7 +9,7 @@ import pytest
 import translate.nft
 from tests.unit.translate.read.helpers.fieldtests import field_test
 from translate.errors import Diagnostic
-from translate.ir import AnyOf, Family, Field, Rule, SetTos, Test
+from translate.ir import AnyOf, Family, Field, Hidden, Rule, SetTcpFlags, SetTos, Test
 from translate.passes import lower
 from translate.read import read_ruleset
 from translate.read.listing.printed import parse_printed
@@ -75,18 +75,45 @@ def test_the_target_sets_two_bits(read_rule: ReadRule, words: str, value: int) -
 
 
 @pytest.mark.parametrize(
-    "options",
-    ["--ecn-tcp-remove", "--ecn-tcp-cwr 1", "--ecn-tcp-ece 0 --ecn-ip-ect 1"],
+    ("options", "value", "mask"),
+    [
+        ("--ecn-tcp-remove", 0, 0xC0),
+        ("--ecn-tcp-cwr 1", 0x80, 0x80),
+        ("--ecn-tcp-ece 0", 0, 0x40),
+        ("--ecn-tcp-cwr 0x0 --ecn-tcp-ece 1", 0x40, 0xC0),
+    ],
 )
-def test_changes_of_a_segment_are_kept_as_written(read_rule: ReadRule, options: str) -> None:
+def test_the_target_sets_bits_of_a_segment(read_rule: ReadRule, options: str, value: int, mask: int) -> None:
     rule = read_rule(f"-p tcp -j ECN {options}", table="mangle")
-    assert "cannot change one TCP flag" in rule.unknown[0].reason
+    assert rule.actions == (SetTcpFlags(value, mask),)
+
+
+def test_a_change_of_both_headers_is_kept_as_written(read_rule: ReadRule) -> None:
+    rule = read_rule("-p tcp -j ECN --ecn-tcp-ece 0 --ecn-ip-ect 1", table="mangle")
+    assert "--ecn-ip-ect beside another option" in rule.unknown[0].reason
+    assert rule.unknown[0].hides is Hidden.EFFECT
+
+
+def test_nftables_has_a_rule_for_each_value_of_the_flags() -> None:
+    text = "*mangle\n:FORWARD ACCEPT [0:0]\n-A FORWARD -p tcp -j ECN --ecn-tcp-cwr 1\nCOMMIT\n"
+    output = translate.nft.emit(lower(read_ruleset(text.encode(), name="rules", family=Family.IP), level=2))
+    assert output.text.count(" tcp flags set ") == 128
+    assert "tcp flags == 0x52 tcp flags set 0xd2 return" in output.text
+    assert [note.feature for note in output.notes] == ["ecn"]
 
 
 @pytest.mark.parametrize(
     ("rule", "family", "table", "message"),
     [
-        ("-j ECN", Family.IP, "mangle", 'ECN needs the option "--ecn-ip-ect"'),
+        ("-j ECN", Family.IP, "mangle", "ECN needs one of its options"),
+        ("-j ECN --ecn-tcp-remove", Family.IP, "mangle", 'needs "-p tcp"'),
+        ("-p tcp -j ECN --ecn-tcp-cwr 2", Family.IP, "mangle", '"2" is not a number from 0 to 1'),
+        (
+            "-p tcp -j ECN --ecn-tcp-ece 1 --ecn-tcp-remove",
+            Family.IP,
+            "mangle",
+            "sets what another option sets",
+        ),
         ("-j ECN --ecn-ip-ect 4", Family.IP, "mangle", '"4" is not a number from 0 to 3'),
         ("-j ECN --ecn-ip-ect 1", Family.IP, "filter", "mangle"),
         ("-j ECN --ecn-ip-ect 1", Family.IP6, "mangle", '"ECN" does not belong to IPv6'),
