@@ -39,6 +39,7 @@ from backends.model.link import device_mac, neighbour_mac
 from backends.model.node import Node, Route
 from backends.model.routes import DEFAULT_RULES
 from backends.testbed.controlmessages import mark_in, with_ipv6_header
+from backends.testbed.localroutes import wait_for_local_routes
 from backends.testbed.netlink import Conntrack, Routing
 from backends.testbed.offloads import Offload, switch_off
 from backends.testbed.ownership import opening_as
@@ -299,6 +300,10 @@ class TapNode:
                         routing.add_address(index, address.family, address.value, address.prefix_length)
                     except OSError as e:
                         raise MachineError(f"cannot give {name} the address {address}: {e.strerror}") from e
+            if self.family is Family.IP6:
+                wait_for_local_routes(
+                    a.value for i in self.node.interfaces for a in i.addresses if a.family is Family.IP6
+                )
             self.apply_sysctls()
             # A gateway must be reachable when its route is added, so routes on the link come first.
             for route in sorted(self.node.routes, key=lambda r: r.via is not None):

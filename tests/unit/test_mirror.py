@@ -31,6 +31,7 @@ ELSEWHERE: Final = {
     "backends.replay.worker": "kernel/test_worker.py",
     "backends.tc_ebpf.counters": "kernel/test_tc_connections.py",
     "backends.testbed.controlmessages": "kernel/test_tapnode.py",
+    "backends.testbed.localroutes": "kernel/test_local_routes.py",
     "backends.testbed.netlink": "unit/backends/tc_ebpf/test_filters.py",
     "backends.testbed.networknamespace": "kernel/test_cleanup.py",
     "backends.testbed.offloads": "kernel/test_tapnode.py",
