@@ -72,7 +72,7 @@ bytecode: ## compare the bytecode of nft 1.0.6 and 1.1.3 for random rulesets (SE
 
 shares: ## 200,000 connections per backend: fair shares pass, and a share that is 1/100 too large is detected; needs root
 	@vm/setup.sh test
-	$(PYTHON_RUN) -m tests.lab.draws
+	$(PYTHON_RUN) -m tests.lab.share_tests
 
 mutation: ## plant faults in the translations and show which ones the packets detect; needs root
 	@vm/setup.sh test

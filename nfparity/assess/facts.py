@@ -9,7 +9,7 @@ from typing import Final
 from backends.model.flow import Flow, Send
 from backends.model.node import Node
 from backends.model.packet import Packet
-from harness.corpus.generate.places import Places
+from harness.corpus.generate.addresses import Places
 from nfparity.assess.catalogue import Version
 from nfparity.assess.index import ServiceIndex, number_of
 from nfparity.assess.other_rules import OtherRules, without_kube_proxy

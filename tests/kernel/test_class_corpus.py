@@ -10,19 +10,19 @@ import pytest
 from backends.model.contract import Job
 from backends.simulator import SimulatorBackend
 from harness.corpus.generate import generate_corpus
+from harness.corpus.generate.addresses import Places
 from harness.corpus.generate.alike import Kind, Member
 from harness.corpus.generate.classes import Classes
-from harness.corpus.generate.places import Places
 from harness.diff.backends import backend
 from harness.diff.batch import Batch
 from tests.kernel.helpers.availability import require
 from tests.lab.kuberules import Shape, draw_cluster, kube_proxy_rules
 from tests.lab.mutation.fault import Fault
-from tests.lab.mutation.ground import prepare
 from tests.lab.mutation.hunt import Verdict, hunt
 from tests.lab.mutation.planter import Planter
-from tests.lab.mutation.stand import Stand
+from tests.lab.mutation.testbed import Testbed
 from tests.lab.mutation.trial import BACKENDS, PLANTERS, SUBJECTS
+from tests.lab.mutation.workload import prepare
 from translate.ir import Interval, format_address
 from translate.passes import lower
 from translate.read import read_ruleset
@@ -55,9 +55,9 @@ def verdicts(
     flows = generate_corpus(job, seed=0, exhaustive=exhaustive).flows
     batch = Batch(rules_path="cluster", rules=job.ruleset, node=job.node, flows=flows, corpus=None)
     planter.choose(faults)
-    with Stand(planter, prepare([batch], SimulatorBackend(), few=1, many=1)) as stand:
-        assert stand.first_difference(None, repeated=False) is None
-        return {caught.fault: caught.verdict for caught in hunt(faults, stand, proven=faults)}
+    with Testbed(planter, prepare([batch], SimulatorBackend(), few=1, many=1)) as testbed:
+        assert testbed.first_difference(None, repeated=False) is None
+        return {caught.fault: caught.verdict for caught in hunt(faults, testbed, proven=faults)}
 
 
 @pytest.mark.parametrize("subject", ["nft-O2", pytest.param("tc-O2", marks=pytest.mark.slow)])

@@ -6,8 +6,8 @@ import pytest
 
 from harness.diff.backends import backend
 from tests.kernel.helpers.availability import require
-from tests.lab.mutation.arenas import arena
 from tests.lab.mutation.hunt import Verdict
+from tests.lab.mutation.rulesets import batches_of
 from tests.lab.mutation.trial import BACKENDS, SUBJECTS, try_all
 
 pytestmark = pytest.mark.kernel
@@ -28,7 +28,7 @@ def test_every_planted_fault_is_caught_or_proven_to_change_nothing(
     rules: str, subject: str, every: int, least: int
 ) -> None:
     require(backend(BACKENDS[SUBJECTS[subject][0]]))
-    (trial,) = try_all(rules, arena(rules), subjects=[subject], every=every, many=400)
+    (trial,) = try_all(rules, batches_of(rules), subjects=[subject], every=every, many=400)
     assert [j.caught.fault.key for j in trial.judged if j.hole] == []
     assert [j.caught.fault.key for j in trial.judged if j.disproved] == []
     assert trial.count(Verdict.CAUGHT) >= least

@@ -10,7 +10,7 @@ import pytest
 
 from harness.diff.backends import backend
 from tests.kernel.helpers.availability import require
-from tests.lab.draws import SUBJECTS, draw, main
+from tests.lab.share_tests import SUBJECTS, draw, main
 from translate.errors import UnsupportedError
 from translate.ir import Family
 

@@ -9,7 +9,7 @@ to exists. A key that gets other data must lose its old element first. So the or
 limits, sets and chains; empty the chains that change or are deleted; delete elements, then maps, then chains;
 declare new maps; add elements; add rules. A packet meets the tables either before or after the transaction.
 
-*A map that outgrows its size* (:mod:`translate.nft.room`) is deleted and declared again under its name in
+*A map that outgrows its size* (:mod:`translate.nft.map_size`) is deleted and declared again under its name in
 the same transaction; the chains that use it are emptied in between. A map that shrinks keeps its size.
 
 Comments are not compared: an element that changed only in its line number stays as it is.

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from translate.ir import Origin
 from translate.nft.elements import Elements
 from translate.nft.legal import BaseHook, SharedObject
-from translate.nft.room import room_for
+from translate.nft.map_size import map_size_for
 
 __all__ = ["NftChain", "NftMap", "NftRule", "NftSet", "NftTable"]
 
@@ -44,7 +44,7 @@ class NftMap:
     @property
     def size(self) -> int | None:
         """The declared size, or None. A set of intervals is not a hash table and needs none."""
-        return None if self.interval else room_for(self.elements.count)
+        return None if self.interval else map_size_for(self.elements.count)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,11 +16,11 @@ from typing import Final, TypeVar
 from backends.model.flow import Again, IcmpError, Reply, Send, Step
 from backends.model.packet import IcmpType, Packet
 from backends.model.withfields import with_fields
+from harness.corpus.generate.addresses import Places
 from harness.corpus.generate.constraints import Constraints
 from harness.corpus.generate.counted import conversations
 from harness.corpus.generate.goals import Sighting
 from harness.corpus.generate.headers import with_headers
-from harness.corpus.generate.places import Places
 from harness.corpus.generate.values import USUAL_PORTS, Values, ends
 from harness.corpus.packets import icmp_has_identifier
 from translate.ir import (

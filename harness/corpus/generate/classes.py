@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 
+from harness.corpus.generate.addresses import Places
 from harness.corpus.generate.alike import Kind, Member, members_of
-from harness.corpus.generate.places import Places
 from harness.corpus.generate.selection import Place, Selection
 from translate.ir import Interval, Rule, Ruleset
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from backends.model.flow import Send, Step
 from backends.model.packet import Packet
 from backends.model.withfields import with_fields
+from harness.corpus.generate.addresses import Places
 from harness.corpus.generate.alike import Constant, Kind, Member
 from harness.corpus.generate.candidates import Steps
-from harness.corpus.generate.places import Places
 from translate.ir import Interval
 
 __all__ = ["Exchange"]

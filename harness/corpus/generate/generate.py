@@ -10,16 +10,16 @@ from backends.model.clock import begun_at, reads_clock
 from backends.model.contract import Job
 from backends.model.flow import Flow, Send
 from harness.corpus.coverage import CoverageReport, coverage
+from harness.corpus.generate.addresses import Places
 from harness.corpus.generate.alike import Member
 from harness.corpus.generate.candidates import Steps
 from harness.corpus.generate.classes import Classes
 from harness.corpus.generate.edges import edge_flows
-from harness.corpus.generate.endings import ending_flows
 from harness.corpus.generate.goals import HIT, FlowGoals, Goal
+from harness.corpus.generate.masked_matches import MaskedMatch, masked_match_flows
 from harness.corpus.generate.members import member_flows
 from harness.corpus.generate.minimal import cover
 from harness.corpus.generate.others import other_flows
-from harness.corpus.generate.places import Places
 from harness.corpus.generate.search import GoalFlow, Search
 from harness.corpus.generate.selection import Place
 from harness.corpus.generate.services import (
@@ -29,7 +29,7 @@ from harness.corpus.generate.services import (
     service_flows,
     services_of,
 )
-from harness.corpus.generate.strays import Stray, stray_flows
+from harness.corpus.generate.teardown import teardown_flows
 from harness.corpus.headers import PLAIN_TIME
 from harness.corpus.reachability import RuleId
 from harness.corpus.ruletext import test_text
@@ -92,7 +92,7 @@ class _Made:
 
     flows: list[Flow] = field(default_factory=list)
     shown: list[FlowGoals] = field(default_factory=list)
-    strays: list[Stray] = field(default_factory=list)
+    strays: list[MaskedMatch] = field(default_factory=list)
     uses: dict[Steps, str] = field(default_factory=dict)
     services: set[Destination] = field(default_factory=set)
     taken: set[str] = field(default_factory=set)
@@ -120,9 +120,9 @@ class _Made:
         chosen = [goal_flows[i] for i in kept]
         self.flows += _named(chosen, search.places.family, self.taken)
         self.shown += (flow.goals for flow in chosen)
-        self._observe(ending_flows(services, search.places), search)
+        self._observe(teardown_flows(services, search.places), search)
         self.taken |= {flow.id for flow in self.flows}
-        strays = list(stray_flows(search, self.taken, rules))
+        strays = list(masked_match_flows(search, self.taken, rules))
         self.flows += (stray.flow for stray in strays)
         self.shown += (stray.goals for stray in strays)
         self.strays += strays

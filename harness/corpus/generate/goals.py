@@ -24,7 +24,7 @@ from backends.simulator import (
     TracedBranch,
     Tracked,
 )
-from harness.corpus.generate.places import Places
+from harness.corpus.generate.addresses import Places
 from harness.corpus.generate.selection import Place, Selection
 from harness.corpus.headers import HEADER_FIELDS, header_value
 from translate.ir import (

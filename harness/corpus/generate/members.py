@@ -12,8 +12,8 @@ from typing import Final
 from backends.model.flow import Flow, Send
 from backends.model.packet import Packet
 from backends.model.withfields import with_fields
+from harness.corpus.generate.addresses import Places
 from harness.corpus.generate.goals import FlowGoals, hits
-from harness.corpus.generate.places import Places
 from harness.corpus.generate.selection import Place
 from harness.corpus.reachability import WalkEnds
 from translate.ir import (

@@ -18,13 +18,13 @@ from backends.model.flow import Send, Step
 from backends.model.packet import Packet
 from backends.model.withfields import with_fields
 from backends.simulator import Watched
+from harness.corpus.generate.addresses import Places
 from harness.corpus.generate.alike import Kind, Member
 from harness.corpus.generate.candidates import Steps
 from harness.corpus.generate.classes import Class, Classes
 from harness.corpus.generate.exchange import Exchange
 from harness.corpus.generate.goals import HIT, FlowGoals, Goal
 from harness.corpus.generate.minimal import cover
-from harness.corpus.generate.places import Places
 from harness.corpus.generate.search import GoalFlow, Search
 from harness.corpus.generate.selection import Place
 from translate.ir import Field, FieldTest, Protocol, TableName, Test

@@ -11,13 +11,13 @@ from typing import Final
 from backends.model.contract import Job
 from backends.model.flow import Again, Flow, Reply, Send
 from backends.simulator import Simulation, Watched
+from harness.corpus.generate.addresses import Places
 from harness.corpus.generate.candidates import Candidates, Steps, host_unreachable, was_changed
 from harness.corpus.generate.constraints import Constraints, constraints_of, opposite
 from harness.corpus.generate.goals import HIT, FlowGoals, Goal, Sighting, Wanted, observe
 from harness.corpus.generate.members import without_sets
-from harness.corpus.generate.places import Places
+from harness.corpus.generate.rule_paths import RulePath, paths_to_rules
 from harness.corpus.generate.selection import Place, Selection
-from harness.corpus.generate.ways import Way, ways_into
 from harness.corpus.headers import PLAIN_TIME
 from harness.corpus.reachability import RuleId
 from translate.errors import UnsupportedError
@@ -110,7 +110,7 @@ class Search:
         """
         for _ in range(2):
             for table in sorted(self.job.ruleset.tables, key=lambda t: _ORDER.index(t.name)):
-                ways = ways_into(table, self.job.ruleset.family, self.chosen)
+                ways = paths_to_rules(table, self.job.ruleset.family, self.chosen)
                 for (hook, chain, index), into in ways.items():
                     if rules is not None and (table.name, chain, index) not in rules:
                         continue
@@ -179,7 +179,7 @@ class Search:
                 if steps is not None:
                     yield steps
 
-    def _look(self, goal: Goal, rule: Rule, into: list[Way]) -> None:
+    def _look(self, goal: Goal, rule: Rule, into: list[RulePath]) -> None:
         if goal in self.near or goal in self.barred:
             return
         tries = _TRIES_TO_HIT if goal.side == HIT else _TRIES_TO_MISS
@@ -211,7 +211,7 @@ class Search:
         assert rules is not None
         return rules.rules[index]
 
-    def _steps(self, goal: Goal, rule: Rule, into: list[Way]) -> Iterator[Steps | None]:
+    def _steps(self, goal: Goal, rule: Rule, into: list[RulePath]) -> Iterator[Steps | None]:
         """Yield candidates for a goal, from all ways in turn; None means that a way has no contradiction."""
         tests = _tests_for(rule, goal.side)
         if tests is None:

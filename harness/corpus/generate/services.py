@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from backends.model.flow import Again, Flow, Reply, Send
 from backends.model.packet import Packet
 from backends.model.withfields import with_fields
+from harness.corpus.generate.addresses import Places
 from harness.corpus.generate.goals import FlowGoals
-from harness.corpus.generate.places import Places
 from harness.corpus.packets import protocol_name
 from translate.ir import AddressType, Family, format_address
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from harness.corpus.generate.addresses import Places
 from harness.corpus.generate.constraints import Constraints
-from harness.corpus.generate.places import Places
 from translate.ir import (
     INDEX_PROTOCOLS,
     REVERSE_PATHS,

@@ -9,26 +9,26 @@ from typing import Final
 
 from harness.diff.batch import Batch
 from tests.lab.errors import print_error
-from tests.lab.mutation.arenas import ARENAS, arena
+from tests.lab.mutation.rulesets import RULESETS, batches_of
 from tests.lab.mutation.table import print_table
 from tests.lab.mutation.trial import SUBJECTS, Trial, try_all
 from translate.errors import InputError, MachineError, UnsupportedError
 
 _RULES: Final = "kind,cluster,cluster6"
-"""The arenas that are small enough for planting every fault."""
+"""The rulesets that are small enough for planting every fault."""
 
 
 def main() -> int:
     """Print the table; return 0 if every fault is caught, refused, or proven to change nothing."""
     parser = argparse.ArgumentParser(prog="python -m tests.lab.mutation", description=__doc__)
-    parser.add_argument("--rules", default=_RULES, help=f"of {', '.join(ARENAS)}; default: {_RULES}")
+    parser.add_argument("--rules", default=_RULES, help=f"of {', '.join(RULESETS)}; default: {_RULES}")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="plant only every Nth fault")
     parser.add_argument("--subjects", default=",".join(SUBJECTS), help=f"of {', '.join(SUBJECTS)}")
     options = parser.parse_args()
     trials: list[Trial] = []
     try:
         for name in options.rules.split(","):
-            batches = arena(name)
+            batches = batches_of(name)
             for subject in options.subjects.split(","):
                 trials += _tried(name, batches, subject, options.every)
     except (InputError, MachineError) as e:

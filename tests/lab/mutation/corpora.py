@@ -3,7 +3,7 @@
 ``python -m tests.lab.mutation.corpora`` draws five clusters of about ten services, of every kind, and plants
 faults in their translations. A fault that the exhaustive corpus shows must be shown by the other one, also
 where it is in the constants of a service that was not searched. Both corpora are replayed as they are
-generated, with the repetitions of :mod:`~tests.lab.mutation.ground` alone.
+generated, with the repetitions of :mod:`~tests.lab.mutation.workload` alone.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from harness.corpus.generate import generate_corpus
 from harness.diff.batch import Batch
 from tests.lab.kuberules import Shape, draw_cluster, kube_proxy_rules
 from tests.lab.mutation.fault import Fault
-from tests.lab.mutation.ground import Ground, prepare
 from tests.lab.mutation.hunt import Caught, Verdict, hunt
 from tests.lab.mutation.planter import Planter
-from tests.lab.mutation.stand import Stand
+from tests.lab.mutation.testbed import Testbed
 from tests.lab.mutation.trial import FEW, PLANTERS, SUBJECTS
+from tests.lab.mutation.workload import Workload, prepare
 from translate.errors import MachineError
 from translate.ir import Family, Ruleset
 from translate.passes import lower
@@ -52,8 +52,8 @@ class Corpora:
     """Rules with the flows of both corpora."""
 
     ruleset: Ruleset
-    few: tuple[Ground, ...]
-    every: tuple[Ground, ...]
+    few: tuple[Workload, ...]
+    every: tuple[Workload, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ def try_both(of: Corpora, subject: str, *, every: int) -> Compared:
     kind, level = SUBJECTS[subject]
     planter = PLANTERS[kind](lower(of.ruleset, level=level))
     chosen = planter.faults[::every]
-    few, full = (_tried(planter, chosen, grounds) for grounds in (of.few, of.every))
+    few, full = (_tried(planter, chosen, workloads) for workloads in (of.few, of.every))
     known, by_every = (
         [judged.fault for judged in each if judged.verdict is Verdict.CAUGHT] for each in (few, full)
     )
@@ -107,13 +107,13 @@ def try_both(of: Corpora, subject: str, *, every: int) -> Compared:
     )
 
 
-def _tried(planter: Planter[Any], faults: Sequence[Fault], grounds: Sequence[Ground]) -> list[Caught]:
+def _tried(planter: Planter[Any], faults: Sequence[Fault], workloads: Sequence[Workload]) -> list[Caught]:
     planter.choose(faults)
     proven = frozenset(fault for fault in faults if planter.unchanged(fault) is not None)
-    with Stand(planter, grounds) as stand:
-        if flaw := stand.first_difference(None):
+    with Testbed(planter, workloads) as testbed:
+        if flaw := testbed.first_difference(None):
             raise MachineError(f"differs without any fault: {flaw}")
-        return list(hunt(faults, stand, proven=proven))
+        return list(hunt(faults, testbed, proven=proven))
 
 
 def main() -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from tests.lab.mutation.fault import Fault
-from tests.lab.mutation.stand import Stand
+from tests.lab.mutation.testbed import Testbed
 from translate.errors import InputError, MachineError
 
 __all__ = ["Caught", "Verdict", "hunt"]
@@ -33,7 +33,7 @@ class Caught:
     by: str
 
 
-def hunt(faults: Iterable[Fault], stand: Stand, *, proven: Collection[Fault] = ()) -> Iterator[Caught]:
+def hunt(faults: Iterable[Fault], testbed: Testbed, *, proven: Collection[Fault] = ()) -> Iterator[Caught]:
     """Plant each fault in turn and yield its result.
 
     A fault that is ``proven`` to change nothing meets every flow once: repetitions are for faults that
@@ -41,7 +41,7 @@ def hunt(faults: Iterable[Fault], stand: Stand, *, proven: Collection[Fault] = (
     """
     for fault in faults:
         try:
-            by = stand.first_difference(fault, repeated=fault not in proven)
+            by = testbed.first_difference(fault, repeated=fault not in proven)
         except (InputError, MachineError) as e:
             yield Caught(fault=fault, verdict=Verdict.REFUSED, by=str(e).strip().split("\n")[0])
             continue

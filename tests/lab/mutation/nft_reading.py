@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from tests.lab.mutation.relation import Relation
+from tests.lab.mutation.match_table import MatchTable
 
 __all__ = ["Line", "NftText", "read_nft"]
 
@@ -41,11 +41,11 @@ class Line:
     that it names. ``calls`` has the chains that it may call, also where the outcomes are None.
     """
 
-    condition: Relation
+    condition: MatchTable
     others: str
     says: str
-    outcomes: tuple[tuple[Relation, str], ...] | None
-    calls: tuple[tuple[Relation, str], ...]
+    outcomes: tuple[tuple[MatchTable, str], ...] | None
+    calls: tuple[tuple[MatchTable, str], ...]
     contents: frozenset[tuple[str, frozenset[str]]]
 
 
@@ -89,23 +89,23 @@ def _blocks(text: str) -> Iterator[tuple[str, str, list[str]]]:
 
 
 def _line(text: str, elements: Mapping[str, frozenset[str]]) -> Line:
-    tested, others, rest = Relation(), "", f"{text} "
+    tested, others, rest = MatchTable(), "", f"{text} "
     while True:
         if match := _IN_SET.match(rest):
             if match[2] in elements:
                 rows = (tuple(part.split(" . ")) for part in elements[match[2]])
-                tested = tested.joined(Relation.of(match[1].split(" . "), rows))
+                tested = tested.joined(MatchTable.of(match[1].split(" . "), rows))
             else:
                 others += match[0]
         elif match := _PROTOCOL.match(rest):
             rows = ((part,) for part in (match[1] or match[2]).split(", "))
-            tested = tested.joined(Relation.of(["meta l4proto"], rows))
+            tested = tested.joined(MatchTable.of(["meta l4proto"], rows))
         elif match := _STATE.match(rest):
-            tested = tested.joined(Relation.of(["ct state"], ((part,) for part in match[1].split(","))))
+            tested = tested.joined(MatchTable.of(["ct state"], ((part,) for part in match[1].split(","))))
         elif match := _PORT.match(rest):
-            tested = tested.joined(Relation.of(["meta l4proto", f"th {match[2]}"], [(match[1], match[3])]))
+            tested = tested.joined(MatchTable.of(["meta l4proto", f"th {match[2]}"], [(match[1], match[3])]))
         elif match := _ADDRESS.match(rest):
-            tested = tested.joined(Relation.of([match[1]], [(match[2],)]))
+            tested = tested.joined(MatchTable.of([match[1]], [(match[2],)]))
         elif match := _OTHER.match(rest):
             others += match[0]
         else:
@@ -120,15 +120,15 @@ def _line(text: str, elements: Mapping[str, frozenset[str]]) -> Line:
     return Line(tested, others, says, verdicts if plain else None, calls, contents)
 
 
-def _verdicts(says: str, elements: Mapping[str, frozenset[str]]) -> Iterator[tuple[Relation, str]]:
+def _verdicts(says: str, elements: Mapping[str, frozenset[str]]) -> Iterator[tuple[MatchTable, str]]:
     """Return the possible verdicts of a rule; all of its words if they are not understood."""
     match = _VMAP.match(says)
     if match is None:
-        yield Relation(), says
+        yield MatchTable(), says
         return
     for element in elements[match[2]]:
         key, verdict = element.split(" : ")
-        condition = Relation()
+        condition = MatchTable()
         if re.fullmatch(_KEY, match[1]):
-            condition = Relation.of(match[1].split(" . "), [tuple(key.split(" . "))])
+            condition = MatchTable.of(match[1].split(" . "), [tuple(key.split(" . "))])
         yield condition, verdict

@@ -16,7 +16,7 @@ from tests.lab.mutation.bpf_faults import bpf_faults, output_of
 from tests.lab.mutation.fault import Fault
 from tests.lab.mutation.nft_faults import nft_faults
 from tests.lab.mutation.reduction import reduced
-from tests.lab.mutation.switched import can_switch, switched, turned
+from tests.lab.mutation.toggles import can_switch, switched, turned
 from translate.bpf import BpfOutput
 from translate.ir import Program
 

@@ -1,6 +1,6 @@
 """Proofs: reasons why certain faults change no packet, and the conditions under which they hold.
 
-A proof is for faults whose :attr:`Fault.key` its pattern matches, in the translations of one arena's
+A proof is for faults whose :attr:`Fault.key` its pattern matches, in the translations of one ruleset's
 rules on its nodes. A fault that survives without a proof is a hole in the corpus.
 """
 
@@ -282,12 +282,12 @@ PROOFS: Final[dict[str, tuple[Proof, ...]]] = {
     "kube-ipvs": (*_ANYWHERE, *_IPVS, *_IPVS_IP4),
     "kube-ipvs6": (*_ANYWHERE, *_IPVS),
 }
-"""The known proofs for each arena, tried in order."""
+"""The known proofs for each ruleset, tried in order."""
 
 
-def proof_of(arena: str, subject: str, fault: Fault) -> Proof | None:
-    """Return the first proof that applies to ``fault`` in ``arena``'s translation ``subject``, or None."""
-    for proof in PROOFS.get(arena, ()):
+def proof_of(ruleset: str, subject: str, fault: Fault) -> Proof | None:
+    """Return the first proof that applies to ``fault`` in ``ruleset``'s translation ``subject``, or None."""
+    for proof in PROOFS.get(ruleset, ()):
         if proof.covers(subject, fault):
             return proof
     return None

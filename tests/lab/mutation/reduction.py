@@ -23,8 +23,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from tests.lab.mutation.match_table import MatchTable
 from tests.lab.mutation.nft_reading import Line, NftText, read_nft
-from tests.lab.mutation.relation import Relation
 
 __all__ = ["Reduced", "reduced"]
 
@@ -46,7 +46,7 @@ def reduced(text: str, *, ends: bool = True) -> Reduced:
 @dataclass(slots=True)
 class _Reduction:
     text: NftText
-    _sites: dict[str, list[tuple[str, int, Relation]]] = field(default_factory=dict)
+    _sites: dict[str, list[tuple[str, int, MatchTable]]] = field(default_factory=dict)
     """The callers of a chain: the chain, the rule, and its tests."""
 
     def __post_init__(self) -> None:
@@ -118,14 +118,16 @@ class _Reduction:
             if not _MARKS.match(line.says):
                 yield line
                 continue
-            rows = (Relation(line.condition.fields, frozenset({row})) for row in line.condition.rows)
+            rows = (MatchTable(line.condition.fields, frozenset({row})) for row in line.condition.rows)
             open_rows = [
                 relation.rows for relation in rows if not self._is_marked(line.says, chain, at, relation)
             ]
             if open_rows:
-                yield replace(line, condition=Relation(line.condition.fields, frozenset().union(*open_rows)))
+                yield replace(
+                    line, condition=MatchTable(line.condition.fields, frozenset().union(*open_rows))
+                )
 
-    def _is_marked(self, says: str, chain: str, at: int, known: Relation, depth: int = 0) -> bool:
+    def _is_marked(self, says: str, chain: str, at: int, known: MatchTable, depth: int = 0) -> bool:
         """Return whether every packet with these facts already has this mark when it reaches the rule."""
         if any(
             line.says == says and not line.others and known.beyond(line.condition).is_empty
@@ -142,10 +144,10 @@ class _Reduction:
 
     def _plain(self, chain: str, line: Line) -> Line:
         if line.says == "return" and self._is_idle_behind(chain, line.condition):
-            return replace(line, says="accept", outcomes=((Relation(), "accept"),), calls=())
+            return replace(line, says="accept", outcomes=((MatchTable(), "accept"),), calls=())
         return line
 
-    def _is_idle(self, line: Line, known: Relation, depth: int = 0) -> bool:
+    def _is_idle(self, line: Line, known: MatchTable, depth: int = 0) -> bool:
         """Return whether the only effect of the rule on packets with these facts is a verdict."""
         known = known.joined(line.condition)
         if known.is_empty:
@@ -162,12 +164,12 @@ class _Reduction:
                 return False
         return True
 
-    def _is_idle_after(self, chain: str, at: int, known: Relation, depth: int = 0) -> bool:
+    def _is_idle_after(self, chain: str, at: int, known: MatchTable, depth: int = 0) -> bool:
         """Return whether no rule after this one has an effect, up to the end of a base chain that accepts."""
         rest = self.text.chains[chain][at + 1 :]
         return all(self._is_idle(line, known) for line in rest) and self._is_idle_behind(chain, known, depth)
 
-    def _is_idle_behind(self, chain: str, known: Relation, depth: int = 0) -> bool:
+    def _is_idle_behind(self, chain: str, known: MatchTable, depth: int = 0) -> bool:
         """Return whether no rule has an effect after the chain has returned."""
         if chain in self.text.bases:
             return "policy accept" in self.text.bases[chain]

@@ -30,9 +30,9 @@ def print_table(trials: Sequence[Trial], stream: TextIO) -> None:
     for trial in trials:
         for judged in trial.judged:
             if judged.hole:
-                print(f"NOT CAUGHT  {trial.arena} {trial.subject}  {judged.caught.fault.key}", file=stream)
+                print(f"NOT CAUGHT  {trial.ruleset} {trial.subject}  {judged.caught.fault.key}", file=stream)
             if judged.disproved and judged.proof is not None:
-                print(f"WRONG PROOF {trial.arena} {trial.subject}  {judged.caught.fault.key}", file=stream)
+                print(f"WRONG PROOF {trial.ruleset} {trial.subject}  {judged.caught.fault.key}", file=stream)
                 print(f"            {judged.proof.reason}; but {judged.caught.by}", file=stream)
 
 
@@ -40,7 +40,7 @@ def _row(trial: Trial, operator: str, judged: Sequence[Judged], stream: TextIO) 
     counts = Counter(fault.caught.verdict for fault in judged)
     holes = sum(fault.hole for fault in judged)
     proven = counts[Verdict.SURVIVED] - holes
-    line = f"{trial.arena:12}{trial.subject:10}{operator:18}{len(judged):10}{counts[Verdict.CAUGHT]:10}"
+    line = f"{trial.ruleset:12}{trial.subject:10}{operator:18}{len(judged):10}{counts[Verdict.CAUGHT]:10}"
     line += f"{counts[Verdict.REFUSED]:10}{proven:10}"
     print(line + (f"   {holes} NOT CAUGHT" if holes else ""), file=stream)
 

@@ -10,11 +10,11 @@ from typing import Any, Final, TextIO
 from backends.simulator import SimulatorBackend
 from harness.diff.batch import Batch
 from tests.lab.mutation.fault import Fault
-from tests.lab.mutation.ground import prepare
 from tests.lab.mutation.hunt import Caught, Verdict, hunt
 from tests.lab.mutation.planter import BpfPlanter, NftPlanter, Planter
 from tests.lab.mutation.proofs import Proof, proof_of
-from tests.lab.mutation.stand import Stand
+from tests.lab.mutation.testbed import Testbed
+from tests.lab.mutation.workload import prepare
 from translate.errors import InputError, MachineError
 from translate.ir import Program
 from translate.passes import lower
@@ -63,9 +63,9 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """All faults of one subject in one arena, judged."""
+    """All faults of one subject in one ruleset, judged."""
 
-    arena: str
+    ruleset: str
     subject: str
     judged: tuple[Judged, ...]
 
@@ -80,7 +80,7 @@ class Trial:
 
 
 def try_all(
-    arena: str,
+    ruleset: str,
     batches: Sequence[Batch],
     *,
     subjects: Sequence[str],
@@ -90,41 +90,42 @@ def try_all(
 ) -> Iterator[Trial]:
     """Plant every ``every``-th fault of each subject, and judge it by the flows of ``batches``.
 
-    ``many`` is how often a choice among endpoints is repeated. The batches are of one ruleset; ``arena`` is
-    what proofs know it by. Raises InputError for an unknown subject, UnsupportedError when a translation
-    cannot express the rules, MachineError when flows show a difference with nothing planted.
+    ``many`` is the number of repetitions of a choice among endpoints. The batches are of one ruleset, whose
+    name in :mod:`~tests.lab.mutation.proofs` is ``ruleset``. Raises InputError for an unknown subject,
+    UnsupportedError when a translation cannot express the rules, MachineError when flows show a difference
+    with nothing planted.
     """
     for name in subjects:
         if name not in SUBJECTS:
             raise InputError(f"unknown subject {name!r}; known are {', '.join(SUBJECTS)}")
     if len({batch.rules_path for batch in batches}) != 1:
-        raise InputError(f"{arena}: faults are planted in one ruleset")
-    grounds = prepare(batches, SimulatorBackend(), few=FEW, many=many)
+        raise InputError(f"{ruleset}: faults are planted in one ruleset")
+    workloads = prepare(batches, SimulatorBackend(), few=FEW, many=many)
     for name in subjects:
         kind, level = SUBJECTS[name]
         planter = PLANTERS[kind](lower(batches[0].ruleset, level=level))
         chosen = planter.faults[::every]
         planter.choose(chosen)
         judged: list[Judged] = []
-        proofs = {fault: proof for fault in chosen if (proof := _proof(arena, name, planter, fault))}
-        with Stand(planter, grounds) as stand:
-            if flaw := stand.first_difference(None):
-                raise MachineError(f"{arena} {name}: differs without any fault: {flaw}")
-            for verdict in hunt(chosen, stand, proven=proofs):
+        proofs = {fault: proof for fault in chosen if (proof := _proof(ruleset, name, planter, fault))}
+        with Testbed(planter, workloads) as testbed:
+            if flaw := testbed.first_difference(None):
+                raise MachineError(f"{ruleset} {name}: differs without any fault: {flaw}")
+            for verdict in hunt(chosen, testbed, proven=proofs):
                 judged.append(Judged(verdict, proofs.get(verdict.fault)))
                 if progress is not None:
-                    progress.write(f"\r{arena} {name}: {len(judged)} of {len(chosen)} faults ")
+                    progress.write(f"\r{ruleset} {name}: {len(judged)} of {len(chosen)} faults ")
                     progress.flush()
-            if flaw := stand.first_difference(None, repeated=False):
-                raise MachineError(f"{arena} {name}: differs when all faults are gone: {flaw}")
+            if flaw := testbed.first_difference(None, repeated=False):
+                raise MachineError(f"{ruleset} {name}: differs when all faults are gone: {flaw}")
         if progress is not None:
             progress.write("\r" + " " * 60 + "\r")
-        yield Trial(arena, name, tuple(judged))
+        yield Trial(ruleset, name, tuple(judged))
 
 
-def _proof(arena: str, subject: str, planter: Planter[Any], fault: Fault) -> Proof | None:
+def _proof(ruleset: str, subject: str, planter: Planter[Any], fault: Fault) -> Proof | None:
     """Return the known proof for the fault, or the one that follows from the text of the translation."""
-    if known := proof_of(arena, subject, fault):
+    if known := proof_of(ruleset, subject, fault):
         return known
     reason = planter.unchanged(fault)
     return None if reason is None else Proof(re.escape(fault.key), reason)

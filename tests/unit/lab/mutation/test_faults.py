@@ -11,10 +11,10 @@ import pytest
 import translate.bpf
 import translate.nft
 from tests.lab.kuberules import draw_cluster, kube_proxy_rules
-from tests.lab.mutation.arenas import ARENAS, CLUSTER, arena
 from tests.lab.mutation.bpf_faults import bpf_faults, output_of
 from tests.lab.mutation.fault import Fault
 from tests.lab.mutation.nft_faults import MOST_ELEMENTS, nft_faults
+from tests.lab.mutation.rulesets import CLUSTER, RULESETS, batches_of
 from translate.errors import InputError
 from translate.ir import Family, Program
 from translate.passes import lower
@@ -143,8 +143,8 @@ def test_bpf_faults_of_each_construct() -> None:
     assert output_of(text, output).maps == output.maps
 
 
-def test_arenas() -> None:
-    (batch,) = arena("cluster6")
+def test_rulesets() -> None:
+    (batch,) = batches_of("cluster6")
     assert batch.ruleset.family is Family.IP6
     again = [f for f in batch.flows if f.id.endswith("-again")]
     assert again
@@ -155,6 +155,6 @@ def test_arenas() -> None:
     assert all(f.first.entry is None for f in marked)
     assert any("-endpoint" in f.id for f in marked)
     with pytest.raises(InputError, match="known are kind, cluster"):
-        arena("nothing")
+        batches_of("nothing")
     both = ("cluster", "kube-real", "kube-ipvs", "headers", "netmap", "connbytes")
-    assert set(ARENAS) == {"kind", *(f"{name}{n}" for name in both for n in ("", "6"))}
+    assert set(RULESETS) == {"kind", *(f"{name}{n}" for name in both for n in ("", "6"))}

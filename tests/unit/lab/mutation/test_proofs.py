@@ -13,11 +13,11 @@ import translate.nft
 from backends.model.contract import Job
 from backends.model.outcome import Verdict
 from backends.simulator import SimulatorBackend
-from tests.lab.mutation.arenas import arena
 from tests.lab.mutation.bpf_faults import bpf_faults
 from tests.lab.mutation.fault import Fault
 from tests.lab.mutation.nft_faults import nft_faults
 from tests.lab.mutation.proofs import proof_of
+from tests.lab.mutation.rulesets import batches_of
 from translate.ir import (
     Accept,
     ConnectionState,
@@ -34,7 +34,7 @@ from translate.ir import (
 )
 from translate.passes import lower
 
-loaded = functools.cache(arena)
+loaded = functools.cache(batches_of)
 
 
 _MARKED = "at this level only KUBE-EXT calls the service's chain, and it has marked"

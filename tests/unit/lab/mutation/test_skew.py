@@ -10,8 +10,8 @@ import pytest
 import translate.bpf
 import translate.nft
 from backends.simulator import simulate
-from tests.lab.draws import one_service
 from tests.lab.mutation.skew import skewed
+from tests.lab.share_tests import one_service
 from translate.errors import InputError
 from translate.ir import RANDOM_RANGE, Family
 from translate.passes import lower

@@ -7,10 +7,10 @@ from itertools import pairwise
 from backends.model.flow import Send
 from backends.model.node import node_from_json
 from backends.model.packet import Packet
+from harness.corpus.generate.addresses import Places
 from harness.corpus.generate.alike import members_of
 from harness.corpus.generate.classes import Classes
 from harness.corpus.generate.exchange import Exchange
-from harness.corpus.generate.places import Places
 from translate.ir import Family, Ruleset, parse_address
 from translate.read import read_ruleset
 

@@ -9,8 +9,8 @@ import pytest
 from backends.model.contract import Job
 from backends.simulator import Simulation
 from harness.corpus.cases import read_case
+from harness.corpus.generate.addresses import Places
 from harness.corpus.generate.goals import Wanted, observe
-from harness.corpus.generate.places import Places
 
 CASES = Path(__file__).parents[4] / "corpus"
 

@@ -8,9 +8,9 @@ from backends.model.contract import Job
 from backends.model.node import node_from_json
 from backends.simulator import Simulation
 from harness.corpus.generate import GeneratedCorpus, generate_corpus
+from harness.corpus.generate.addresses import Places
 from harness.corpus.generate.classes import Classes
 from harness.corpus.generate.goals import Wanted, observe
-from harness.corpus.generate.places import Places
 from tests.lab.kuberules import Shape, draw_cluster, kube_proxy_rules
 from translate.ir import Family
 from translate.read import read_ruleset

@@ -31,7 +31,7 @@ from translate.ir import (
     Test,
 )
 
-__all__ = ["Way", "ways_into"]
+__all__ = ["RulePath", "paths_to_rules"]
 
 _MOST_WAYS = 12
 _DEEPEST = 24
@@ -39,7 +39,7 @@ _MOST_TESTS = 64  # after a long list of rules, trying packets is cheaper than r
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class RulePath:
     """The tests that a packet at ``hook`` must pass to reach a rule."""
 
     table: TableName
@@ -47,14 +47,14 @@ class Way:
     tests: tuple[Test, ...]
 
 
-def ways_into(
+def paths_to_rules(
     table: Table, family: Family, chosen: Selection | None = None
-) -> dict[tuple[Hook, str, int], list[Way]]:
+) -> dict[tuple[Hook, str, int], list[RulePath]]:
     """Return the ways to every rule of the table, at most a dozen for each rule and hook.
 
     With ``chosen``, all other rules count as if they were not there.
     """
-    ways: dict[tuple[Hook, str, int], list[Way]] = {}
+    ways: dict[tuple[Hook, str, int], list[RulePath]] = {}
     start: tuple[Test, ...] = ()
     if table.name is TableName.NAT:
         # nf_nat_inet_fn: only packets that begin a connection walk the chains
@@ -65,7 +65,7 @@ def ways_into(
     for hook in TABLE_HOOKS[table.name]:
         base = table.chain(hook.value)
         if base is not None:
-            _walk(table, ends, base, Way(table.name, hook, start), family, ways, chosen, depth=0)
+            _walk(table, ends, base, RulePath(table.name, hook, start), family, ways, chosen, depth=0)
     return ways
 
 
@@ -73,9 +73,9 @@ def _walk(
     table: Table,
     ends: WalkEnds,
     chain: Chain,
-    way: Way,
+    way: RulePath,
     family: Family,
-    ways: dict[tuple[Hook, str, int], list[Way]],
+    ways: dict[tuple[Hook, str, int], list[RulePath]],
     chosen: Selection | None,
     *,
     depth: int,
@@ -118,7 +118,7 @@ def _about_mark(test: Test) -> bool:
     return isinstance(test, FieldTest) and test.field in (Field.MARK, Field.CT_MARK)
 
 
-def _past(way: Way, rule: Rule, family: Family) -> Way | None:
+def _past(way: RulePath, rule: Rule, family: Family) -> RulePath | None:
     """Return the way past a rule that ends the walk of packets it matches; None when it matches all."""
     constraints = next(_constraints(way.tests, family), None)
     if constraints is None:

@@ -15,8 +15,8 @@ from backends.model.flow import Flow, Send
 from harness.corpus.generate.candidates import Steps
 from harness.corpus.generate.constraints import opposite
 from harness.corpus.generate.goals import FlowGoals, holds
+from harness.corpus.generate.rule_paths import RulePath, paths_to_rules
 from harness.corpus.generate.selection import Place
-from harness.corpus.generate.ways import Way, ways_into
 from translate.ir import (
     Accept,
     Field,
@@ -35,14 +35,14 @@ from translate.ir import (
 if TYPE_CHECKING:
     from harness.corpus.generate.search import Search
 
-__all__ = ["Stray", "stray_flows"]
+__all__ = ["MaskedMatch", "masked_match_flows"]
 
 _SITUATION: Final = frozenset({Field.CT_STATE, Field.SADDR, Field.FIB_SADDR_TYPE, Field.FIB_DADDR_TYPE})
 _TRIES: Final = 24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stray:
+class MaskedMatch:
     """A flow and what it shows; ``telling``: the action of the rule is not just ACCEPT or RETURN."""
 
     flow: Flow
@@ -50,7 +50,9 @@ class Stray:
     telling: bool
 
 
-def stray_flows(search: Search, taken: set[str], rules: Collection[Place] | None = None) -> Iterator[Stray]:
+def masked_match_flows(
+    search: Search, taken: set[str], rules: Collection[Place] | None = None
+) -> Iterator[MaskedMatch]:
     """Yield, for each rule and each test of an address, state or set on the way, a flow that fails only this
     test.
 
@@ -58,7 +60,7 @@ def stray_flows(search: Search, taken: set[str], rules: Collection[Place] | None
     """
     tried: set[Steps] = set()
     for table in search.job.ruleset.tables:
-        for (hook, name, index), into in ways_into(table, search.places.family, search.chosen).items():
+        for (hook, name, index), into in paths_to_rules(table, search.places.family, search.chosen).items():
             chain = table.chain(name)
             assert chain is not None
             rule = chain.rules[index]
@@ -70,14 +72,14 @@ def stray_flows(search: Search, taken: set[str], rules: Collection[Place] | None
                 flow_id = f"line{rule.origin.line}-{hook.value.lower()}-stray-{what}"
                 if flow_id in taken:
                     continue
-                stray = _first_stray(search, table.name, hook, tests)
+                stray = _first_masked(search, table.name, hook, tests)
                 if stray is not None and stray[0] not in tried:
                     taken.add(flow_id)
                     tried.add(stray[0])
                     why = f"matches {rule.origin.place}, but not {what} of the rules that lead there"
                     flow = Flow(id=flow_id, steps=stray[0], why=why)
                     telling = not isinstance(rule.actions[-1], Accept | Return)
-                    yield Stray(flow=flow, goals=stray[1], telling=telling)
+                    yield MaskedMatch(flow=flow, goals=stray[1], telling=telling)
 
 
 def _leads_on(table: Table, rule: Rule) -> bool:
@@ -87,7 +89,7 @@ def _leads_on(table: Table, rule: Rule) -> bool:
     return callee is not None and any(rule.tests for rule in callee.rules)
 
 
-def _variants(rule: Rule, into: list[Way]) -> Iterator[tuple[str, tuple[Test, ...]]]:
+def _variants(rule: Rule, into: list[RulePath]) -> Iterator[tuple[str, tuple[Test, ...]]]:
     """Yield the name of each test on the way (its field or set), and all tests with this one negated."""
     for way in into:
         for at, test in enumerate(way.tests):
@@ -100,7 +102,7 @@ def _variants(rule: Rule, into: list[Way]) -> Iterator[tuple[str, tuple[Test, ..
             yield test.field.text, (*way.tests[:at], opposite(test), *way.tests[at + 1 :], *rule.tests)
 
 
-def _first_stray(
+def _first_masked(
     search: Search, table: TableName, hook: Hook, tests: tuple[Test, ...]
 ) -> tuple[Steps, FlowGoals] | None:
     usable = search.places.usable

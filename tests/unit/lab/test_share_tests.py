@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from harness.diff.shares import binomial_tail
-from tests.lab.draws import detection_power
+from tests.lab.share_tests import detection_power
 
 
 def test_the_power_is_the_chance_of_a_count_that_fails() -> None:

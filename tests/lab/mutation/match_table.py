@@ -10,13 +10,13 @@ import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-__all__ = ["Relation"]
+__all__ = ["MatchTable"]
 
 Row = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Relation:
+class MatchTable:
     """Rows of values for the sorted ``fields``: a packet matches if its values are those of one row.
 
     A value may be a prefix or a range, of which nothing is concluded but that it is itself.
@@ -26,13 +26,13 @@ class Relation:
     rows: frozenset[Row] = frozenset({()})
 
     @classmethod
-    def of(cls, fields: Iterable[str], rows: Iterable[Row]) -> Relation:
+    def of(cls, fields: Iterable[str], rows: Iterable[Row]) -> MatchTable:
         """Return the relation of rows whose values are in the order of ``fields``."""
         names = tuple(fields)
         order = sorted(range(len(names)), key=lambda i: names[i])
         return cls(tuple(names[i] for i in order), frozenset(tuple(row[i] for i in order) for row in rows))
 
-    def joined(self, other: Relation) -> Relation:
+    def joined(self, other: MatchTable) -> MatchTable:
         """Return the relation of packets that match both."""
         fields = tuple(sorted({*self.fields, *other.fields}))
         rows = set()
@@ -43,15 +43,15 @@ class Relation:
             )
             if all(_may_be_one(mine[f], others[f]) for f in mine.keys() & others.keys()):
                 rows.add(tuple(_narrower(mine.get(f), others.get(f)) for f in fields))
-        return Relation(fields, frozenset(rows))
+        return MatchTable(fields, frozenset(rows))
 
-    def beyond(self, other: Relation) -> Relation:
+    def beyond(self, other: MatchTable) -> MatchTable:
         """Return the rows that ``other`` does not completely contain."""
         if not set(other.fields) <= set(self.fields):
             return self
         at = [self.fields.index(field) for field in other.fields]
         rows = (row for row in self.rows if tuple(row[i] for i in at) not in other.rows)
-        return Relation(self.fields, frozenset(rows))
+        return MatchTable(self.fields, frozenset(rows))
 
     @property
     def is_empty(self) -> bool:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from backends.simulator import SimulatorBackend
-from tests.lab.mutation.arenas import arena
-from tests.lab.mutation.ground import prepare
-from tests.lab.mutation.stand import parts
+from tests.lab.mutation.rulesets import batches_of
+from tests.lab.mutation.testbed import parts
+from tests.lab.mutation.workload import prepare
 
 
 def test_parts_are_all_and_each_once() -> None:
@@ -20,11 +20,11 @@ def test_few_flows_are_one_part() -> None:
 
 
 def test_every_flow_is_repeated_once_before_one_is_a_second_time() -> None:
-    (ground, *_) = prepare(arena("kind")[1:], SimulatorBackend(), few=3, many=5)
-    later = ground.flows[len(ground.batch.flows) :]
-    firsts = [flow.id for flow in later if flow.id not in ground.repeats]
+    (workload, *_) = prepare(batches_of("kind")[1:], SimulatorBackend(), few=3, many=5)
+    later = workload.flows[len(workload.batch.flows) :]
+    firsts = [flow.id for flow in later if flow.id not in workload.repeats]
     assert [flow.id for flow in later[: len(firsts)]] == firsts
-    assert [ground.repeats[flow.id] for flow in later[len(firsts) : 2 * len(firsts)]] == firsts
+    assert [workload.repeats[flow.id] for flow in later[len(firsts) : 2 * len(firsts)]] == firsts
     assert [flow.first for flow in later[: len(firsts)]] == [
-        flow.first for flow in ground.batch.flows if f"{flow.id}:first" in firsts
+        flow.first for flow in workload.batch.flows if f"{flow.id}:first" in firsts
     ]

@@ -18,11 +18,11 @@ from harness.diff.compare import compare
 from harness.diff.share_counts import share_tallies
 from harness.diff.shares import unfair_shares
 from tests.lab.mutation.fault import Fault
-from tests.lab.mutation.ground import Ground
 from tests.lab.mutation.planter import Planter
+from tests.lab.mutation.workload import Workload
 from translate.errors import MachineError
 
-__all__ = ["Stand", "parts"]
+__all__ = ["Testbed", "parts"]
 
 FALSE_ALARM_RATE: Final = 1e-6
 """The chance, per fault, that fair shares count as a difference."""
@@ -39,9 +39,9 @@ _PARTED: Final = 8
 
 @dataclass(slots=True)
 class _Place:
-    """The node of one ground; ``planting`` is loaded there while ``session`` is open."""
+    """The node of one workload; ``planting`` is loaded there while ``session`` is open."""
 
-    ground: Ground
+    workload: Workload
     stack: ExitStack = field(default_factory=ExitStack)
     session: KernelSession | None = None
     planting: Any = None
@@ -55,15 +55,15 @@ class _Place:
 
 
 @dataclass(slots=True)
-class Stand:
-    """The grounds' nodes for one planter; a context manager that closes them."""
+class Testbed:
+    """The workloads' nodes for one planter; a context manager that closes them."""
 
     planter: Planter[Any]
-    grounds: Sequence[Ground]
+    workloads: Sequence[Workload]
     _places: list[_Place] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._places = [_Place(ground) for ground in self.grounds]
+        self._places = [_Place(workload) for workload in self.workloads]
 
     def __enter__(self) -> Self:
         return self
@@ -90,16 +90,16 @@ class Stand:
     def _at(self, place: _Place, fault: Fault | None, *, repeated: bool) -> str | None:
         session = self._planted(place, fault)
         telling = place.telling.setdefault("" if fault is None else fault.place.block, [])
-        ground = place.ground
+        workload = place.workload
         groups: list[Sequence[int]] = [group for group in telling if repeated or len(group) == 1]
-        every = range(len(ground.flows))
+        every = range(len(workload.flows))
         if repeated:
             groups += (*parts(every[: len(every) // _PARTED]), every)
         else:
-            groups += parts(every[: len(ground.batch.flows)])
+            groups += parts(every[: len(workload.batch.flows)])
         for indexes in groups:
             shares = indexes is every or indexes in telling
-            if shown := _ask(session, ground, indexes, shares=shares):
+            if shown := _ask(session, workload, indexes, shares=shares):
                 difference, shown_by = shown
                 if shown_by not in telling:
                     telling.insert(0, shown_by)
@@ -122,7 +122,7 @@ class Stand:
             planting = self.planter.planted(fault, None)
             loader = self.planter.loader(planting)
             try:
-                opened = place.stack.enter_context(open_session(place.ground.batch.node, loader))
+                opened = place.stack.enter_context(open_session(place.workload.batch.node, loader))
             except MachineError:
                 if not self.planter.divide(fault):
                     raise
@@ -143,13 +143,13 @@ def parts(flows: range) -> Iterator[range]:
 
 
 def _ask(
-    session: KernelSession, ground: Ground, indexes: Sequence[int], *, shares: bool
+    session: KernelSession, workload: Workload, indexes: Sequence[int], *, shares: bool
 ) -> tuple[str, tuple[int, ...]] | None:
-    """Return the first difference among these flows of the ground, and the flows that show it.
+    """Return the first difference among these flows of the workload, and the flows that show it.
 
     ``shares``: whether they are all repetitions of their flows, whose shares are tested.
     """
-    flows, expected = [ground.flows[i] for i in indexes], [ground.expected[i] for i in indexes]
+    flows, expected = [workload.flows[i] for i in indexes], [workload.expected[i] for i in indexes]
     results: list[FlowResult] = []
     for index, flow, want, result in zip(indexes, flows, expected, session.replay(flows), strict=True):
         results.append(result)
@@ -157,8 +157,8 @@ def _ask(
             return f"{flow.id}: {mismatch.field} {mismatch.observed!r} for {mismatch.expected!r}", (index,)
     if not shares or len(flows) == 1:
         return None
-    tallies = share_tallies(flows, expected, results, ground.repeats)
+    tallies = share_tallies(flows, expected, results, workload.repeats)
     for unfair in unfair_shares(tallies, false_alarm_rate=FALSE_ALARM_RATE):
         text = f"{unfair.flow_id}: share {unfair.count}/{unfair.runs} for {unfair.expected}"
-        return text, ground.repeated(unfair.flow_id)
+        return text, workload.repeated(unfair.flow_id)
     return None

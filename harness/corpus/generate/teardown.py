@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 from backends.model.flow import Again, Flow, IcmpError, Reply, Send, Step
 from backends.model.packet import Packet
 from backends.model.withfields import with_fields
-from harness.corpus.generate.places import Places
+from harness.corpus.generate.addresses import Places
 from harness.corpus.generate.services import Service, client_packets
 from translate.ir import Family, Protocol, TcpFlag
 
-__all__ = ["MOST_SERVICES", "ending_flows"]
+__all__ = ["MOST_SERVICES", "teardown_flows"]
 
 MOST_SERVICES = 64
 """The number of services with flows for their endings."""
@@ -32,7 +32,7 @@ _SYN, _RST, _FIN, _ACK = TcpFlag.SYN, TcpFlag.RST, TcpFlag.FIN, TcpFlag.ACK
 _OPEN: tuple[Step, ...] = (Reply(), Again())
 
 
-def ending_flows(services: Sequence[Service], places: Places) -> Iterator[Flow]:
+def teardown_flows(services: Sequence[Service], places: Places) -> Iterator[Flow]:
     """Yield flows with each kind of ending for each service."""
     stride = -(-len(services) // MOST_SERVICES) or 1
     port = _FIRST_PORT

@@ -9,10 +9,10 @@ import pytest
 
 import translate.bpf
 from tests.lab.kuberules import draw_cluster, kube_proxy_rules
-from tests.lab.mutation.arenas import CLUSTER
 from tests.lab.mutation.fault import Fault, Place
 from tests.lab.mutation.planter import TOGETHER, BpfPlanter
-from tests.lab.mutation.switched import can_switch, switched, turned
+from tests.lab.mutation.rulesets import CLUSTER
+from tests.lab.mutation.toggles import can_switch, switched, turned
 from translate.ir import Program
 from translate.passes import lower
 from translate.read import read_ruleset

@@ -9,8 +9,8 @@ import pytest
 from translate.ir import Family, Origin
 from translate.nft import ChangeKind, NftOutput, emit
 from translate.nft.elements import ListedElements, NftElement
+from translate.nft.map_size import map_size_for
 from translate.nft.model import NftMap
-from translate.nft.room import room_for
 from translate.passes import lower
 from translate.read import read_ruleset
 
@@ -29,7 +29,7 @@ def _output(services: int) -> NftOutput:
     [(0, None), (1023, None), (1024, 1536), (1536, 1536), (1537, 3072), (10_000, 12_288), (12_289, 24_576)],
 )
 def test_room_is_three_quarters_of_a_power_of_two(elements: int, room: int | None) -> None:
-    assert room_for(elements) == room
+    assert map_size_for(elements) == room
 
 
 def test_large_maps_have_a_size() -> None:

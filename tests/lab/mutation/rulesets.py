@@ -1,4 +1,4 @@
-"""Arenas for faults: rules on nodes, with the flows that must show every fault.
+"""Rulesets for faults: rules on nodes, with the flows that must show every fault.
 
 ``kind`` is the kind node with its regression cases; ``cluster`` and ``cluster6`` are a small drawn cluster
 that uses what kube-proxy's rules have (affinity, source ranges, node ports, policies Local, services without
@@ -26,7 +26,7 @@ from tests.lab.selfcheck import Subject, cluster_subject, subject_of
 from translate.errors import InputError
 from translate.ir import Family, Protocol
 
-__all__ = ["ARENAS", "CLUSTER", "arena"]
+__all__ = ["CLUSTER", "RULESETS", "batches_of"]
 
 CLUSTER: Final = Shape(
     services=7,
@@ -50,20 +50,20 @@ _LOOPBACK: Final = 1
 _RULESETS: Final = "tests/corpus/rulesets"
 
 
-def arena(name: str) -> tuple[Batch, ...]:
-    """Return the batches of an arena, the largest first; InputError for an unknown one."""
-    if name not in ARENAS:
-        raise InputError(f"unknown rules {name!r}; known are {', '.join(ARENAS)}")
-    return ARENAS[name]()
+def batches_of(name: str) -> tuple[Batch, ...]:
+    """Return the batches of a ruleset, the largest first; InputError for an unknown one."""
+    if name not in RULESETS:
+        raise InputError(f"unknown rules {name!r}; known are {', '.join(RULESETS)}")
+    return RULESETS[name]()
 
 
 def _kind() -> tuple[Batch, ...]:
-    arenas = []
+    rulesets = []
     for batch in load_batches(rules=None, corpus="tests/corpus/cases", node=None):
         flows = tuple(flow for flow in batch.flows if flow.id.startswith("kind-"))
         if flows:
-            arenas.append(replace(batch, flows=flows))
-    return tuple(sorted(arenas, key=lambda batch: -len(batch.flows)))
+            rulesets.append(replace(batch, flows=flows))
+    return tuple(sorted(rulesets, key=lambda batch: -len(batch.flows)))
 
 
 def _cluster(family: Family) -> tuple[Batch, ...]:
@@ -141,7 +141,7 @@ def _marked(flows: Sequence[Flow]) -> Iterable[Flow]:
             yield replace(flow, id=f"{flow.id}-marked", steps=(marked,))
 
 
-ARENAS: Final[dict[str, Callable[[], tuple[Batch, ...]]]] = {
+RULESETS: Final[dict[str, Callable[[], tuple[Batch, ...]]]] = {
     "kind": _kind,
     "cluster": lambda: _cluster(Family.IP),
     "cluster6": lambda: _cluster(Family.IP6),
@@ -156,4 +156,4 @@ ARENAS: Final[dict[str, Callable[[], tuple[Batch, ...]]]] = {
     "connbytes": lambda: _case("cases-without-tc/connbytes"),
     "connbytes6": lambda: _case("cases-without-tc/connbytes6"),
 }
-"""Every arena by name."""
+"""Every ruleset by name."""

@@ -1,6 +1,6 @@
 """Tests of the shares of a service's endpoints, and of the smallest unfairness that these tests detect.
 
-``python -m tests.lab.draws`` opens many new connections to one service of three endpoints through every
+``python -m tests.lab.share_tests`` opens many new connections to one service of three endpoints through every
 backend, and then the same through translations in which one endpoint's share is too large by a little: the
 first must pass the exact test of :mod:`harness.diff.shares`, the second must not.
 """
@@ -183,7 +183,7 @@ def main() -> int:
 
     What each drew, which is another each time, goes to standard error.
     """
-    parser = argparse.ArgumentParser(prog="python -m tests.lab.draws", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.lab.share_tests", description=__doc__)
     parser.add_argument("--connections", type=int, default=200_000, metavar="N", help="default: %(default)s")
     parser.add_argument("--shift", type=float, default=0.01, metavar="S", help="default: %(default)s")
     parser.add_argument("--subjects", default=",".join(SUBJECTS), metavar="A,B", help="default: all")

@@ -17,14 +17,14 @@ from backends.model.packet import PortClass
 from harness.diff.batch import Batch
 from tests.lab.mutation.repeat import repetitions
 
-__all__ = ["Ground", "prepare"]
+__all__ = ["Workload", "prepare"]
 
 _LOOPBACK: Final = {1, 0x7F000001}
 """``::1`` and ``127.0.0.1``."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class Workload:
     """Flows on one node with what the reference expects; ``repeats`` maps a repetition to its flow.
 
     The flows of ``batch`` come first, then what is repeated of them, all once before any a second time: a
@@ -43,13 +43,13 @@ class Ground:
         )
 
 
-def prepare(batches: Iterable[Batch], reference: Backend, *, few: int, many: int) -> tuple[Ground, ...]:
+def prepare(batches: Iterable[Batch], reference: Backend, *, few: int, many: int) -> tuple[Workload, ...]:
     """Simulate every flow, and repeat the first packet of flows with random outcomes.
 
     Each is run ``few`` times more, so that every branch is seen; the first to each destination that has
     a choice among endpoints ``many`` times, so that their shares are. A node's addresses are one.
     """
-    grounds: list[Ground] = []
+    workloads: list[Workload] = []
     distinct: set[tuple[object, ...]] = set()
     for batch in batches:
         job = Job(rules=batch.ruleset, node=batch.node)
@@ -70,8 +70,8 @@ def prepare(batches: Iterable[Batch], reference: Backend, *, few: int, many: int
         rounds.sort(key=lambda copy: copy[0])
         flows = (*batch.flows, *(flow for _, flow, _ in rounds))
         expected += (result for _, _, result in rounds)
-        grounds.append(Ground(batch, flows, tuple(expected), repeats))
-    return tuple(grounds)
+        workloads.append(Workload(batch, flows, tuple(expected), repeats))
+    return tuple(workloads)
 
 
 def _times(

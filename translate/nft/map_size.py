@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["room_for"]
+__all__ = ["map_size_for"]
 
 _LEAST: Final = 1024
 """The smallest number of elements of a map with a size."""
 
 
-def room_for(elements: int) -> int | None:
+def map_size_for(elements: int) -> int | None:
     """Return the size of a map with this number of elements, or None for no fixed size.
 
     The size depends only on the number of elements and never falls as it grows, so a map that is changed step

@@ -11,7 +11,7 @@ from backends.model.node import node_from_json
 from backends.model.outcome import Verdict
 from backends.simulator import simulate
 from harness.corpus.generate import GeneratedCorpus, generate_corpus
-from harness.corpus.generate.endings import MOST_SERVICES
+from harness.corpus.generate.teardown import MOST_SERVICES
 from translate.ir import TcpFlag
 from translate.read import read_ruleset
 

@@ -6,11 +6,11 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["made_before_set_aside"]
+__all__ = ["existing_objects_frozen"]
 
 
 @contextmanager
-def made_before_set_aside() -> Iterator[None]:
+def existing_objects_frozen() -> Iterator[None]:
     """Exclude all existing objects from the cyclic garbage collector within the context.
 
     At 10,000 services one full collection takes longer than the step that is measured.
