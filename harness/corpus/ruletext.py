@@ -69,6 +69,7 @@ from translate.ir import (
     Template,
     Test,
     Trace,
+    TranslatePrefix,
     Value,
     WordTest,
     ZoneSide,
@@ -265,6 +266,9 @@ def action_text(action: Action, family: Family) -> str:
             return f"sets DSCP {value >> 2:#x}"
         case SetTos(value=value, mask=mask):
             return _marking("TOS", value, mask)
+        case TranslatePrefix(source=source, new=new, bits=bits):
+            side = "source" if source else "destination"
+            return f"moves the {side} to {format_address(family, new)}/{bits}"
         case SetTcpFlags(value=value, mask=mask):
             return _marking("TCP flags", value, mask)
         case SetTtl(value=value):

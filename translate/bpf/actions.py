@@ -47,6 +47,7 @@ from translate.ir import (
     StripOptions,
     Template,
     Trace,
+    TranslatePrefix,
 )
 
 __all__ = ["NumberText", "action_code", "as_literal"]
@@ -120,6 +121,8 @@ def _action(action: Action, context: Context, number: NumberText) -> Code:
             return Code(("if (p->has_ct)", f"\tp->mark = {kept} ^ {restored};"))
         case SetTos(value, mask):
             return Code((f"set_tos(skb, p, (p->tos & ~{number(mask)}) ^ {number(value)});",))
+        case TranslatePrefix():
+            raise CannotExpress("npt", "the tc program changes an address only together with a connection")
         case SetTcpFlags(value, mask):
             return Code((f"set_tcp_flags(skb, p, (p->tcp_flags & ~{number(mask)}) ^ {number(value)});",))
         case SetTtl(value):

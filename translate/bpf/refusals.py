@@ -35,6 +35,7 @@ REFUSED: Final = {
     "socket-lookup": "`-m socket`",
     "socket-owner": "`-m owner` and `-m cgroup`",
     "tcp-options": "`-m tcpmss`, `-m tcp --tcp-option`, `-j TCPMSS` and `-j TCPOPTSTRIP`",
+    "npt": "`-j SNPT` and `-j DNPT`",
     "tproxy": "`-j TPROXY`",
     "u32": "`-m u32`",
 }

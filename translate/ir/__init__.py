@@ -36,6 +36,7 @@ from translate.ir.actions import (
     Snat,
     StripOptions,
     Template,
+    TranslatePrefix,
     ZoneSide,
 )
 from translate.ir.family import Family, format_address, parse_address
@@ -230,6 +231,7 @@ __all__ = [
     "Template",
     "Test",
     "Trace",
+    "TranslatePrefix",
     "Unknown",
     "Value",
     "Word",

@@ -47,6 +47,7 @@ __all__ = [
     "Snat",
     "StripOptions",
     "Template",
+    "TranslatePrefix",
     "ZoneSide",
 ]
 
@@ -233,6 +234,22 @@ class SetTcpFlags:
     mask: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TranslatePrefix:
+    """Replace the prefix of an IPv6 address and keep the checksums valid (RFC 6296, ``ip6t_NPT``).
+
+    ``source`` selects the address. Its first ``bits`` bits become those of ``new``, whatever they were, and
+    one later word of 16 bits is adjusted by the difference of the checksums of ``old`` and ``new``. In an
+    ICMP error, the quoted address of the other side is translated if it has the prefix ``old``/``old_bits``.
+    """
+
+    source: bool
+    old: int
+    old_bits: int
+    new: int
+    bits: int
+
+
 @dataclass(frozen=True, slots=True)
 class SetTtl:
     """``ttl = value``, on TTL or hop limit (``ttl_tg``, ``hl_tg6``)."""
@@ -361,6 +378,7 @@ Action = (
     | RestoreMark
     | SetTos
     | SetTcpFlags
+    | TranslatePrefix
     | SetTtl
     | AddTtl
     | Dnat

@@ -44,7 +44,10 @@ from translate.ir import (
     StripOptions,
     Template,
     Trace,
+    TranslatePrefix,
     ZoneSide,
+    format_address,
+    parse_address,
 )
 from translate.irtext.lexer import Cursor, TextError, number, quoted, word
 from translate.irtext.values import format_interval, take_interval
@@ -101,6 +104,9 @@ def format_action(action: Action, family: Family) -> str:
             return f"tos set-tos {value:#x}/{mask:#x}"
         case SetTcpFlags(value=value, mask=mask):
             return f"tcp-flags set {value:#x}/{mask:#x}"
+        case TranslatePrefix(source=source, old=old, old_bits=old_bits, new=new, bits=bits):
+            texts = [f"{format_address(family, a)}/{n}" for a, n in ((old, old_bits), (new, bits))]
+            return f"prefix {'src' if source else 'dst'} {' '.join(texts)}"
         case SetTtl(value=value):
             return f"ttl set {value}"
         case AddTtl(number=by):
@@ -213,6 +219,8 @@ def _take_action(cursor: Cursor, family: Family) -> Action:
         case "tcp-flags":
             cursor.expect("set")
             return SetTcpFlags(*_take_mark(cursor, _MOST_BYTE))
+        case "prefix":
+            return _take_prefix(cursor, family)
         case "ttl":
             return _take_ttl(cursor)
         case "dnat":
@@ -271,6 +279,24 @@ def _take_queue(cursor: Cursor) -> Queue:
 def _take_options(cursor: Cursor) -> tuple[int, ...]:
     token = cursor.next("numbers of options")
     return tuple(number(word, token.column, "an option", most=255) for word in token.text.split())
+
+
+def _take_prefix(cursor: Cursor, family: Family) -> TranslatePrefix:
+    source = cursor.take("src")
+    if not source:
+        cursor.expect("dst")
+    (old, old_bits), (new, bits) = (_take_network(cursor, family) for _ in range(2))
+    return TranslatePrefix(source=source, old=old, old_bits=old_bits, new=new, bits=bits)
+
+
+def _take_network(cursor: Cursor, family: Family) -> tuple[int, int]:
+    token = cursor.next("a prefix such as fd00::/48")
+    address, _, length = token.text.partition("/")
+    try:
+        value = parse_address(family, address)
+    except ValueError:
+        raise TextError(token.column, f"{token.text!r} is no prefix") from None
+    return value, number(length, token.column, "a length", most=family.bits)
 
 
 def _take_ttl(cursor: Cursor) -> SetTtl | AddTtl:

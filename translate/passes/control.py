@@ -44,6 +44,7 @@ from translate.ir import (
     StripOptions,
     Template,
     Test,
+    TranslatePrefix,
     alternatives,
 )
 from translate.passes.calls import CALLS, callees_first
@@ -108,6 +109,8 @@ def changed_by(actions: Iterable[Action], changed: Mapping[str, frozenset[Field]
                 fields |= _CONNMARK
             case SetTos():
                 fields |= _TOS
+            case TranslatePrefix():
+                fields |= _ADDRESSES
             case SetTcpFlags():
                 fields |= _FLAGS
             case SetTtl() | AddTtl():
@@ -130,6 +133,7 @@ _MARK: Final = frozenset({Field.MARK})
 _CONNMARK: Final = frozenset({Field.CT_MARK})
 _STATE: Final = frozenset({Field.CT_STATE})
 _TOS: Final = frozenset({Field.TOS})
+_ADDRESSES: Final = frozenset({Field.SADDR, Field.DADDR})
 _FLAGS: Final = frozenset({Field.TCP_FLAGS})
 _TTL: Final = frozenset({Field.TTL})
 _MSS: Final = frozenset({Field.TCP_MSS, Field.TCP_OPTIONS})

@@ -43,6 +43,7 @@ from translate.ir import (
     Table,
     TableName,
     Test,
+    TranslatePrefix,
     has_loop,
     live_chains,
     qualified,
@@ -166,6 +167,7 @@ def _action(table: TableName, action: Action) -> Action:
             | RestoreMark()
             | SetTos()
             | SetTcpFlags()
+            | TranslatePrefix()
             | SetTtl()
             | AddTtl()
             | Dnat()

@@ -7,6 +7,7 @@ from typing import Final
 from backends.model.withfields import with_fields
 from backends.simulator.conntrack.connection import ORIGINAL, template_of
 from backends.simulator.conntrack.skb import Skb
+from backends.simulator.walk.prefixes import with_prefix
 from backends.simulator.walk.segments import MSS_OPTION, with_segment_size
 from translate.ir import (
     Action,
@@ -26,12 +27,13 @@ from translate.ir import (
     StripOptions,
     TcpFlag,
     Template,
+    TranslatePrefix,
 )
 
 __all__ = ["EFFECTS", "take_effect"]
 
 EFFECTS: Final = (
-    *(SetMark, LimitMss, StripOptions, SetTos, SetTcpFlags, SetTtl, AddTtl),
+    *(SetMark, LimitMss, StripOptions, SetTos, SetTcpFlags, TranslatePrefix, SetTtl, AddTtl),
     *(SetConnmark, SaveMark, RestoreMark, NoTrack, Template, SideEffect),
 )
 """The actions after which the next rule follows."""
@@ -65,6 +67,8 @@ def take_effect(action: Action, skb: Skb) -> None:
             skb.mark = skb.mark & ~nfmask ^ _shifted(entry.mark & ctmask, shift)
         case SetTos(value=value, mask=mask):
             skb.packet = with_fields(skb.packet, tos=skb.packet.tos & ~mask ^ value)
+        case TranslatePrefix():
+            skb.packet = with_prefix(skb.packet, action)
         case SetTcpFlags(value=value, mask=mask) if skb.packet.proto == Protocol.TCP:
             skb.packet = with_fields(skb.packet, flags=TcpFlag(int(skb.packet.flags) & ~mask ^ value))
         case SetTtl(value=value):

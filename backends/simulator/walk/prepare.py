@@ -44,6 +44,7 @@ from translate.ir import (
     Snat,
     TableName,
     Test,
+    TranslatePrefix,
     tables_at,
 )
 
@@ -91,6 +92,8 @@ class PreparedTable:
 
     name: TableName
     _written: dict[str, Chain]
+    _moves: bool
+    """True if a rule changes addresses, so that no rule may be skipped by them when a chain begins."""
     prepared: dict[str, PreparedChain] = field(default_factory=dict)
 
     def chain(self, name: str) -> PreparedChain:
@@ -101,7 +104,8 @@ class PreparedTable:
             rules = () if written is None else written.rules
             memo = memo_of(name, self._written)
             policy = _policy(written)
-            chain = PreparedChain(_prepared(name, rules), policy, index_of(rules), memo)
+            index = None if self._moves else index_of(rules)
+            chain = PreparedChain(_prepared(name, rules), policy, index, memo)
             self.prepared[name] = chain
         return chain
 
@@ -207,7 +211,9 @@ def prepare(ruleset: Ruleset, *, assuming: bool = False) -> Prepared:
     refusals = []
     tables = {}
     for table in ruleset.tables:
-        tables[table.name] = PreparedTable(table.name, {c.name: c for c in table.chains})
+        rules = [rule for chain in table.chains for rule in chain.rules]
+        moves = any(isinstance(action, TranslatePrefix) for rule in rules for action in rule.actions)
+        tables[table.name] = PreparedTable(table.name, {c.name: c for c in table.chains}, moves)
         refusals += [r for c in table.chains for rule in c.rules for r in _refusals(rule, ruleset.family)]
         if table.name is TableName.NAT:
             refusals += map(_queued, (rule for c in table.chains for rule in c.rules if _queues(rule)))

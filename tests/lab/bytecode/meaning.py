@@ -79,6 +79,7 @@ from translate.ir import (
     Template,
     Test,
     Trace,
+    TranslatePrefix,
     Word,
     WordOperator,
     WordTest,
@@ -332,6 +333,8 @@ def _act(actions: Sequence[Action], state: State) -> bool:
                 state.mark = (state.mark & ~mask & _ALL) ^ value
             case SetTos(value=value, mask=mask):
                 state.tos = state.tos & ~mask ^ value
+            case TranslatePrefix():
+                raise AssertionError("refused by nftables")
             case SetTcpFlags(value=value, mask=mask):
                 if state.get(Field.TCP_FLAGS) is not None:
                     state.flags = state.flags & ~mask ^ value

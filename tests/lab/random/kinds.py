@@ -107,6 +107,7 @@ KINDS: Final = {
     "AUDIT": {"--type": "audited"},
     "TCPMSS": {"--set-mss": "group"},
     "TCPOPTSTRIP": {"--strip-options": "tcp-options"},
+    **dict.fromkeys(("SNPT", "DNPT"), dict.fromkeys(("--src-pfx", "--dst-pfx"), "prefix6")),
     "TPROXY": {"--on-port": "group", "--on-ip": "host", "--tproxy-mark": "mark"},
     "CT": {
         **dict.fromkeys(("--zone", "--zone-orig", "--zone-reply"), "zone"),
@@ -167,6 +168,7 @@ MANDATORY: Final = {
     "tos": ("--tos",),
     "AUDIT": ("--type",),
     "TPROXY": ("--on-port",),
+    **dict.fromkeys(("SNPT", "DNPT"), ("--src-pfx", "--dst-pfx")),
     "CHECKSUM": ("--checksum-fill",),
     "CLASSIFY": ("--set-class",),
     "DNAT": ("--to-destination",),

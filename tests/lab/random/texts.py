@@ -53,6 +53,8 @@ _HOME: Final = {
     "REJECT": (TableName.FILTER, ("INPUT", "FORWARD", "OUTPUT")),
     "NOTRACK": (TableName.RAW, ("PREROUTING", "OUTPUT")),
     "TPROXY": (TableName.MANGLE, ("PREROUTING",)),
+    "SNPT": (TableName.MANGLE, ("INPUT", "POSTROUTING")),
+    "DNPT": (TableName.MANGLE, ("PREROUTING", "OUTPUT")),
     "TCPMSS": (TableName.MANGLE, ("FORWARD", "OUTPUT", "POSTROUTING")),
     "TRACE": (TableName.RAW, ("PREROUTING", "OUTPUT")),
     "CHECKSUM": (TableName.MANGLE, _PLACES[TableName.MANGLE]),

@@ -203,6 +203,20 @@ _Pool = tuple[Sequence[str], Sequence[str]]
 def pools(family: Family) -> dict[str, _Pool]:
     """Return the usual and the odd values of each kind of argument."""
     return {
+        "prefix6": (
+            ("fd00::/64", "fd00:1::/48", "2001:db8::/32", "::/0", "2001:db8:0:f0::/60"),
+            (
+                "fd00::",
+                "fd00::1/64",
+                "fd00::/65",
+                "fd00::/129",
+                "10.0.0.0/8",
+                "fd00::/",
+                "/64",
+                "",
+                "FD00::/0x40",
+            ),
+        ),
         "bit": (("0", "1"), ("2", "0x1", "01", "", "-1")),
         "words": (_WORDS, _ODD_WORDS),
         "number": (_NUMBERS, _ODD_NUMBERS),

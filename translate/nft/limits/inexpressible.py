@@ -30,6 +30,7 @@ from translate.ir import (
     RejectKind,
     Snat,
     Template,
+    TranslatePrefix,
     Value,
 )
 from translate.nft.legal import Part
@@ -102,7 +103,9 @@ def check_value(field: Field, value: Value, family: Family) -> None:
                 raise CannotSay("addrtype6", reason)
 
 
-_CHECKED: Final = frozenset({Dnat, Snat, Masquerade, Redirect, Reject, Log, NfLog, Proxy, Template})
+_CHECKED: Final = frozenset(
+    {Dnat, Snat, Masquerade, Redirect, Reject, Log, NfLog, Proxy, Template, TranslatePrefix}
+)
 
 
 def check_statements(parts: Sequence[Part], family: Family) -> None:
@@ -128,6 +131,9 @@ def _check_statement(part: Part, family: Family) -> None:
         case Log(prefix=prefix) | NfLog(prefix=prefix):
             if '"' in prefix or (prefix and not prefix.isprintable()):
                 raise CannotSay("log-prefix", f"nft cannot quote the prefix {prefix!r}")
+        case TranslatePrefix():
+            reason = "nftables adds no number to a word of an address, which keeps checksums valid"
+            raise CannotSay("npt", reason)
         case Proxy(address=None, port=0):
             raise CannotSay("tproxy", "nft does not accept tproxy without an address or a port")
         case Template():

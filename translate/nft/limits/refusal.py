@@ -36,6 +36,7 @@ REFUSED: Final = {
     " it maps the destination",
     "notrack-answers": "`NOTRACK` in OUTPUT where another rule tests the state of the node's own ICMP"
     " errors or RSTs",
+    "npt": "`-j SNPT` and `-j DNPT`",
     "queue-nat": "`-j NFQUEUE` in nat",
     "queue-route": "`-j NFQUEUE` in OUTPUT of mangle",
     "recent-hitcount": "`-m recent --hitcount` above 1 with a negated check, and above 32",

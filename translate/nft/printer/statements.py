@@ -48,6 +48,7 @@ from translate.ir import (
     StripOptions,
     Template,
     Trace,
+    TranslatePrefix,
     ZoneSide,
     format_address,
 )
@@ -120,7 +121,7 @@ def statement(action: Action, family: Family, chains: Mapping[str, str]) -> str:
             return f"{'ip ttl' if family is Family.IP else 'ip6 hoplimit'} set {value}"
         case SetTcpFlags(value=value):
             return f"tcp flags set {value:#x}"
-        case AddTtl():
+        case AddTtl() | TranslatePrefix():
             raise AssertionError(f"{action} is no statement")
         case Log() | NfLog():
             return log_statement(action)

@@ -39,6 +39,7 @@ from translate.read.extensions.multiport import MULTIPORT
 from translate.read.extensions.nat import DNAT, MASQUERADE, NETMAP, REDIRECT, SNAT
 from translate.read.extensions.nfacct import NFACCT
 from translate.read.extensions.nfqueue import NFQUEUE
+from translate.read.extensions.npt import DNPT, SNPT
 from translate.read.extensions.owner import OWNER
 from translate.read.extensions.physdev import PHYSDEV
 from translate.read.extensions.policy import POLICY
@@ -130,6 +131,7 @@ TARGETS: Final = MappingProxyType(
             CONNMARK_TARGET,
             CT,
             DNAT,
+            DNPT,
             DROP,
             DSCP_TARGET,
             ECN_TARGET,
@@ -145,6 +147,7 @@ TARGETS: Final = MappingProxyType(
             REJECT,
             RETURN,
             SNAT,
+            SNPT,
             TCPMSS_TARGET,
             TCPOPTSTRIP,
             TOS_TARGET,

@@ -43,20 +43,17 @@ ULOG: --ulog-nlgroup=1 --ulog-prefix=1 --ulog-cprange=1 --ulog-qthreshold=1
 
 _ACTIONS: Final = """
 CLUSTERIP: --new=0 --hashmode=1 --clustermac=1 --total-nodes=1 --local-node=1 --hash-init=1
-DNPT: --src-pfx=1 --dst-pfx=1
 HMARK: --hmark-tuple=1 --hmark-src-prefix=1 --hmark-dst-prefix=1 --hmark-sport-mask=1 --hmark-dport-mask=1
  --hmark-spi-mask=1 --hmark-sport=1 --hmark-dport=1 --hmark-spi=1 --hmark-proto-mask=1 --hmark-rnd=1
  --hmark-mod=1 --hmark-offset=1
 QUEUE:
 SET: --add-set=2 --del-set=2 --map-set=2 --exist=0 --timeout=1 --map-mark=0 --map-prio=0 --map-queue=0
-SNPT: --src-pfx=1 --dst-pfx=1
 SYNPROXY: --sack-perm=0 --timestamp=0 --wscale=1 --mss=1 --ecn=0
 """
 
 _ONE_FAMILY: Final = {
     **dict.fromkeys(("realm", "CLUSTERIP", "ULOG"), Family.IP),
     **dict.fromkeys(("mh", "srh"), Family.IP6),
-    **dict.fromkeys(("DNPT", "SNPT"), Family.IP6),
 }
 
 _FIELDS: Final = {

@@ -38,6 +38,10 @@ def _ct(match: re.Match[str]) -> Words:
     return [word if n % 2 else f"--{word}" for n, word in enumerate(match[1].split())]
 
 
+def _prefixes(match: re.Match[str]) -> Words:
+    return ["--src-pfx", match[2], "--dst-pfx", match[3]]
+
+
 def _change_of_ttl(match: re.Match[str]) -> Words:
     return [f"--{match[1].lower()}-{match[2][:3]}", match[3]]
 
@@ -103,6 +107,8 @@ TARGETS: Final[tuple[tuple[re.Pattern[str], str, Callable[[re.Match[str]], Words
                 *(["--ecn-ip-ect", f[4]] if f[4] else ()),
             ],
         ),
+        (r"(SNPT|DNPT) src-pfx (\S+) dst-pfx (\S+)", "SNPT", _prefixes),
+        (r"(SNPT|DNPT) src-pfx (\S+) dst-pfx (\S+)", "DNPT", _prefixes),
         (r"DSCP set (0x[0-9a-f]+)", "DSCP", lambda f: ["--set-dscp", f[1]]),
         (r"TOS (set|and|or|xor) ?(\S+)", "TOS", lambda f: [f"--{f[1]}-tos", f[2]]),
         (r"(TTL|HL) (set to|increment by|decrement by) (\d+)", "TTL", _change_of_ttl),

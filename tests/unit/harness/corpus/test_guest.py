@@ -31,6 +31,8 @@ NOT_TRANSLATED = {
     "-j TCPMSS",
     "-j TCPOPTSTRIP",
     "-j NETMAP",
+    "-j SNPT",
+    "-j DNPT",
     "-j NFQUEUE",
     "-j TPROXY",
 }

@@ -40,6 +40,7 @@ from translate.ir import (
     SetMark,
     Statement,
     Template,
+    TranslatePrefix,
 )
 from translate.passes import lower
 from translate.read import read_ruleset
@@ -114,6 +115,7 @@ CASES: dict[str, tuple[Case, int]] = {
         3,
     ),
     "connlimit": (rules("-m connlimit --connlimit-above 3 -j DROP"), 3),
+    "npt": (does(TranslatePrefix(source=True, old=0, old_bits=64, new=0, bits=64)), 3),
     "netmap": (does(Netmap(network=0, mask=0)), 3),
     "queue": (does(Queue(first=1, last=1)), 3),
     "u32": (rules('-m u32 --u32 "0=1" -j DROP'), 3),
