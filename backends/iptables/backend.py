@@ -43,6 +43,8 @@ _LIMITED: Final = re.compile(
 )
 """A rule with a bucket that can change where a packet goes."""
 
+_CREATE: Final = re.compile(r"^create .*\n", re.MULTILINE)
+
 _LISTS: Final = Path("/proc/self/net/xt_recent")
 """The lists of ``-m recent`` in this network namespace, one file each; exists if ``xt_recent`` is loaded."""
 
@@ -69,6 +71,7 @@ class IptablesLoader(Loader):
         self._ipsets = ipsets
         self._lists: list[int] = []
         self._listed = False
+        self._filled = " -j SET " in text
         if " -m connlimit " in text:
             self.gap = JIFFIES
         self.counts = " -m connbytes " in text
@@ -84,15 +87,14 @@ class IptablesLoader(Loader):
                 for name in self._accounts:
                     objects.add(name)
         if self._ipsets:
-            done = run(("ipset", "restore"), self._ipsets)
-            if done.returncode:
-                raise MachineError(f"ipset does not take the sets: {done.stderr.strip()}")
+            self._restore_sets(self._ipsets)
         self._run(f"{self._variant}-restore", self._text)
         self._listed = _LISTS.is_dir() and any(_LISTS.iterdir())
-        self.lists = self._listed or bool(self._limited)
+        self.lists = self._listed or self._filled or bool(self._limited)
 
     def forget_lists(self) -> None:
-        """Empty the lists of ``-m recent``; load tables with ``-m limit`` again, which refills the buckets.
+        """Empty the lists of ``-m recent``, restore ipsets, and load tables with ``-m limit`` again, which
+        refills the buckets.
 
         The counters of rules stay as they are.
         """
@@ -100,6 +102,8 @@ class IptablesLoader(Loader):
             self._lists = [os.open(name, os.O_WRONLY | os.O_CLOEXEC) for name in _LISTS.iterdir()]
         for file in self._lists:
             os.write(file, b"/")  # recent_mt_proc_write
+        if self._filled:
+            self._restore_sets("flush\n" + _CREATE.sub("", self._ipsets))
         for table in self._limited:
             saved = self._run(f"{self._variant}-save", "", "-c", "-t", table)
             if " -m hashlimit " in saved:
@@ -108,6 +112,11 @@ class IptablesLoader(Loader):
                 while any(name for folder in _HASHED if folder.is_dir() for name in folder.iterdir()):
                     time.sleep(0.001)  # nf_tables frees its rules a moment later
             self._run(f"{self._variant}-restore", saved, "-c")
+
+    def _restore_sets(self, text: str) -> None:
+        done = run(("ipset", "restore"), text)
+        if done.returncode:
+            raise MachineError(f"ipset does not take the sets: {done.stderr.strip()}")
 
     def counters(self) -> Mapping[RuleId, int]:
         """Return the packet counter of every rule, read back with ``-c``."""

@@ -12,6 +12,7 @@ from backends.model.packet import Address, Packet, Port
 from translate.ir import TcpFlag
 
 __all__ = [
+    "SYN_ACK",
     "Assumption",
     "FlowResult",
     "Outcome",
@@ -25,6 +26,10 @@ _ONE: Final = Fraction(1)
 _SYN: Final = int(TcpFlag.SYN)
 
 
+SYN_ACK: Final = "syn-ack"
+"""The ``reject_with`` of a SYN that SYNPROXY answers."""
+
+
 class Verdict(StrEnum):
     """The end of a packet's path."""
 
@@ -35,7 +40,7 @@ class Verdict(StrEnum):
     DROP = "drop"
     """It was dropped silently."""
     REJECT = "reject"
-    """It was dropped, and its sender got an ICMP error or RST, named by ``reject_with``."""
+    """It was dropped, and its sender got an ICMP error, a RST or a SYN with ACK, named by ``reject_with``."""
     UNSENT = "unsent"
     """It was not sent, because the packet that it answers did not come out."""
     UNKNOWN = "unknown"

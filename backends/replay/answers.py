@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from backends.model.outcome import SYN_ACK
 from backends.model.packet import Icmp6Type, IcmpType, Packet
 from backends.wire.frames import Identity, identity
 from translate.ir import REJECT_ICMP_CODES, Family, Protocol, RejectKind, TcpFlag
@@ -35,7 +36,18 @@ def rejection_by(sent: Packet, wanted: Identity, answer: Packet) -> str | None:
         return f"icmp-{answer.icmp_type}-{answer.icmp_code}"
     if sent.proto == Protocol.TCP and _resets(sent, answer):
         return RejectKind.TCP_RESET.value
-    return None
+    return SYN_ACK if _opens(sent, answer) else None
+
+
+def _opens(sent: Packet, answer: Packet) -> bool:
+    """Return whether ``answer`` is the SYN with ACK that answers ``sent``."""
+    both = TcpFlag.SYN | TcpFlag.ACK
+    return (
+        sent.proto == answer.proto == Protocol.TCP
+        and sent.flags & both == TcpFlag.SYN
+        and answer.flags & both == both
+        and (answer.dport, answer.ack) == (sent.sport, (sent.seq + 1) & 0xFFFFFFFF)
+    )
 
 
 def _resets(sent: Packet, answer: Packet) -> bool:

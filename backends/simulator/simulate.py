@@ -25,6 +25,7 @@ from backends.simulator.hooks.stack import Stack
 from backends.simulator.matching.assumptions import Assumptions, Run, Undecided, added_up, without_needless
 from backends.simulator.matching.conditions import Memory
 from backends.simulator.matching.connlimits import ConnectionLists
+from backends.simulator.matching.filledsets import FilledSets
 from backends.simulator.matching.hashlimits import HashTables
 from backends.simulator.matching.recent import RecentLists
 from backends.simulator.nat.binding import Nat
@@ -204,7 +205,7 @@ class Simulation:
             Assumptions(chooser),
             HashTables(self._prepared.hashed),
             ConnectionLists(conntrack),
-            self._prepared.sets,
+            FilledSets(self._prepared.sets),
         )
         walks = FastWalk(memory, chooser) if issubclass(walk, FastWalk) else walk(memory, recorder)
         stack = Stack(self._prepared, self._router, conntrack, nat, walks, recorder, self._links)

@@ -202,7 +202,7 @@ class _Table:
 
     def _contradiction(self, known: _Context, rule: Rule, context: _Context) -> str | None:
         for test in rule.tests:
-            if isinstance(test, SetTest) and not test.negated and test.name in self.empty_sets:
+            if isinstance(test, SetTest) and _is_never(test) and test.name in self.empty_sets:
                 return f"ipset {test.name} is empty"
         for tested in {t.field for t in known}:
             if passing(known, tested, self.family):
@@ -280,10 +280,15 @@ def _on(test: Test, field: Field) -> bool:
     return isinstance(test, FieldTest) and test.field is field
 
 
+def _is_never(test: SetTest) -> bool:
+    """Return whether the test never holds if the set was empty when it was read."""
+    return not (test.negated or test.filled)
+
+
 def _stable(test: Test) -> bool:
     """Return whether the result of a test cannot change while the packet is in one table."""
     if isinstance(test, SetTest):
-        return True
+        return not test.filled
     return isinstance(test, FieldTest) and test.field not in (Field.MARK, Field.CT_MARK)
 
 

@@ -89,7 +89,7 @@ def give_ipsets(ruleset: Ruleset, rules: Path | str, options: InputOptions = AS_
     ``rules`` is the path of the rules. Raises ParseError, and InputError when a named file cannot be read.
     """
     path = options.ipsets
-    if path is None and str(rules) != "-" and any(ruleset.set_tests()):
+    if path is None and str(rules) != "-" and any(ruleset.set_uses()):
         beside = Path(rules).with_name(IPSETS_FILE)
         path = str(beside) if beside.is_file() else None
     if path is None:

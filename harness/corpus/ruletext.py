@@ -25,6 +25,9 @@ from translate.ir import (
     ConnectionStatus,
     Dnat,
     Drop,
+    Duplicate,
+    External,
+    ExternalTarget,
     Family,
     Field,
     FieldTest,
@@ -63,8 +66,10 @@ from translate.ir import (
     SetTest,
     SetTos,
     SetTtl,
+    SetUpdate,
     Snat,
     StripOptions,
+    SynProxy,
     TcpFlag,
     Template,
     Test,
@@ -182,6 +187,10 @@ def test_text(test: Test, family: Family) -> str:
             of = f"set {test.name} ({sides})"
             entry = f"excluded by a nomatch entry of {of}" if test.nomatch else f"in {of}"
             return f"{'not ' if test.negated else ''}{entry}"
+        case SetUpdate(delete=True):
+            return f"deleted from set {test.name} ({','.join(test.directions)})"
+        case SetUpdate():
+            return f"added to set {test.name} ({','.join(test.directions)})"
         case Account():
             return f"counted in {test.name}"
         case WordTest():
@@ -298,6 +307,13 @@ def action_text(action: Action, family: Family) -> str:
             return "traces it from this rule on"
         case Classify(priority=priority):
             return f"puts it into class {priority >> 16:x}:{priority & 0xFFFF:x} of its queue"
+        case Duplicate(gateway=gateway, device=device):
+            through = f" through {device}" if device else ""
+            return f"sends a copy to {format_address(family, gateway)}{through}"
+        case External(target=target):
+            return _EXTERNAL[target]
+        case SynProxy():
+            return "answers a SYN in place of the server, and takes an ACK for the client's answer to that"
         case FillChecksum():
             return "computes its checksum if that was left to the network card"
         case NoTrack():
@@ -322,3 +338,12 @@ def _template_text(action: Template) -> str:
         names = ", ".join(action.events or action.expectation_events or ("none",))
         parts.append(f"reports the events {names} of a new connection")
     return " and ".join(parts) or "makes conntrack track it normally, regardless of later rules of table raw"
+
+
+_EXTERNAL: Final = {
+    ExternalTarget.IDLETIMER: "starts a timer again that reports the absence of packets",
+    ExternalTarget.LED: "lights an LED",
+    ExternalTarget.RATEEST: "counts it in an estimator of rates",
+    ExternalTarget.SECMARK: "labels it for a security module",
+    ExternalTarget.CONNSECMARK: "copies the label for a security module from or to the connection",
+}

@@ -134,7 +134,7 @@ class Kinds:
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
         rules = [r for table in facts.other_rules.ruleset.tables for c in table.chains for r in c.rules]
-        hidden = any(rule.unknown for rule in rules) or any(facts.other_rules.ruleset.set_tests())
+        hidden = any(rule.unknown for rule in rules) or any(facts.other_rules.ruleset.set_uses())
         self._known = not hidden
         tests = [test for rule in rules for test in _field_tests(rule)]
         node, family = facts.node, facts.family

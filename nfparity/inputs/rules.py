@@ -38,7 +38,7 @@ def load_large_rules(path: str, options: InputOptions = AS_FOUND) -> Rules:
         read_bytes(path), name=name, family=options.family, form=options.form, table=options.table
     )
     insist_on_tables(rules.sample, name)
-    return give_ipsets(rules.whole(), path, options) if any(rules.sample.set_tests()) else rules
+    return give_ipsets(rules.whole(), path, options) if any(rules.sample.set_uses()) else rules
 
 
 def load_pieces(path: str, options: InputOptions = AS_FOUND) -> tuple[Ruleset, ...]:

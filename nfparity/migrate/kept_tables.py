@@ -59,7 +59,7 @@ def insist_on_separate(ruleset: Ruleset, text: str, left: Collection[str]) -> No
         ),
         *(
             Refusal(rule.origin, _WHERE, "shared-set", f"a kept table changes the ipset {test.name}")
-            for rule, test in replaced.set_tests()
+            for rule, test in replaced.set_uses()
             if test.name in written
         ),
     )

@@ -55,7 +55,7 @@ def read_rules(text: str, family: Family, name: str, left: tuple[str, ...], ipse
     if left:
         rules = moved(rules, _undecided(staying(rules.whole(), left)))
     sets = ""
-    if any(rules.sample.set_tests()):
+    if any(rules.sample.set_uses()):
         sets = live_ipsets() if ipsets is None else ipsets
         known = read_ipsets(sets.encode(errors="surrogateescape"), name="ipset save")
         rules = with_sets(rules.whole(), known)

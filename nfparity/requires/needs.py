@@ -63,7 +63,7 @@ def rules_needs(ruleset: Ruleset, variant: Variant) -> tuple[Need, ...]:
             for rule in chain.rules:
                 for module, feature in _of_rule(rule, ruleset.family):
                     origins.setdefault((module, feature), []).append(rule.origin)
-    used = {test.name for _, test in ruleset.set_tests()}
+    used = {test.name for _, test in ruleset.set_uses()}
     for ipset in ruleset.sets:
         if ipset.name in used:
             kind = ipset.type.value

@@ -30,7 +30,7 @@ class RuleFiles(Mapping[tuple[Variant, Family], Rules]):
         if key not in self._read:
             name, data = self._texts[key]
             rules = read_large(data, name=name, family=key[1], form=InputForm.SAVE)
-            ipsets = self._sets.ipsets() if any(rules.sample.set_tests()) else None
+            ipsets = self._sets.ipsets() if any(rules.sample.set_uses()) else None
             self._read[key] = rules if ipsets is None else with_sets(rules.whole(), ipsets)
         return self._read[key]
 

@@ -18,6 +18,8 @@ from translate.ir import (
     Classify,
     Dnat,
     Drop,
+    Duplicate,
+    External,
     Family,
     FillChecksum,
     Goto,
@@ -45,6 +47,7 @@ from translate.ir import (
     SetTtl,
     Snat,
     StripOptions,
+    SynProxy,
     Template,
     Trace,
     TranslatePrefix,
@@ -135,6 +138,12 @@ def _action(action: Action, context: Context, number: NumberText) -> Code:
             return Code(("; /* not logged */",))  # see untranslated_effects
         case Classify():
             raise CannotExpress("classify", "the stack sets the priority again after the tc program has run")
+        case Duplicate():
+            raise CannotExpress("tee", "the tc program does not copy packets")
+        case External(target=target):
+            raise CannotExpress("external", f"the tc program has no effect like that of {target}")
+        case SynProxy():
+            raise CannotExpress("synproxy", "the tc program does not answer in place of a server")
         case FillChecksum():
             return Code(("; /* not computed */",))  # see untranslated_effects
         case NoTrack():

@@ -31,6 +31,7 @@ from translate.ir import (
     Recent,
     SetDirection,
     SetTest,
+    SetUpdate,
     Test,
     Value,
     WordTest,
@@ -185,6 +186,8 @@ def _test(test: Test, context: Context) -> Condition:
             raise CannotExpress("connlimit", "the tc program does not count the connections of an address")
         case Quota():
             raise CannotExpress("quota", "the tc program does not count the bytes of packets")
+        case SetUpdate():
+            raise CannotExpress("set-update", "the tc program does not change ipsets")
         case Account():
             return Condition("1")  # see untranslated_effects
         case WordTest():

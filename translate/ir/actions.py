@@ -14,7 +14,16 @@ from typing import Final
 
 from translate.ir.family import Family
 from translate.ir.matches import SetDirection
-from translate.ir.sideeffects import Audit, Classify, FillChecksum, Log, NfLog, Trace
+from translate.ir.sideeffects import (
+    Audit,
+    Classify,
+    Duplicate,
+    External,
+    FillChecksum,
+    Log,
+    NfLog,
+    Trace,
+)
 from translate.ir.values import Interval
 
 __all__ = [
@@ -46,6 +55,7 @@ __all__ = [
     "SetTtl",
     "Snat",
     "StripOptions",
+    "SynProxy",
     "Template",
     "TranslatePrefix",
     "ZoneSide",
@@ -167,6 +177,22 @@ class Queue:
     last: int
     bypass: bool = False
     by_processor: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SynProxy:
+    """Answer a SYN with a cookie, and connect to the server when the client returns it (``synproxy_tg4``).
+
+    The packet ends here if it is a SYN or an ACK without any other of FIN, SYN, RST and ACK; an ACK without a
+    cookie is dropped. Any other packet goes on. ``mss`` and ``wscale`` are those of the server, None if it
+    has no such option; the flags are its other options.
+    """
+
+    mss: int | None = None
+    wscale: int | None = None
+    sack_perm: bool = False
+    timestamp: bool = False
+    ecn: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,6 +397,7 @@ Action = (
     | SetMark
     | LimitMss
     | StripOptions
+    | SynProxy
     | Proxy
     | Queue
     | SetConnmark
@@ -393,5 +420,7 @@ Action = (
     | Audit
     | Trace
     | Classify
+    | Duplicate
+    | External
     | FillChecksum
 )

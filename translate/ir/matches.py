@@ -2,7 +2,7 @@
 
 The extensions of iptables are syntax; their meaning is a few kinds of test over the table of fields.
 A rule matches when *all* its tests hold. They are evaluated in order, which matters only to tests with
-state or chance: :class:`Random`, :class:`Nth`, :class:`Recent`, :class:`Limit`, :class:`ConnectionLimit`.
+state or chance: :class:`Random`, :class:`Nth`, :class:`Recent`, :class:`Limit`, :class:`SetUpdate`.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ __all__ = [
     "RecentMode",
     "SetDirection",
     "SetTest",
+    "SetUpdate",
     "Test",
     "WordTest",
     "flat",
@@ -186,6 +187,7 @@ class SetTest:
 
     With ``nomatch``, true if the element that decides is a ``nomatch`` one (``ip_set_test``). ``counters``:
     the rule also compares the counters of the element, which only matters in a set that has them.
+    ``filled``: a rule of the ruleset changes the set.
     """
 
     name: str
@@ -193,6 +195,23 @@ class SetTest:
     negated: bool = False
     nomatch: bool = False
     counters: bool = False
+    filled: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetUpdate:
+    """``-j SET``: always true, and adds the packet's key to the ipset ``name`` (``set_target``).
+
+    With ``delete`` it removes the key. A key that is in the set already stays as it is, unless ``refresh``
+    gives it the new timeout (``--exist``). ``timeout`` is in seconds, 0 for none, and None for that of the
+    set; a set without timeouts ignores it. A packet that lacks a part of the key changes nothing.
+    """
+
+    name: str
+    directions: tuple[SetDirection, ...]
+    delete: bool = False
+    refresh: bool = False
+    timeout: int | None = None
 
 
 class RecentMode(StrEnum):
@@ -254,6 +273,7 @@ Test = (
     | ConnectionLimit
     | Quota
     | SetTest
+    | SetUpdate
     | Recent
     | Account
     | WordTest
@@ -271,6 +291,7 @@ def flat(
     | ConnectionLimit
     | Quota
     | SetTest
+    | SetUpdate
     | Recent
     | Account
     | WordTest

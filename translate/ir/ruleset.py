@@ -10,7 +10,7 @@ from translate.ir.actions import Action, Goto, Jump
 from translate.ir.family import Family
 from translate.ir.fields import Field
 from translate.ir.hooks import Hook, TableName
-from translate.ir.matches import Recent, SetTest, Test
+from translate.ir.matches import Recent, SetTest, SetUpdate, Test
 from translate.ir.origin import NOWHERE, Origin
 from translate.ir.sets import IpSet
 from translate.ir.sideeffects import SideEffect
@@ -138,7 +138,7 @@ class Rule:
         if hides != {Hidden.TESTS}:
             return bool(hides)
         does = any(not isinstance(action, SideEffect) for action in self.actions)
-        return does or any(isinstance(test, Recent) for test in self.tests)
+        return does or any(isinstance(test, Recent | SetUpdate) for test in self.tests)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,16 +239,20 @@ class Ruleset:
             for unknown in rule.unknown:
                 yield rule, unknown
 
-    def set_tests(self) -> Iterator[tuple[Rule, SetTest]]:
-        """Yield every test of an ipset, with its rule."""
+    def set_uses(self) -> Iterator[tuple[Rule, SetTest | SetUpdate]]:
+        """Yield every test and every change of an ipset, with its rule."""
         for rule in self.rules():
             for test in rule.tests:
-                if isinstance(test, SetTest):
+                if isinstance(test, SetTest | SetUpdate):
                     yield rule, test
 
+    def set_tests(self) -> Iterator[tuple[Rule, SetTest]]:
+        """Yield every test of an ipset, with its rule."""
+        return ((rule, test) for rule, test in self.set_uses() if isinstance(test, SetTest))
+
     def sets_not_given(self) -> Iterator[tuple[Rule, str]]:
-        """Yield every rule that tests an ipset whose members were not given, with the set's name."""
+        """Yield every rule that uses an ipset whose members were not given, with the set's name."""
         known = {ipset.name for ipset in self.sets}
-        for rule, test in self.set_tests():
+        for rule, test in self.set_uses():
             if test.name not in known:
                 yield rule, test.name

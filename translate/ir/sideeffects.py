@@ -8,6 +8,9 @@ from enum import StrEnum
 __all__ = [
     "Audit",
     "Classify",
+    "Duplicate",
+    "External",
+    "ExternalTarget",
     "FillChecksum",
     "Log",
     "LogDetail",
@@ -79,3 +82,36 @@ class FillChecksum(SideEffect):
     The packet leaves the node with the same checksum either way. Only a reader inside the node sees the
     difference, such as the raw socket of a DHCP client in a virtual machine.
     """
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicate(SideEffect):
+    """Send a copy of the packet to ``gateway``, through ``device`` unless that is empty (``nf_dup_ipv4``).
+
+    The copy is UNTRACKED. It passes OUTPUT and POSTROUTING, where no rule copies it again.
+    """
+
+    gateway: int
+    device: str = ""
+
+
+class ExternalTarget(StrEnum):
+    """Targets that change something outside of the packet filter, spelled as in ``-j``."""
+
+    IDLETIMER = "IDLETIMER"
+    """Starts a timer again, whose end user space is told of."""
+    LED = "LED"
+    """Lights an LED of the machine."""
+    RATEEST = "RATEEST"
+    """Counts the packet in an estimator of rates."""
+    SECMARK = "SECMARK"
+    """Gives the packet a label, which a security module reads."""
+    CONNSECMARK = "CONNSECMARK"
+    """Copies the label between the packet and its connection."""
+
+
+@dataclass(frozen=True, slots=True)
+class External(SideEffect):
+    """The effect of ``target``, which no rule that is modelled can test."""
+
+    target: ExternalTarget

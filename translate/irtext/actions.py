@@ -12,6 +12,9 @@ from translate.ir import (
     Classify,
     Dnat,
     Drop,
+    Duplicate,
+    External,
+    ExternalTarget,
     Family,
     Field,
     FillChecksum,
@@ -42,6 +45,7 @@ from translate.ir import (
     SetTtl,
     Snat,
     StripOptions,
+    SynProxy,
     Template,
     Trace,
     TranslatePrefix,
@@ -50,7 +54,7 @@ from translate.ir import (
     parse_address,
 )
 from translate.irtext.lexer import Cursor, TextError, number, quoted, word
-from translate.irtext.values import format_interval, take_interval
+from translate.irtext.values import format_interval, format_number, take_interval, take_number
 
 __all__ = ["format_action", "format_actions", "take_actions"]
 
@@ -138,6 +142,13 @@ def format_action(action: Action, family: Family) -> str:
             return f"classify {priority:#x}"
         case FillChecksum():
             return "fill-checksum"
+        case Duplicate(gateway=gateway, device=device):
+            through = f" device {quoted(device)}" if device else ""
+            return f"duplicate {format_number(Field.DADDR, gateway, family)}{through}"
+        case External(target=target):
+            return f"external {target}"
+        case SynProxy():
+            return _synproxy(action)
         case _:
             assert_never(action)
 
@@ -249,8 +260,32 @@ def _take_action(cursor: Cursor, family: Family) -> Action:
             return Classify(cursor.number("a priority", most=_MOST_MARK))
         case "fill-checksum":
             return FillChecksum()
+        case "duplicate":
+            gateway = take_number(cursor, Field.DADDR, family)
+            return Duplicate(gateway, cursor.next("a device").text if cursor.take("device") else "")
+        case "external":
+            return External(cursor.member(ExternalTarget))
+        case "synproxy":
+            return _take_synproxy(cursor)
         case _:
             raise TextError(token.column, f"expected an action, found {token.text!r}")
+
+
+def _synproxy(action: SynProxy) -> str:
+    text = "synproxy" + ("" if action.mss is None else f" mss {action.mss}")
+    text += "" if action.wscale is None else f" wscale {action.wscale}"
+    flags = (("sack-perm", action.sack_perm), ("timestamp", action.timestamp), ("ecn", action.ecn))
+    return " ".join((text, *(name for name, present in flags if present)))
+
+
+def _take_synproxy(cursor: Cursor) -> SynProxy:
+    return SynProxy(
+        mss=cursor.number("an MSS") if cursor.take("mss") else None,
+        wscale=cursor.number("a shift") if cursor.take("wscale") else None,
+        sack_perm=cursor.take("sack-perm"),
+        timestamp=cursor.take("timestamp"),
+        ecn=cursor.take("ecn"),
+    )
 
 
 def _take_proxy(cursor: Cursor, family: Family) -> Proxy:

@@ -21,6 +21,7 @@ from translate.ir import (
     RecentMode,
     SetDirection,
     SetTest,
+    SetUpdate,
     Test,
     Value,
     WordError,
@@ -58,7 +59,10 @@ def format_test(test: Test, family: Family) -> str:
             return f"{_not(test.negated)}quota {test.size}{state}"
         case SetTest():
             of = f"{word(test.name)}({', '.join(test.directions)})"
-            return f"{_not(test.negated)}set {of}{' nomatch' if test.nomatch else ''}"
+            words = f"{' nomatch' if test.nomatch else ''}{' filled' if test.filled else ''}"
+            return f"{_not(test.negated)}set {of}{words}"
+        case SetUpdate():
+            return _set_update(test)
         case Recent():
             return f"{_not(test.negated)}{_recent(test, family)}"
         case Account():
@@ -129,6 +133,10 @@ def take_test(cursor: Cursor, family: Family) -> Test:
         return _take_words(cursor, negated=negated)
     if negated:
         raise cursor.fault("expected any, random, nth, set, recent, quota or words")
+    if cursor.take("add"):
+        return _take_set_update(cursor, delete=False)
+    if cursor.take("delete"):
+        return _take_set_update(cursor, delete=True)
     if cursor.take("account"):
         return Account(name=cursor.next("the name of an object").text)
     if cursor.take("limit"):
@@ -231,14 +239,37 @@ def _take_limit(cursor: Cursor) -> Limit:
 
 
 def _take_set_test(cursor: Cursor, *, negated: bool) -> SetTest:
+    name, directions = _take_key(cursor)
+    nomatch = cursor.take("nomatch")
+    filled = cursor.take("filled")
+    return SetTest(name=name, directions=directions, negated=negated, nomatch=nomatch, filled=filled)
+
+
+def _set_update(test: SetUpdate) -> str:
+    text = f"{word(test.name)}({', '.join(test.directions)})"
+    if test.delete:
+        return f"delete {text}"
+    text = f"add {text}{' refresh' if test.refresh else ''}"
+    return text if test.timeout is None else f"{text} timeout {test.timeout}"
+
+
+def _take_set_update(cursor: Cursor, *, delete: bool) -> SetUpdate:
+    name, directions = _take_key(cursor)
+    if delete:
+        return SetUpdate(name=name, directions=directions, delete=True)
+    refresh = cursor.take("refresh")
+    timeout = cursor.number("seconds") if cursor.take("timeout") else None
+    return SetUpdate(name=name, directions=directions, refresh=refresh, timeout=timeout)
+
+
+def _take_key(cursor: Cursor) -> tuple[str, tuple[SetDirection, ...]]:
     name = cursor.next("the name of a set").text
     cursor.expect("(")
     directions = [cursor.member(SetDirection)]
     while cursor.take(","):
         directions.append(cursor.member(SetDirection))
     cursor.expect(")")
-    nomatch = cursor.take("nomatch")
-    return SetTest(name=name, directions=tuple(directions), negated=negated, nomatch=nomatch)
+    return name, tuple(directions)
 
 
 def _take_words(cursor: Cursor, *, negated: bool) -> WordTest:

@@ -104,7 +104,7 @@ def _types(table: NftTable) -> dict[tuple[str, str], object]:
 
     Sets and maps share their names.
     """
-    types: dict[tuple[str, str], object] = {("set", s.name): (s.key, s.size, s.timeout) for s in table.sets}
+    types: dict[tuple[str, str], object] = {("set", s.name): replace(s, note="") for s in table.sets}
     types |= {(object_kind(o), o.name): replace(o, note="") for o in table.objects}
     types |= {("set", m.name): (m.key, m.data, m.interval) for m in table.maps}
     return types | {("chain", c.name): c.base for c in table.chains}

@@ -137,11 +137,16 @@ class InSet:
 
 @dataclass(frozen=True, slots=True)
 class SetChange:
-    """Put the packet's key into a set or restart its timeout; with ``delete``, remove it."""
+    """Put the packet's key into a set or restart its timeout; with ``delete``, remove it.
+
+    With ``add``, a key that is in the set stays as it is. ``timeout`` is in seconds.
+    """
 
     set: str
     key: Key
     delete: bool = False
+    add: bool = False
+    timeout: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,13 +320,17 @@ class LegalMap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilledSet:
-    """A set that packets fill. ``timeout`` is in seconds; None keeps keys forever."""
+    """A set that packets fill. ``timeout`` is in seconds; None keeps keys forever, unless the rules that put
+    them there give them a time, which needs ``ends``. The set begins with ``elements``.
+    """
 
     name: str
     key: Key
     size: int
     timeout: int | None
     note: str
+    ends: bool = False
+    elements: tuple[Element, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from translate.ir import Origin
-from translate.nft.elements import Elements
+from translate.nft.elements import Elements, ListedElements
 from translate.nft.legal import BaseHook, SharedObject
 from translate.nft.map_size import map_size_for
 
@@ -47,15 +48,22 @@ class NftMap:
         return None if self.interval else map_size_for(self.elements.count)
 
 
+_NO_ELEMENTS: Final = ListedElements(())
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NftSet:
-    """A named set that packets fill. ``timeout`` is in seconds; None keeps addresses forever."""
+    """A named set that packets fill. ``timeout`` is in seconds; None keeps keys forever, unless the rules
+    that put them there give them a time, which needs ``ends``. The set begins with ``elements``.
+    """
 
     name: str
     key: str
     size: int
     timeout: int | None
     note: str
+    ends: bool = False
+    elements: Elements = _NO_ELEMENTS
 
 
 @dataclass(slots=True, kw_only=True)

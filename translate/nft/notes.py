@@ -15,6 +15,7 @@ from translate.ir import (
     CLOCKS,
     ConnectionLimit,
     ConnectionState,
+    Duplicate,
     Family,
     Field,
     FieldTest,
@@ -23,7 +24,9 @@ from translate.ir import (
     Limit,
     LimitMss,
     Origin,
+    Program,
     SetTcpFlags,
+    SynProxy,
     TcpFlag,
     Test,
     alternatives,
@@ -40,13 +43,16 @@ __all__ = [
     "notes_on_checksums",
     "notes_on_congestion",
     "notes_on_connections",
+    "notes_on_copies",
     "notes_on_counted_ports",
     "notes_on_counters_of_connections",
+    "notes_on_filled_sets",
     "notes_on_hits",
     "notes_on_limits",
     "notes_on_lists",
     "notes_on_reverse_paths",
     "notes_on_segment_sizes",
+    "notes_on_syn_proxies",
     "notes_on_weekdays",
 ]
 
@@ -66,6 +72,20 @@ def notes_on_accounts(accounts: Mapping[str, Origin], counters: Mapping[str, str
             f"the nfacct object {name} is no longer updated; the counter {counters[name]} counts instead",
         )
         for name, origin in accounts.items()
+    )
+
+
+def notes_on_filled_sets(sets: Mapping[str, tuple[str, Origin]]) -> tuple[Note, ...]:
+    """Return a note for each ipset that rules change: the name of its nft set, and the first of the rules."""
+    return tuple(
+        Note(
+            origin,
+            BACKEND,
+            "set-update",
+            f"the ipset {name} is no longer changed; the set {called} takes its place, and programs that use"
+            " the ipset do not see it",
+        )
+        for name, (called, origin) in sets.items()
     )
 
 
@@ -251,6 +271,31 @@ def notes_on_congestion(inventory: Inventory) -> Iterator[Note]:
         " header of TCP. Where conntrack is used, fragments are reassembled before"
     )
     yield from (Note(origin, BACKEND, "ecn", text) for origin in inventory.doing(SetTcpFlags))
+
+
+def notes_on_syn_proxies(inventory: Inventory) -> Iterator[Note]:
+    """Yield a note for each SYNPROXY rule: it drops wrong checksums of more packets than nftables' synproxy.
+
+    The statement also takes segments with SYN and ACK, so it stands behind a test of the flags.
+    """
+    text = (
+        "SYNPROXY drops every segment with a wrong checksum; nftables only those with SYN or ACK alone,"
+        " and lets the others go on to the next rules"
+    )
+    yield from (Note(origin, BACKEND, "synproxy", text) for origin in inventory.doing(SynProxy))
+
+
+def notes_on_copies(program: Program) -> Iterator[Note]:
+    """Yield a note for each TEE rule with a device, which nft looks up when it loads the rules."""
+    text = (
+        "nft finds the device of dup when it loads the rules: it must exist then, and after it was replaced"
+        " the rules must be loaded again"
+    )
+    for chain in program.chains:
+        for statement in chain.statements:
+            for each in alternatives(statement):
+                if any(isinstance(action, Duplicate) and action.device for action in each.actions):
+                    yield Note(each.origin, BACKEND, "tee", text)
 
 
 def notes_on_checksums(inventory: Inventory) -> Iterator[Note]:

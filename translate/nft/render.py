@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final, assert_never
 
 from translate.nft.comments import comment
-from translate.nft.elements import place_text
+from translate.nft.elements import Elements, place_text
 from translate.nft.legal import SharedCounter, SharedHelper, SharedLimit, SharedObject, SharedQuota
 from translate.nft.model import NftChain, NftMap, NftRule, NftSet, NftTable
 from translate.nft.printer.logging import definitions
@@ -53,7 +53,7 @@ def delete_text(family: str, name: str) -> str:
 
 
 def flush_text(table: NftTable) -> str:
-    """Return the text that empties the sets that packets fill, and refills limits on which verdicts depend.
+    """Return the text that restores the sets that packets fill, and refills limits on which verdicts depend.
 
     A limit or quota cannot be reset, nor deleted while a rule uses it. Chains whose rules use one are
     therefore emptied, and their rules are written again. Limits that only decide whether a packet is logged
@@ -61,6 +61,8 @@ def flush_text(table: NftTable) -> str:
     """
     where = f"{table.family} {table.name}"
     lines = [f"flush set {where} {s.name}" for s in table.sets]
+    for each in table.sets:
+        lines += [f"add element {where} {each.name} {{ {text} }}" for text in each.elements.texts()]
     limits = [each for each in table.objects if isinstance(each, SharedLimit | SharedQuota)]
     if limits:
         used = {part for chain in table.chains for rule in chain.rules for part in _taken(rule)}
@@ -131,10 +133,11 @@ def set_lines(set_: NftSet) -> Iterator[str]:
     yield f"set {set_.name} {{"
     yield f"\ttypeof {set_.key}"
     yield f"\tsize {set_.size}"
-    yield "\tflags dynamic" + ("" if set_.timeout is None else ",timeout")
+    yield "\tflags dynamic" + (",timeout" if set_.ends or set_.timeout is not None else "")
     if set_.timeout is not None:
         yield f"\ttimeout {set_.timeout}s"
     yield f"\tcomment {comment(set_.note)}"
+    yield from _element_lines(set_.elements)
     yield "}"
 
 
@@ -152,12 +155,16 @@ def map_head(map_: NftMap) -> Iterator[str]:
 
 def _map_lines(map_: NftMap) -> Iterator[str]:
     yield from map_head(map_)
-    if map_.elements.count:
+    yield from _element_lines(map_.elements)
+    yield "}"
+
+
+def _element_lines(elements: Elements) -> Iterator[str]:
+    if elements.count:
         yield "\telements = {"
-        for text in map_.elements.texts():
+        for text in elements.texts():
             yield f"\t\t{text},"
         yield "\t}"
-    yield "}"
 
 
 def chain_head(chain: NftChain) -> Iterator[str]:

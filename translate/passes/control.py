@@ -72,15 +72,15 @@ def plain(tests: Iterable[Test]) -> bool:
 
     These take two conditions: a negated :class:`SetTest`, which also holds for a packet without ports; a test
     for no bridge, which also holds for a device without a kind; a test for no socket; and a test for no route
-    back, which holds for two kinds of routes.
+    back, which holds for two kinds of routes. A test of a set that rules change has state.
     """
-    return all(isinstance(test, _PLAIN) and not _takes_two(test) for test in tests)
+    return all(isinstance(test, _PLAIN) and not _is_complex(test) for test in tests)
 
 
-def _takes_two(test: Test) -> bool:
+def _is_complex(test: Test) -> bool:
     if type(test) is FieldTest:
         return test.field in _TWO_CONDITIONS
-    return type(test) is SetTest and test.negated
+    return type(test) is SetTest and (test.negated or test.filled)
 
 
 _TWO_CONDITIONS: Final = REVERSE_PATHS | {Field.SOCKET, Field.TAKER, Field.BRIDGED}

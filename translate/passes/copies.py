@@ -184,6 +184,8 @@ class Copier:
                                 raise CopyError("a test with state before one that never holds")
                             return None
                     tests.append(test)
+                case SetTest(filled=True):
+                    raise CopyError("a set that rules change")
                 case AnyOf() | SetTest() | WordTest() | Random():
                     tests.append(test)
                 case Recent():

@@ -29,6 +29,7 @@ from translate.ir import (
     Protocol,
     Recent,
     RecentMode,
+    SetUpdate,
     Statement,
     Test,
     Value,
@@ -129,11 +130,12 @@ def impossible(facts: Facts) -> bool:
 def implied(test: Test, facts: Facts, family: Family) -> bool:
     """Return whether ``test`` holds for every packet of which ``facts`` are true.
 
-    ``-m recent --set`` and ``-m nfacct`` always hold, but they have effects and must not be left out.
+    ``-m recent --set``, ``-m nfacct`` and ``-j SET`` always hold, but they have effects and must not be left
+    out.
     """
     if isinstance(test, Recent):
         return test.mode is RecentMode.SET and not test.negated
-    if isinstance(test, Account):
+    if isinstance(test, Account | SetUpdate):
         return True
     if not isinstance(test, FieldTest) or test.field.is_name:
         return False

@@ -40,6 +40,7 @@ from translate.ir import (
     SetTcpFlags,
     SetTos,
     SetTtl,
+    SynProxy,
     Table,
     TableName,
     Test,
@@ -160,6 +161,7 @@ def _action(table: TableName, action: Action) -> Action:
             | SetMark()
             | LimitMss()
             | StripOptions()
+            | SynProxy()
             | Proxy()
             | Queue()
             | SetConnmark()

@@ -10,10 +10,11 @@ statement's tests contradict each other. No statement jumps to a chain that does
 *Why the meaning is preserved*: all tests of a statement read the same packet, so they commute and may be
 intersected; a test is dropped only where the others imply it, and a statement only where no packet can pass.
 A test on a field that may be absent also tests that the field is present, so it never counts as a test that
-always holds. Draws are independent and never merged. Tests are not moved across a ``Recent``, ``Account`` or
-``HashLimit``, and those beside an ``Nth``, ``Limit``, ``ConnectionLimit`` or ``Quota`` keep their order: the
-tests before it decide which packets it sees. A chain without tests does the same to each packet: after a jump
-to it control continues (unless its last action ends the table), after a goto it returns to the caller.
+always holds. Draws are independent and never merged. Tests are not moved across a ``Recent``, ``Account``,
+``SetUpdate`` or ``HashLimit``, and those beside an ``Nth``, ``Limit``, ``ConnectionLimit`` or ``Quota`` keep
+their order: the tests before it decide which packets it sees. A chain without tests does the same to each
+packet: after a jump to it control continues (unless its last action ends the table), after a goto it returns
+to the caller.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ from translate.ir import (
     Recent,
     Return,
     SetTest,
+    SetUpdate,
     Statement,
     Test,
     WordTest,
@@ -148,7 +150,7 @@ def canonical(tests: tuple[Test, ...], family: Family) -> tuple[Test, ...] | Non
     Tests that are already canonical are returned as the same tuple.
     """
     for test in tests:
-        if isinstance(test, (Recent, Account, HashLimit)):
+        if isinstance(test, (Recent, Account, HashLimit, SetUpdate)):
             return _around(tests, tests.index(test), family)
     flat: list[Test] = []
     fields: set[Field] = set()
@@ -249,7 +251,17 @@ def _single(test: Test, family: Family) -> Test | bool:
             if share <= 0 or share >= RANDOM_RANGE:
                 return share > 0
             return Random(numerator=share) if test.negated else test
-        case Nth() | Limit() | HashLimit() | ConnectionLimit() | Quota() | Recent() | SetTest() | Account():
+        case (
+            Nth()
+            | Limit()
+            | HashLimit()
+            | ConnectionLimit()
+            | Quota()
+            | Recent()
+            | SetTest()
+            | SetUpdate()
+            | Account()
+        ):
             return test
         case WordTest():
             return test

@@ -30,6 +30,7 @@ from translate.ir import (
     Program,
     Recent,
     Return,
+    SetUpdate,
     Statement,
     TableName,
 )
@@ -108,8 +109,8 @@ def _slim(statement: Statement, empty: set[str]) -> Statement | None:
 
 
 def _leaves_traces(statement: Statement) -> bool:
-    """Return whether the tests may change a list of ``-m recent``, take from a shared bucket, or count."""
-    return any(isinstance(test, (Recent, Account, HashLimit)) for test in statement.tests)
+    """Return whether the tests may change a list or a set, take from a shared bucket, or count."""
+    return any(isinstance(test, (Recent, Account, HashLimit, SetUpdate)) for test in statement.tests)
 
 
 def _without_empty(actions: tuple[Action, ...], empty: set[str]) -> tuple[Action, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from backends.model.outcome import SYN_ACK
 from backends.model.packet import Packet
 from backends.simulator.conntrack.connection import ORIGINAL, REPLY
 from backends.simulator.conntrack.skb import Skb, SocketKind
@@ -15,12 +16,13 @@ from backends.simulator.hooks.reject import (
     no_error,
     no_reset,
     reset,
+    synack,
     unreachable,
 )
 from backends.simulator.routing.path import NoRoute, Path
 from backends.simulator.routing.router import AnyRouter
 from backends.simulator.trace import Answered, Recorder
-from translate.ir import ConnectionState, RejectKind
+from translate.ir import ConnectionState, RejectKind, TcpFlag
 
 __all__ = ["Answers"]
 
@@ -68,6 +70,19 @@ class Answers:
             return self._silent(kind, "there is no route back", why)
         return self._answer(skb, rst, path, kind, why)
 
+    def accept(self, skb: Skb, why: str) -> Fate:
+        """Answer a SYN with a cookie (``synproxy_send_client_synack``); no ACK of a flow returns one."""
+        if not skb.packet.flags & TcpFlag.SYN or skb.packet.bad_checksum:
+            return Dropped(why)
+        answer = synack(skb.packet)
+        path = self.router.route_reset(answer.dst, answer.src, 0)
+        if isinstance(path, NoRoute):
+            return self._silent(SYN_ACK, "there is no route back", why)
+        made = Skb(answer, path=path)
+        if skb.entry is not None:
+            made.entry, made.direction, made.state = skb.entry, REPLY, ConnectionState.ESTABLISHED
+        return self._sent_back(made, SYN_ACK, why)
+
     def _answer_mark(self, skb: Skb) -> int:
         """Return the mark of an answer to a packet (``IP4_REPLY_MARK``, ``IP6_REPLY_MARK``)."""
         return skb.mark if self.router.reflects_mark else 0
@@ -92,8 +107,11 @@ class Answers:
             made.entry = skb.entry
             made.direction = REPLY if skb.direction == ORIGINAL else ORIGINAL
             made.state = ConnectionState.RELATED
+        return self._sent_back(made, kind, why)
+
+    def _sent_back(self, made: Skb, kind: RejectKind | str, why: str) -> Fate:
         if self.recorder.enabled:
-            self.recorder.add(Answered(kind=kind, packet=answer))
+            self.recorder.add(Answered(kind=kind, packet=made.packet))
         outer, self.recorder.answer = self.recorder.answer, True
         fate = self.send(made)
         self.recorder.answer = outer

@@ -14,7 +14,7 @@ from backends.simulator.conntrack.tuples import NR_ICMP_TYPES
 from backends.simulator.routing.scopes import MAPPED
 from translate.ir import REJECT_ICMP_CODES, Family, PacketType, Protocol, RejectKind, TcpFlag
 
-__all__ = ["checksum_holds", "icmp_error", "no_error", "no_reset", "reset", "unreachable"]
+__all__ = ["checksum_holds", "icmp_error", "no_error", "no_reset", "reset", "synack", "unreachable"]
 
 _GRE, _ESP, _AH = 47, 50, 51
 _OTHERWISE_SUMMED: Final = frozenset({_GRE, _ESP, _AH, Protocol.SCTP, Protocol.UDPLITE, Protocol.DCCP})
@@ -123,6 +123,22 @@ def _may_be_reset(packet: Packet) -> bool:
     if packet.family is Family.IP6 and (packet.src in MAPPED or packet.dst in MAPPED):
         return False
     return packet.proto == Protocol.TCP and not packet.flags & TcpFlag.RST and not packet.bad_checksum
+
+
+def synack(packet: Packet) -> Packet:
+    """Return the answer to a SYN of a node that speaks for the server (``synproxy_send_client_synack``)."""
+    return Packet(
+        family=packet.family,
+        src=packet.dst,
+        dst=packet.src,
+        proto=packet.proto,
+        sport=packet.dport,
+        dport=packet.sport,
+        flags=TcpFlag.SYN | TcpFlag.ACK,
+        ack=(packet.seq + 1) & 0xFFFFFFFF,
+        time=packet.time,
+        cpu=packet.cpu,
+    )
 
 
 def reset(packet: Packet) -> Packet:

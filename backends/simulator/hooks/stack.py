@@ -44,6 +44,7 @@ from translate.ir import (
     Reject,
     RejectKind,
     Snat,
+    SynProxy,
     TableName,
 )
 
@@ -295,6 +296,8 @@ class Stack:
                 return self._answers.reject(
                     skb, decision.kind, f"rejected in table {table.name}, {view.hook}"
                 )
+            case SynProxy():
+                return self._answers.accept(skb, f"taken by SYNPROXY in table {table.name}, {view.hook}")
             case Dnat() | Snat() | Masquerade() | Redirect() | Netmap():
                 raise AssertionError(decision)  # the reader keeps NAT targets in the nat table
         if table.name is _MANGLE and view.hook is Hook.OUTPUT and before != skb.route_key():
@@ -310,6 +313,8 @@ class Stack:
                     return Dropped(f"dropped in table nat, {hook}")
                 case Reject():
                     return self._answers.reject(skb, decision.kind, f"rejected in table nat, {hook}")
+                case SynProxy():
+                    return self._answers.accept(skb, f"taken by SYNPROXY in table nat, {hook}")
                 case _:
                     passed = self.nat.bind(hook, skb, view.oif, decision)
         else:

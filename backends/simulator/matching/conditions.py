@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
@@ -14,8 +14,8 @@ from backends.simulator.chance.ports import PickedPort, Ports
 from backends.simulator.matching.assumptions import Assumptions
 from backends.simulator.matching.connlimits import ConnectionLists
 from backends.simulator.matching.fields import Reader, Value, View, reader
+from backends.simulator.matching.filledsets import FilledSets
 from backends.simulator.matching.hashlimits import HashTables
-from backends.simulator.matching.ipsets import Members
 from backends.simulator.matching.recent import RecentLists
 from backends.simulator.matching.words import words_hold
 from translate.ir import (
@@ -35,6 +35,7 @@ from translate.ir import (
     Rule,
     SetDirection,
     SetTest,
+    SetUpdate,
     Test,
     WordTest,
 )
@@ -52,7 +53,7 @@ class Memory:
     assumptions: Assumptions
     tables: HashTables
     connections: ConnectionLists
-    sets: Mapping[str, Members] = field(default_factory=dict)
+    sets: FilledSets = field(default_factory=lambda: FilledSets({}))
     counters: dict[object, int] = field(default_factory=dict)
     """The counter of each Nth, by rule and test."""
     buckets: dict[object, int] = field(default_factory=dict)
@@ -74,17 +75,18 @@ class Memory:
         self.quotas.clear()
         self.tables.known.clear()
         self.connections.known.clear()
+        self.sets.begin()
 
     def is_blank(self) -> bool:
         """Return whether the run has no state yet except its choices."""
         known = self.holds_any or self.counters or self.idle_buckets or self.ports.picked or self.lists.known
-        return not (known or self.assumptions.made)
+        return not (known or self.assumptions.made or self.sets.changed)
 
     @property
     def holds_any(self) -> bool:
         """Return whether there is state that could affect the packets of another flow."""
         known = self.buckets or self.quotas or self.tables.known or self.connections.known
-        return bool(known) or self.lists.holds_any
+        return bool(known or self.sets.changed) or self.lists.holds_any
 
 
 Condition = Callable[[View, Memory], bool]
@@ -128,6 +130,8 @@ def condition(test: Test, place: object, *, idle: bool = False) -> Condition:
             return _set(test)
         case WordTest():
             return lambda view, _memory: words_hold(test, view.skb)
+        case SetUpdate():
+            return partial(_update, test)
         case _:
             assert_never(test)
 
@@ -264,4 +268,16 @@ def _recent(test: Recent) -> Condition:
 def _set(test: SetTest) -> Condition:
     """Return the condition of a set test; a packet that lacks a key field is in no set (``set_match_v4``)."""
     name, negated, directions, member = test.name, test.negated, test.directions, not test.nomatch
+    if test.filled:
+        return partial(_filled_set, test, member)
     return lambda view, memory: memory.sets[name].holds(directions, view, memory.ports, member) != negated
+
+
+def _filled_set(test: SetTest, member: bool, view: View, memory: Memory) -> bool:
+    members = memory.sets.at(test.name, memory.lists.now)
+    return members.holds(test.directions, view, memory.ports, member) != test.negated
+
+
+def _update(test: SetUpdate, view: View, memory: Memory) -> bool:
+    memory.sets.update(test, view, memory.lists.now)
+    return True

@@ -49,18 +49,24 @@ class Members:
         A packet that lacks a field of the key, such as a port for a ``bitmap:port``, is not a member
         (``ip_set_test`` treats errors of the set type in this way).
         """
-        if self.set.type is SetType.BITMAP_PORT and view.skb.packet.proto not in _BITMAP_PROTOCOLS:
+        key = self.key(directions, view)
+        if key is None:
             return False
+        for index, value in enumerate(key):
+            if isinstance(value, PickedPort):
+                return self._picked(key, index, value, ports, member)
+        return self.decides(key) is member
+
+    def key(self, directions: _Sides, view: View) -> tuple[object, ...] | None:
+        """Return the packet's value for each cell, None if the type of the set reads no key from it."""
+        if self.set.type is SetType.BITMAP_PORT and view.skb.packet.proto not in _BITMAP_PROTOCOLS:
+            return None
         readers = self._readers.get(directions)
         if readers is None:
             fields = self.set.fields(directions)
             readers = tuple(_PORTS[f] if f in _PORTS else reader(f) for f in fields)
             self._readers[directions] = readers
-        key = tuple(read(view) for read in readers)
-        for index, value in enumerate(key):
-            if isinstance(value, PickedPort):
-                return self._picked(key, index, value, ports, member)
-        return self.decides(key) is member
+        return tuple(read(view) for read in readers)
 
     def _picked(
         self, key: tuple[object, ...], index: int, value: PickedPort, ports: Ports, member: bool

@@ -37,11 +37,12 @@ from translate.ir import (
     SetMark,
     SideEffect,
     Snat,
+    SynProxy,
 )
 
 __all__ = ["ChainMemo", "Decision", "memo_of"]
 
-Decision = Accept | Drop | Reject | Dnat | Snat | Masquerade | Redirect | Netmap
+Decision = Accept | Drop | Reject | SynProxy | Dnat | Snat | Masquerade | Redirect | Netmap
 """The end of a table's walk: a verdict, or a NAT target, which accepts after it has bound."""
 
 _FEW: Final = {

@@ -36,6 +36,7 @@ from translate.ir import (
     Reject,
     Return,
     Snat,
+    SynProxy,
 )
 
 __all__ = ["FastWalk"]
@@ -154,7 +155,15 @@ class FastWalk:
                     case Return():
                         del chains[-1], walks[-1]
                     case (
-                        Accept() | Drop() | Reject() | Dnat() | Snat() | Masquerade() | Redirect() | Netmap()
+                        Accept()
+                        | Drop()
+                        | Reject()
+                        | SynProxy()
+                        | Dnat()
+                        | Snat()
+                        | Masquerade()
+                        | Redirect()
+                        | Netmap()
                     ):
                         return action
                     case _:

@@ -32,6 +32,7 @@ from translate.ir import (
     Reject,
     Return,
     Snat,
+    SynProxy,
     Test,
 )
 
@@ -110,7 +111,15 @@ class PlainWalk:
                     case Return():
                         walks.pop()
                     case (
-                        Accept() | Drop() | Reject() | Dnat() | Snat() | Masquerade() | Redirect() | Netmap()
+                        Accept()
+                        | Drop()
+                        | Reject()
+                        | SynProxy()
+                        | Dnat()
+                        | Snat()
+                        | Masquerade()
+                        | Redirect()
+                        | Netmap()
                     ):
                         return rule.control
                     case _:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Final
 
-from backends.simulator.matching.conditions import Condition, condition, hidden_condition
+from backends.simulator.matching.conditions import Condition, Memory, condition, hidden_condition
+from backends.simulator.matching.fields import View, reader
 from backends.simulator.matching.hashlimits import first_of_each
 from backends.simulator.matching.ipsets import Members, members_of
 from backends.simulator.matching.recent import remembered_times
-from backends.simulator.walk.chainmemo import ChainMemo, memo_of
+from backends.simulator.walk.chainmemo import ChainMemo, Decision, memo_of
 from backends.simulator.walk.effects import EFFECTS
 from backends.simulator.walk.index import ChainIndex, index_of
 from translate.errors import Refusal, UnsupportedError
@@ -19,29 +21,26 @@ from translate.ir import (
     AddressType,
     AnyOf,
     Chain,
-    Dnat,
     Drop,
     Family,
+    Field,
     FieldTest,
     Goto,
     HashLimit,
     Hook,
     Interval,
     Jump,
-    Masquerade,
-    Netmap,
     Policy,
     Proxy,
     Queue,
     Random,
     Recent,
-    Redirect,
-    Reject,
     Return,
     Rule,
     Ruleset,
+    SetUpdate,
     SideEffect,
-    Snat,
+    SynProxy,
     TableName,
     Test,
     TranslatePrefix,
@@ -52,7 +51,7 @@ __all__ = ["NAME", "Control", "Prepared", "PreparedChain", "PreparedRule", "Prep
 
 NAME = "simulator"
 
-Control = Jump | Goto | Return | Accept | Drop | Reject | Dnat | Snat | Masquerade | Redirect | Netmap
+Control = Jump | Goto | Return | Decision
 """The actions of a matching rule that direct or end the walk."""
 
 
@@ -139,16 +138,31 @@ def _prepared(name: str, rules: tuple[Rule, ...]) -> tuple[PreparedRule, ...]:
             action = Drop()  # a node under test has no listening sockets
         if isinstance(action, Queue):
             action = Accept() if action.bypass else Drop()  # no program reads queues there
+        if isinstance(action, SynProxy):
+            tests = (*tests, _ANSWERED)
+            conditions = (*conditions, _is_answered)
         effect, control = (action, None) if isinstance(action, EFFECTS) else (None, action)
         draws = any(isinstance(test, Random) for test in tests)
         prepared.append(PreparedRule(rule, name, number, tests, conditions, effect, control, draws))
     return tuple(prepared)
 
 
+_ANSWERED: Final = FieldTest(
+    field=Field.TCP_FLAGS, mask=0x17, values=(Interval.point(0x02), Interval.point(0x10))
+)
+"""The test of a packet that SYNPROXY takes from the stack: a SYN or an ACK (``synproxy_tg4``)."""
+
+
+def _is_answered(view: View, _memory: Memory) -> bool:
+    """Return whether SYNPROXY takes the packet, which it also does if the checksum is wrong."""
+    flags = reader(Field.TCP_FLAGS)(view)
+    return view.skb.packet.bad_checksum or (isinstance(flags, int) and flags & 0x17 in (0x02, 0x10))
+
+
 def _is_idle(rule: Rule) -> bool:
-    """Return whether outcomes do not depend on the rule: it has only side effects, and changes no list."""
+    """Return whether outcomes do not depend on the rule: only side effects and no change of lists."""
     does = rule.is_undecided or any(not isinstance(action, SideEffect) for action in rule.actions)
-    return not (does or any(isinstance(test, Recent | HashLimit) for test in rule.tests))
+    return not (does or any(isinstance(test, Recent | HashLimit | SetUpdate) for test in rule.tests))
 
 
 def _tests(rule: Rule) -> tuple[Test | None, ...]:

@@ -45,6 +45,7 @@ from translate.ir import (
     Rule,
     SetTest,
     SetType,
+    SetUpdate,
     TableName,
     Test,
 )
@@ -276,8 +277,10 @@ def holds(test: Test, sighting: Sighting, places: Places, values: dict[Field, ob
             if True in parts:
                 return not test.negated
             return None if None in parts else test.negated
-        case SetTest():
+        case SetTest(filled=False):
             return _set_holds(test, sighting, places)
+        case SetUpdate():
+            return True
         case _:
             return None
 

@@ -41,11 +41,11 @@ HELP = re.compile(r" --h(e|el|elp)?( |$)")
 """``--help`` and its abbreviations, of which iptables prints its help and loads nothing."""
 
 NOT_THERE = re.compile(
-    r"--match-set (?!(nets|pairs) )\S+ | CT .*--[ht]"
+    r"--(?:match|add|del)-set (?!(nets|pairs) )\S+ | CT .*--[ht]|[ =](?:LED|SECMARK|RATEEST)\b"
     rf"|--nfacct-name (?!({'|'.join(map(re.escape, ACCOUNTS))}|a*|\"\")( |$))"
     + ("" if Path("/etc/iproute2/group").exists() else r"|--\w+-group default( |$)")
 )
-"""Objects that are named and not made, and helpers; whether one is there says nothing of the rule."""
+"""Objects that are named and not made, helpers, LEDs, labels: their absence says nothing of a rule."""
 
 FORGOTTEN = re.compile(
     r"--icmp-type[ =]\S+/\d+:|--to-s\S* \S+/\d"

@@ -20,7 +20,19 @@ from tests.lab.bytecode.machine import Names, RecentSet, run
 from tests.lab.bytecode.meaning import World, perform
 from tests.lab.bytecode.samples import Sample, State
 from translate.errors import Refusal
-from translate.ir import Apply, Field, Jump, Lookup, LoweredChain, Program, Recent, Statement, TableName
+from translate.ir import (
+    Apply,
+    Field,
+    Jump,
+    Lookup,
+    LoweredChain,
+    Program,
+    Recent,
+    SetTest,
+    SetUpdate,
+    Statement,
+    TableName,
+)
 from translate.nft.legal import SharedCounter, SharedLimit, SharedQuota
 from translate.nft.model import NftChain, NftTable
 from translate.passes.inventory import Inventory
@@ -140,11 +152,16 @@ def check(programs: Sequence[Program], compilers: Sequence[Nft], *, seed: int = 
 
 
 def _counts(statement: Statement, lists: Mapping[str, RecentList]) -> bool:
-    """Return whether a statement uses a list of ``-m recent`` that counts packets.
+    """Return whether a statement uses a list of ``-m recent`` that counts, or a set that rules change.
 
-    Several rules keep its times, which mean something over many packets alone: tests/kernel/test_recent.py.
+    These mean something over many packets alone: tests/kernel/test_recent.py, and the case ``set-updates``.
     """
-    return any(isinstance(test, Recent) and lists[test.name].hits for test in statement.tests)
+    return any(
+        (isinstance(test, Recent) and bool(lists[test.name].hits))
+        or isinstance(test, SetUpdate)
+        or (isinstance(test, SetTest) and test.filled)
+        for test in statement.tests
+    )
 
 
 def _key(statement: Statement) -> object:

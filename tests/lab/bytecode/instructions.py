@@ -30,8 +30,10 @@ __all__ = [
     "Nat",
     "NoTrack",
     "NumberGenerator",
+    "ProxyHandshake",
     "Range",
     "Reject",
+    "SendCopy",
     "SetCtMark",
     "SetCtZone",
     "SetMeta",
@@ -229,6 +231,23 @@ class SetCtMark:
 
 
 @dataclass(frozen=True, slots=True)
+class SendCopy:
+    """``dup``: the registers of the address and, if given, of the device's index."""
+
+    address: int
+    device: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyHandshake:
+    """``synproxy``, which takes every packet with SYN or ACK (``nft_synproxy_eval``)."""
+
+    mss: int
+    wscale: int
+    flags: int
+
+
+@dataclass(frozen=True, slots=True)
 class TransparentProxy:
     """``tproxy``, which always finds a socket here: the registers of its address and port, if given."""
 
@@ -358,6 +377,8 @@ Instruction = (
     | LoadTcpOption
     | StripTcpOption
     | TransparentProxy
+    | SendCopy
+    | ProxyHandshake
     | HandOver
     | SetTcpOption
     | StorePayload

@@ -32,8 +32,10 @@ from tests.lab.bytecode.instructions import (
     Nat,
     NoTrack,
     NumberGenerator,
+    ProxyHandshake,
     Range,
     Reject,
+    SendCopy,
     SetCtMark,
     SetCtZone,
     SetMeta,
@@ -209,6 +211,12 @@ class _Rule:
                     None if address is None else int.from_bytes(self._get(address, width), "big"),
                     None if port is None else int.from_bytes(self._get(port, 2), "big"),
                 )
+            case SendCopy(address=address, device=device):
+                width = self._state.sample.family.bits // 8
+                self._state.note("dup", int.from_bytes(self._get(address, width), "big"), device is not None)
+            case ProxyHandshake(mss=mss, wscale=wscale, flags=flags):
+                self._state.note("synproxy", mss, wscale, flags)
+                return _DONE
             case HandOver(first=first, total=total, flags=flags):
                 self._state.note("queue", first, total, flags)
                 return _DONE

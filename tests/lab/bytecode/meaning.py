@@ -31,6 +31,8 @@ from translate.ir import (
     ConnectionState,
     Dnat,
     Drop,
+    Duplicate,
+    External,
     Family,
     Field,
     FieldTest,
@@ -73,9 +75,11 @@ from translate.ir import (
     SetTos,
     SetTtl,
     SetType,
+    SetUpdate,
     Snat,
     Statement,
     StripOptions,
+    SynProxy,
     Template,
     Test,
     Trace,
@@ -177,6 +181,8 @@ def _holds(test: Test, state: State, world: World) -> bool:
             return all(_word(word, data) for word in test.words) is not test.negated
         case Recent():
             return _recent(test, state, world) is not test.negated
+        case SetUpdate():
+            raise AssertionError("statements that change sets are left out")
         case Account(name=name):
             state.note("count", name)
             return True
@@ -296,6 +302,15 @@ def _act(actions: Sequence[Action], state: State) -> bool:
                 state.note("nftrace", 1)
             case Classify(priority=priority):
                 state.note("priority", priority)
+            case Duplicate(gateway=gateway, device=device):
+                state.note("dup", gateway, bool(device))
+            case External():
+                raise AssertionError("no nft statement has such an effect")
+            case SynProxy():
+                flags = state.get(Field.TCP_FLAGS)
+                if isinstance(flags, int) and flags & 0x17 in (0x02, 0x10):
+                    state.note("synproxy", action.mss or 0, action.wscale or 0, _proxied(action))
+                    return False
             case FillChecksum():
                 pass  # no packet differs, and nftables has no statement for it
             case Template(helper=helper, protocol=protocol) if helper:
@@ -390,6 +405,12 @@ def _log(action: Log | NfLog) -> Instruction:
         return instructions.Log(action.prefix, action.group, size, threshold, None, 0)
     flags = sum(bit for detail, bit in _LOG_FLAGS.items() if detail in action.details)
     return instructions.Log(action.prefix, None, 0, 0, action.level, flags)
+
+
+def _proxied(action: SynProxy) -> int:
+    """Return the flags of the options of a server (``NF_SYNPROXY_OPT_MSS`` and so on)."""
+    present = (action.mss is not None, action.wscale is not None, action.sack_perm, action.timestamp)
+    return sum(flag << bit for bit, flag in enumerate(present))
 
 
 _AUDIT_LEVEL: Final = 8  # NFT_LOGLEVEL_AUDIT

@@ -41,7 +41,7 @@ _PROTO_OF: Final = {
     "icmp": "icmp",
     "icmp6": "ipv6-icmp",
 }
-_WITH_PORTS: Final = frozenset({"TPROXY", "multiport", "DNAT", "SNAT", "REDIRECT", "MASQUERADE"})
+_WITH_PORTS: Final = frozenset({"SYNPROXY", "TPROXY", "multiport", "DNAT", "SNAT", "REDIRECT", "MASQUERADE"})
 _PLACES: Final = {
     TableName.RAW: ("PREROUTING", "OUTPUT"),
     TableName.MANGLE: ("PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"),
@@ -55,6 +55,8 @@ _HOME: Final = {
     "TPROXY": (TableName.MANGLE, ("PREROUTING",)),
     "SNPT": (TableName.MANGLE, ("INPUT", "POSTROUTING")),
     "DNPT": (TableName.MANGLE, ("PREROUTING", "OUTPUT")),
+    "SYNPROXY": (TableName.FILTER, ("INPUT", "FORWARD")),
+    **dict.fromkeys(("SECMARK", "CONNSECMARK"), (TableName.SECURITY, _PLACES[TableName.SECURITY])),
     "TCPMSS": (TableName.MANGLE, ("FORWARD", "OUTPUT", "POSTROUTING")),
     "TRACE": (TableName.RAW, ("PREROUTING", "OUTPUT")),
     "CHECKSUM": (TableName.MANGLE, _PLACES[TableName.MANGLE]),

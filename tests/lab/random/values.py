@@ -291,6 +291,7 @@ def pools(family: Family) -> dict[str, _Pool]:
         "object": (_NAMES, ("", "a" * 31, "a" * 32)),
         "set": (("nets", "pairs"), ("", "a" * 32)),
         "seconds": (("1", "60", "3600"), _ODD_NUMBERS),
+        "duration": (("250ms", "1s", "500.0ms"), ("", "x", "1h", "-1s")),
         "rate": (
             ("3/min", "1/second", "10/hour", "7/m", "100", "1000/DAY"),
             (

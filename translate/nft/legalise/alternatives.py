@@ -52,6 +52,7 @@ from translate.ir import (
     RecentMode,
     Return,
     SetTest,
+    SetUpdate,
     Test,
     WordTest,
 )
@@ -256,9 +257,9 @@ def _opposite(test: Test) -> Test:
 
 
 def _last_counts(tests: tuple[Test, ...]) -> tuple[Test, ...]:
-    """Return the ``-m nfacct`` tests after all other tests: they count the packets that match the rule."""
+    """Return the ``-m nfacct`` tests and changes of sets after all other tests: every packet passes them."""
     start = len(tests)
-    while start and isinstance(tests[start - 1], Account):
+    while start and isinstance(tests[start - 1], Account | SetUpdate):
         start -= 1
     return tests[start:]
 

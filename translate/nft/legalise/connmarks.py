@@ -26,10 +26,18 @@ from translate.ir import (
     SetConnmark,
     SetMark,
     StripOptions,
+    SynProxy,
     Template,
 )
 
-__all__ = ["NOT_LOOPBACK", "NOT_YET_TRACKED", "Connmark", "connmark_rules", "stands_apart"]
+__all__ = [
+    "ANSWERED_BY_PROXY",
+    "NOT_LOOPBACK",
+    "NOT_YET_TRACKED",
+    "Connmark",
+    "connmark_rules",
+    "stands_apart",
+]
 
 _ALL: Final = 0xFFFFFFFF
 _HAS_ENTRY: Final = FieldTest(
@@ -50,6 +58,11 @@ NOT_YET_TRACKED: Final = FieldTest(field=Field.CT_STATE, values=(Interval.point(
 NOT_LOOPBACK: Final = FieldTest(field=Field.OIF, values=(Name("lo"),), negated=True)
 """``rt mtu`` gives 536 for an MTU above 65,535 bytes, like that of lo (``get_tcpmss``)."""
 
+ANSWERED_BY_PROXY: Final = FieldTest(
+    field=Field.TCP_FLAGS, mask=0x17, values=(Interval.point(0x02), Interval.point(0x10))
+)
+"""True of the packets that ``synproxy_tg4`` answers, and of which ``nft_synproxy_eval`` takes more."""
+
 Connmark = SetConnmark | SaveMark | RestoreMark
 
 
@@ -57,7 +70,9 @@ def stands_apart(actions: Sequence[Action]) -> bool:
     """Return whether an action needs separate rules, or is not last in its rule although it must be."""
     if any(isinstance(action, Proxy) for action in actions):
         return True
-    return any(isinstance(action, Template | LimitMss | StripOptions) for action in actions[:-1]) or any(
+    return any(
+        isinstance(action, Template | LimitMss | StripOptions | SynProxy) for action in actions[:-1]
+    ) or any(
         isinstance(action, SetConnmark | SaveMark | RestoreMark)
         and (index < len(actions) - 1 or len(list(connmark_rules(action))) > 1)
         for index, action in enumerate(actions)

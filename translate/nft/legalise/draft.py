@@ -10,6 +10,7 @@ from translate.errors import Note, Refusal, UnsupportedError
 from translate.ir import (
     Account,
     ConnectionLimit,
+    Duplicate,
     Family,
     HashLimit,
     Hook,
@@ -22,6 +23,7 @@ from translate.ir import (
     Quota,
     Recent,
     Return,
+    SetUpdate,
     TableName,
     Template,
     Test,
@@ -29,7 +31,6 @@ from translate.ir import (
 from translate.nft.legal import (
     BaseHook,
     Count,
-    CountedInSet,
     FilledSet,
     InSet,
     Key,
@@ -44,12 +45,12 @@ from translate.nft.legal import (
     SharedHelper,
     SharedLimit,
     SharedQuota,
-    TakenInSet,
     WithinLimit,
     WithinQuota,
 )
 from translate.nft.legalise.apart import kept_apart
 from translate.nft.legalise.connlimits import counted_in, set_of_counts
+from translate.nft.legalise.filledsets import change_of, checked_update, filled_sets
 from translate.nft.legalise.hashlimits import hash_sets, taken
 from translate.nft.legalise.headers import matches
 from translate.nft.legalise.ipsets import NamedSets
@@ -67,13 +68,16 @@ from translate.nft.notes import (
     notes_on_checksums,
     notes_on_congestion,
     notes_on_connections,
+    notes_on_copies,
     notes_on_counted_ports,
     notes_on_counters_of_connections,
+    notes_on_filled_sets,
     notes_on_hits,
     notes_on_limits,
     notes_on_lists,
     notes_on_reverse_paths,
     notes_on_segment_sizes,
+    notes_on_syn_proxies,
     notes_on_weekdays,
 )
 from translate.passes.calls import CALLS
@@ -83,7 +87,7 @@ from translate.passes.states import account_origins, buckets, connection_limits,
 
 __all__ = ["DraftProgram"]
 
-_WithState = Recent | Account | Limit | HashLimit | ConnectionLimit | Quota
+_WithState = Recent | Account | Limit | HashLimit | ConnectionLimit | Quota | SetUpdate
 
 
 @dataclass(slots=True)
@@ -111,6 +115,8 @@ class DraftProgram:
     hashed: dict[str, FilledSet] = field(init=False)
     limited: dict[str, FilledSet] = field(init=False)
     """The sets of connections of each ``-m connlimit``."""
+    filled: dict[str, tuple[FilledSet, Origin]] = field(init=False)
+    """The sets for ipsets that rules change, by the ipset's name, each with the first of the rules."""
     maps: list[LegalMap] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
     named: NamedSets = field(init=False)
@@ -122,7 +128,9 @@ class DraftProgram:
         program = self.program = inventory.program
         self.family = program.family
         self.ipsets = {ipset.name: ipset for ipset in program.sets}
-        self.named = NamedSets(self.ipsets, self.family, self.names)
+        self.filled = filled_sets(inventory, self.ipsets, self.names)
+        filled = {name: each.name for name, (each, _) in self.filled.items()}
+        self.named = NamedSets(self.ipsets, self.family, self.names, filled)
         for chain in program.chains:
             self._declare(chain)
         lists = recent_lists(inventory)
@@ -202,9 +210,7 @@ class DraftProgram:
                 start = index + 1
         return parts + matches(tests[start:], self.family, self.named.match, tests[:start])
 
-    def _stateful(
-        self, test: _WithState, tests: Sequence[Test]
-    ) -> Sequence[InSet | Count | WithinLimit | WithinQuota | TakenInSet | CountedInSet]:
+    def _stateful(self, test: _WithState, tests: Sequence[Test]) -> Sequence[Part]:
         match test:
             case Recent():
                 return self.recent.matches(test)
@@ -216,6 +222,9 @@ class DraftProgram:
                 return (counted_in(test, self.limited[state].name, self.program),)
             case Quota(state=state):
                 return (WithinQuota(self.quotas[state].name),)
+            case SetUpdate(name=name):
+                checked_update(test, self.ipsets, self.inventory)
+                return change_of(test, self.ipsets[name], self.filled[name][0], tests)
             case Limit(bucket=bucket):
                 return (WithinLimit(self.buckets[bucket].name),)
             case _:
@@ -240,7 +249,12 @@ class DraftProgram:
             chains=tuple(self.chains),
             called=self.called,
             maps=(*self.named.made.values(), *self.maps),
-            sets=(*self.recent.all, *self.hashed.values(), *self.limited.values()),
+            sets=(
+                *self.recent.all,
+                *self.hashed.values(),
+                *self.limited.values(),
+                *(each for each, _ in self.filled.values()),
+            ),
             objects=(
                 *self.counters.values(),
                 *self.buckets.values(),
@@ -262,6 +276,7 @@ class DraftProgram:
             *notes_on_lists(self.recent.lists.values(), SIZE, KEYED_SIZE),
             *notes_on_hits(self.recent.lists.values()),
             *notes_on_accounts(accounts, {name: c.name for name, c in self.counters.items()}),
+            *notes_on_filled_sets({name: (f.name, origin) for name, (f, origin) in self.filled.items()}),
             *notes_on_limits(buckets(self.inventory).values()),
             *notes_on_connections(self.inventory),
             *notes_on_counters_of_connections(self.inventory),
@@ -270,6 +285,8 @@ class DraftProgram:
             *notes_on_reverse_paths(self.inventory),
             *notes_on_checksums(self.inventory),
             *notes_on_congestion(self.inventory),
+            *notes_on_syn_proxies(self.inventory),
+            *(notes_on_copies(self.program) if Duplicate in self.inventory.actions else ()),
             *notes_on_segment_sizes(self.inventory),
             *notes_on_weekdays(self.inventory),
         )

@@ -35,6 +35,7 @@ from translate.ir import (
     Random,
     Recent,
     SetTest,
+    SetUpdate,
     Test,
     Value,
     WordTest,
@@ -111,7 +112,16 @@ def matches(
                 parts.append(test)
             case WordTest():
                 parts += word_matches(test, (*before, *tests), family)
-            case AnyOf() | Limit() | HashLimit() | ConnectionLimit() | Quota() | Recent() | Account():
+            case (
+                AnyOf()
+                | Limit()
+                | HashLimit()
+                | ConnectionLimit()
+                | Quota()
+                | Recent()
+                | SetUpdate()
+                | Account()
+            ):
                 raise AssertionError(f"{test} is no match")
             case _:
                 assert_never(test)

@@ -46,6 +46,8 @@ class NamedSets:
     ipsets: Mapping[str, IpSet]
     family: Family
     names: NameGiver
+    filled: Mapping[str, str] = field(default_factory=dict)
+    """The names of the sets for ipsets that rules change, by the ipset's name."""
     made: dict[tuple[str, bool], LegalMap] = field(default_factory=dict)
     """The sets by the ipset's name; for tests of ``nomatch`` elements there is another one."""
 
@@ -53,6 +55,9 @@ class NamedSets:
         """Return the match on a set. Raises CannotSay for elements that cannot be expressed."""
         known = self.ipsets[test.name]
         key = _key(known, test.directions)
+        if test.name in self.filled:
+            _refuse_other_protocols(known)
+            return InSet(self.filled[test.name], key, test.negated)
         which = (test.name, test.nomatch)
         if which not in self.made:
             self.made[which] = self._make(known, key, member=not test.nomatch)

@@ -34,11 +34,19 @@ from translate.ir import (
     SetConnmark,
     SetMark,
     StripOptions,
+    SynProxy,
     Template,
 )
 from translate.nft.legal import LegalChain, Part
-from translate.nft.legalise.connmarks import NOT_LOOPBACK, NOT_YET_TRACKED, connmark_rules, stands_apart
+from translate.nft.legalise.connmarks import (
+    ANSWERED_BY_PROXY,
+    NOT_LOOPBACK,
+    NOT_YET_TRACKED,
+    connmark_rules,
+    stands_apart,
+)
 from translate.nft.legalise.draft import DraftProgram
+from translate.nft.legalise.filledsets import updates_apart
 from translate.nft.legalise.headerchanges import HeaderChange, Step, is_single, steps
 from translate.nft.legalise.headers import transports
 from translate.nft.legalise.helpers import helper_object
@@ -53,6 +61,13 @@ def write_rule(draft: DraftProgram, chain: LegalChain, apply: Apply) -> None:
     """Write a rule in which every test is one match. Raises CannotSay."""
     if stands_apart(apply.actions) or not is_single(apply.actions, draft.family):
         apply = _effects_aside(draft, chain, apply)
+    apart = updates_apart(apply)
+    if apart is not None:
+        decides, changes = apart
+        aside = draft.aside(chain, apply.origin)
+        for each in changes:
+            write_rule(draft, aside, each)
+        apply = replace(decides, actions=(draft.jump(aside),))
     writes = next((i for i, t in enumerate(apply.tests) if isinstance(t, Recent) and changes_list(t)), None)
     if writes is not None:
         _recent(draft, chain, apply, writes)
@@ -77,6 +92,8 @@ def statements(actions: tuple[Action, ...], family: Family) -> list[Part]:
             parts.append(helper_object(action))
         elif isinstance(action, Template):
             parts += [NOT_YET_TRACKED, action]
+        elif isinstance(action, SynProxy):
+            parts += [ANSWERED_BY_PROXY, action]
         elif isinstance(action, StripOptions):
             parts += [StripOptions((option,)) for option in action.options]
         elif action == LimitMss(None):

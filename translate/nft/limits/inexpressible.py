@@ -16,6 +16,9 @@ from typing import Final
 from translate.ir import (
     AddressType,
     Dnat,
+    Duplicate,
+    External,
+    ExternalTarget,
     Family,
     Field,
     FieldTest,
@@ -29,6 +32,7 @@ from translate.ir import (
     Reject,
     RejectKind,
     Snat,
+    SynProxy,
     Template,
     TranslatePrefix,
     Value,
@@ -104,8 +108,19 @@ def check_value(field: Field, value: Value, family: Family) -> None:
 
 
 _CHECKED: Final = frozenset(
-    {Dnat, Snat, Masquerade, Redirect, Reject, Log, NfLog, Proxy, Template, TranslatePrefix}
+    {
+        *(Dnat, Snat, Masquerade, Redirect, Reject, Log, NfLog, Proxy, Template),
+        *(Duplicate, External, SynProxy, TranslatePrefix),
+    }
 )
+
+_LACKING: Final = {
+    ExternalTarget.IDLETIMER: "timers that report the absence of packets",
+    ExternalTarget.LED: "LED triggers",
+    ExternalTarget.RATEEST: "estimators of rates",
+    ExternalTarget.SECMARK: "labels for packets that are checked when the rules are loaded",
+    ExternalTarget.CONNSECMARK: "a test for a packet or connection without a label",
+}
 
 
 def check_statements(parts: Sequence[Part], family: Family) -> None:
@@ -138,6 +153,13 @@ def _check_statement(part: Part, family: Family) -> None:
             raise CannotSay("tproxy", "nft does not accept tproxy without an address or a port")
         case Template():
             _check_template(part)
+        case Duplicate(device=device):
+            if device and not _PLAIN_INTERFACE.fullmatch(device):
+                raise CannotSay("interface-name", f"nft cannot spell the interface name {device!r}")
+        case External(target=target):
+            raise CannotSay("external", f"nftables has no {_LACKING[target]}")
+        case SynProxy(ecn=True):
+            raise CannotSay("synproxy-ecn", "nft has no option of synproxy for ECN")
         case _:
             pass
 

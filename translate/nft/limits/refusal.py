@@ -19,6 +19,7 @@ REFUSED: Final = {
     " test of raw may have another result after conntrack",
     "ct-zone-mark": "`-j CT --zone mark`",
     "eui64": "`-m eui64`",
+    "external": "`-j IDLETIMER`, `LED`, `RATEEST`, `SECMARK` and `CONNSECMARK`",
     "hashlimit-expire": "`-m hashlimit --hashlimit-htable-expire` with a part of a second",
     "hashlimit-ports": "`-m hashlimit` by ports in a rule that does not test for a protocol with ports",
     "hashlimit-shared": "`-m hashlimit` in two rules with one name and different limits",
@@ -40,6 +41,12 @@ REFUSED: Final = {
     "queue-nat": "`-j NFQUEUE` in nat",
     "queue-route": "`-j NFQUEUE` in OUTPUT of mangle",
     "recent-hitcount": "`-m recent --hitcount` above 1 with a negated check, and above 32",
+    "set-forceadd": "`-j SET` of a set with `forceadd`",
+    "set-intervals": "`-j SET` of a set with networks, or of a `bitmap:port`",
+    "set-ports": "`-j SET --add-set` of a set with ports in a rule that does not test for TCP, UDP, SCTP or"
+    " UDPLite",
+    "set-timeouts": "`-j SET --exist` where a set has elements without a timeout and others with one",
+    "synproxy-ecn": "`-j SYNPROXY --ecn`",
     "time-monthdays": "`-m time --monthdays`",
     "u32": "`-m u32` at an offset that the packet gives, except `0>>22&0x3C@` in IPv4 beside a test that"
     " excludes later fragments, or beyond byte 255 of a header",

@@ -18,6 +18,8 @@ from translate.ir import (
     Classify,
     Dnat,
     Drop,
+    Duplicate,
+    External,
     Family,
     FillChecksum,
     Goto,
@@ -46,6 +48,7 @@ from translate.ir import (
     SetTtl,
     Snat,
     StripOptions,
+    SynProxy,
     Template,
     Trace,
     TranslatePrefix,
@@ -131,6 +134,13 @@ def statement(action: Action, family: Family, chains: Mapping[str, str]) -> str:
             return "meta nftrace set 1"
         case Classify(priority=priority):
             return f"meta priority set {priority >> 16:04x}:{priority & 0xFFFF:04x}"
+        case Duplicate(gateway=gateway, device=device):
+            through = f' device "{device}"' if device else ""
+            return f"dup to {format_address(family, gateway)}{through}"
+        case SynProxy():
+            return _synproxy(action)
+        case External():
+            raise AssertionError(action)  # refused (translate.nft.limits.inexpressible)
         case FillChecksum():
             raise AssertionError(action)  # no statement (translate.nft.legalise.rules)
         case NoTrack():
@@ -154,6 +164,14 @@ def statement(action: Action, family: Family, chains: Mapping[str, str]) -> str:
             return verdict(action, chains)
         case _:
             assert_never(action)
+
+
+def _synproxy(action: SynProxy) -> str:
+    words = ["synproxy"]
+    words += [] if action.mss is None else [f"mss {action.mss}"]
+    words += [] if action.wscale is None else [f"wscale {action.wscale}"]
+    words += ["timestamp"] if action.timestamp else []
+    return " ".join([*words, "sack-perm"] if action.sack_perm else words)
 
 
 def _marked(name: str, value: int, mask: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import product
 from typing import Final, assert_never
 
@@ -31,6 +32,7 @@ from translate.nft.legal import (
     DnatTo,
     Draw,
     Element,
+    FilledSet,
     InSet,
     LegalChain,
     LegalMap,
@@ -78,6 +80,8 @@ def printed(program: LegalProgram) -> NftTable:
                 size=each.size,
                 timeout=each.timeout,
                 note=each.note,
+                ends=each.ends,
+                elements=ListedElements(tuple(_elements(each, program))),
             )
             for each in program.sets
         ],
@@ -118,8 +122,10 @@ def _part(part: Part, program: LegalProgram) -> str:
             return f"numgen inc mod {every} {'!=' if negated else '=='} {packet}"
         case InSet(set=name, key=key, negated=negated):
             return f"{key_text(key, family)} {'!= ' if negated else ''}@{name}"
-        case SetChange(set=name, key=key, delete=delete):
-            return f"{'delete' if delete else 'update'} @{name} {{ {key_text(key, family)} }}"
+        case SetChange(set=name, key=key, delete=delete, add=add, timeout=timeout):
+            change = "delete" if delete else "add" if add else "update"
+            until = "" if timeout is None else f" timeout {timeout}s"
+            return f"{change} @{name} {{ {key_text(key, family)}{until} }}"
         case Count(counter=name):
             return f"counter name {name}"
         case TakenInSet(set=name, key=key, rate=rate, unit=unit, burst=burst, above=above):
@@ -143,20 +149,21 @@ def _part(part: Part, program: LegalProgram) -> str:
 
 def _map(each: LegalMap, program: LegalProgram) -> NftMap:
     family = program.family
-    elements = [
-        NftElement(key=key, data=data, origin=element.entry.origin)
-        for element in each.elements
-        for data in (_data(element, program),)
-        for key in _keys(each, element, family)
-    ]
     return NftMap(
         name=each.name,
         key=key_text(each.key, family),
         data=_data_type(each.data, family),
         interval=each.interval,
-        elements=ListedElements(tuple(elements)),
+        elements=ListedElements(tuple(_elements(each, program))),
         note=each.note,
     )
+
+
+def _elements(each: LegalMap | FilledSet, program: LegalProgram) -> Iterator[NftElement]:
+    for element in each.elements:
+        data = _data(element, program)
+        for key in _keys(each, element, program.family):
+            yield NftElement(key=key, data=data, origin=element.entry.origin)
 
 
 def _data_type(data: str | DnatTarget | None, family: Family) -> str | None:
@@ -168,7 +175,7 @@ def _data_type(data: str | DnatTarget | None, family: Family) -> str | None:
             return data
 
 
-def _keys(each: LegalMap, element: Element, family: Family) -> list[str]:
+def _keys(each: LegalMap | FilledSet, element: Element, family: Family) -> list[str]:
     """Return the element's keys: several if it has symbols of an unordered type."""
     parts = [
         _key_values(part, value, family) for part, value in zip(each.key, element.entry.key, strict=True)

@@ -24,12 +24,13 @@ from translate.read.extensions.devgroup import DEVGROUP
 from translate.read.extensions.ecn import ECN_MATCH, ECN_TARGET
 from translate.read.extensions.eui64 import EUI64
 from translate.read.extensions.extensionheaders import DST, FRAG, HBH, IPV6HEADER
+from translate.read.extensions.external import EXTERNAL
 from translate.read.extensions.hashlimit import HASHLIMIT
 from translate.read.extensions.helper import HELPER
 from translate.read.extensions.icmp import ICMP, ICMP6
 from translate.read.extensions.iprange import IPRANGE
 from translate.read.extensions.ipsec import AH, ESP, IPCOMP
-from translate.read.extensions.ipset import SET
+from translate.read.extensions.ipset import SET, SET_TARGET
 from translate.read.extensions.length import LENGTH
 from translate.read.extensions.limit import LIMIT
 from translate.read.extensions.link import MAC, PKTTYPE
@@ -38,7 +39,7 @@ from translate.read.extensions.mark import MARK_MATCH, MARK_TARGET
 from translate.read.extensions.multiport import MULTIPORT
 from translate.read.extensions.nat import DNAT, MASQUERADE, NETMAP, REDIRECT, SNAT
 from translate.read.extensions.nfacct import NFACCT
-from translate.read.extensions.nfqueue import NFQUEUE
+from translate.read.extensions.nfqueue import NFQUEUE, QUEUE
 from translate.read.extensions.npt import DNPT, SNPT
 from translate.read.extensions.owner import OWNER
 from translate.read.extensions.physdev import PHYSDEV
@@ -50,8 +51,10 @@ from translate.read.extensions.rt import RT
 from translate.read.extensions.sideeffects import SIDE_EFFECTS
 from translate.read.extensions.socket import SOCKET
 from translate.read.extensions.statistic import STATISTIC
+from translate.read.extensions.synproxy import SYNPROXY
 from translate.read.extensions.tcpmss import TCPMSS_MATCH, TCPMSS_TARGET
 from translate.read.extensions.tcpoptstrip import TCPOPTSTRIP
+from translate.read.extensions.tee import TEE
 from translate.read.extensions.time import TIME
 from translate.read.extensions.tos import DSCP_MATCH, DSCP_TARGET, TOS_MATCH, TOS_TARGET
 from translate.read.extensions.tproxy import TPROXY
@@ -143,16 +146,21 @@ TARGETS: Final = MappingProxyType(
             NFLOG,
             NFQUEUE,
             NOTRACK,
+            QUEUE,
             REDIRECT,
             REJECT,
             RETURN,
+            SET_TARGET,
             SNAT,
             SNPT,
+            SYNPROXY,
             TCPMSS_TARGET,
             TCPOPTSTRIP,
+            TEE,
             TOS_TARGET,
             TPROXY,
             TTL_TARGET,
+            *EXTERNAL,
             *SIDE_EFFECTS,
         )
     }

@@ -165,11 +165,13 @@ class TargetExtension:
     is None if it is not modelled. Then ``hides`` is the unknown part of the rule, and ``reason`` explains why
     it cannot be translated at all, if that is so. A rule with the option ``alone`` and another one is kept as
     spelled.
+    If the effect of the target is that of tests which always hold, ``meaning`` returns these instead of an
+    action.
     """
 
     name: str
     options: tuple[OptionSpec, ...]
-    meaning: Callable[[Options, Context], Action] | None
+    meaning: Callable[[Options, Context], Action | tuple[Test, ...]] | None
     family: Family | None = None
     hides: Hidden = Hidden.ACTION
     reason: str = ""

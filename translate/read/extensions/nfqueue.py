@@ -1,4 +1,4 @@
-"""``-j NFQUEUE``: packets for a program of the node that decides about them."""
+"""``-j NFQUEUE`` and ``-j QUEUE``: packets for a program of the node that decides about them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from translate.read.extensions.declaration import (
 )
 from translate.read.spelling.errors import OptionError
 
-__all__ = ["NFQUEUE"]
+__all__ = ["NFQUEUE", "QUEUE"]
 
 _LAST: Final = 65535
 
@@ -60,3 +60,8 @@ NFQUEUE: Final = TargetExtension(
     meaning=_nfqueue,
 )
 """``-j NFQUEUE`` (``xt_NFQUEUE``)."""
+
+QUEUE: Final = TargetExtension(
+    name="QUEUE", options=(), meaning=lambda _options, _context: Queue(first=0, last=0)
+)
+"""``-j QUEUE``, the verdict ``NF_QUEUE`` without a number."""

@@ -32,12 +32,6 @@ string: --from=1 --to=1 --algo=1 !--string=1 !--hex-string=1 --icase=0
 """
 
 _EFFECTS: Final = """
-CONNSECMARK: --save=0 --restore=0
-IDLETIMER: --timeout=1 --label=1 --alarm=0
-LED: --led-trigger-id=1 --led-delay=1 --led-always-blink=0
-RATEEST: --rateest-name=1 --rateest-interval=1 --rateest-ewmalog=1
-SECMARK: --selctx=1
-TEE: --gateway=1 --oif=1
 ULOG: --ulog-nlgroup=1 --ulog-prefix=1 --ulog-cprange=1 --ulog-qthreshold=1
 """
 
@@ -46,9 +40,6 @@ CLUSTERIP: --new=0 --hashmode=1 --clustermac=1 --total-nodes=1 --local-node=1 --
 HMARK: --hmark-tuple=1 --hmark-src-prefix=1 --hmark-dst-prefix=1 --hmark-sport-mask=1 --hmark-dport-mask=1
  --hmark-spi-mask=1 --hmark-sport=1 --hmark-dport=1 --hmark-spi=1 --hmark-proto-mask=1 --hmark-rnd=1
  --hmark-mod=1 --hmark-offset=1
-QUEUE:
-SET: --add-set=2 --del-set=2 --map-set=2 --exist=0 --timeout=1 --map-mark=0 --map-prio=0 --map-queue=0
-SYNPROXY: --sack-perm=0 --timestamp=0 --wscale=1 --mss=1 --ecn=0
 """
 
 _ONE_FAMILY: Final = {
@@ -63,9 +54,6 @@ _FIELDS: Final = {
 
 
 _REASONS: Final = {
-    "IDLETIMER": "nftables has no timers that report the absence of packets",
-    "LED": "nftables has no LED triggers",
-    "RATEEST": "nftables has no estimators of rates",
     "ULOG": "Linux has had no ULOG since 3.17; NFLOG took its place",
 }
 """Reasons why a target cannot be translated, besides that it is not modelled."""

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import replace
 from typing import Final
 
 from translate.errors import Diagnostic, ParseError
-from translate.ir import Cell, Hidden, IpSet, Rule, Ruleset, SetTest, Test, Unknown
+from translate.ir import Cell, Hidden, IpSet, Rule, Ruleset, SetTest, SetUpdate, Test, Unknown
 from translate.read.ipset.reader import IpSets
 
 __all__ = ["with_sets"]
 
 
 def with_sets(ruleset: Ruleset, ipsets: IpSets) -> Ruleset:
-    """Return the ruleset with those of the given sets that its rules test.
+    """Return the ruleset with those of the given sets that its rules test or change.
 
     A rule that compares counters is read without the comparison if the set has none, as in the kernel
     (``ip_set_match_extensions``); otherwise its test is not modelled. ``--return-nomatch`` has no meaning for
-    a set without nets, whose type has no ``nomatch`` elements.
+    a set without nets, whose type has no ``nomatch`` elements. Tests of a set that a rule changes are marked
+    (:attr:`~translate.ir.SetTest.filled`). A change of a set that no rule tests is not modelled if the set is
+    missing or unsupported.
 
     Raises ParseError, at the place of the rule, for a set that is missing or unsupported, for a set of the
     other family, and for a number of directions that differs from the set's dimensions. The kernel accepts
@@ -27,22 +29,33 @@ def with_sets(ruleset: Ruleset, ipsets: IpSets) -> Ruleset:
     known = {ipset.name: ipset for ipset in ipsets.sets}
     tested: set[str] = set()
     problems: dict[tuple[int, str], Diagnostic] = {}
-    for rule, test in ruleset.set_tests():
+    filled: set[str] = set()
+    unread: set[SetUpdate] = set()
+    tested_names = {test.name for _, test in ruleset.set_tests()}
+    for rule, test in ruleset.set_uses():
         problem = _problem(rule, test, known.get(test.name), ruleset, ipsets)
         if problem is None:
             tested.add(test.name)
+            if isinstance(test, SetUpdate):
+                filled.add(test.name)
+        elif isinstance(test, SetUpdate) and test.name not in tested_names:
+            unread.add(test)
         else:
             problems.setdefault((rule.origin.line, test.name), problem)
     if problems:
         raise ParseError(tuple(problems.values()))
     ruleset = replace(ruleset, sets=tuple(ipset for ipset in ipsets.sets if ipset.name in tested))
-    if not any(test.counters or test.nomatch for _, test in ruleset.set_tests()):
+    if (
+        not filled
+        and not unread
+        and not any(test.counters or test.nomatch for _, test in ruleset.set_tests())
+    ):
         return ruleset
     tables = (
         replace(
             table,
             chains=tuple(
-                replace(chain, rules=tuple(_resolved(rule, known) for rule in chain.rules))
+                replace(chain, rules=tuple(_resolved(rule, known, filled, unread) for rule in chain.rules))
                 for chain in table.chains
             ),
         )
@@ -54,11 +67,15 @@ def with_sets(ruleset: Ruleset, ipsets: IpSets) -> Ruleset:
 _COUNTED: Final = "--packets and --bytes: counters of ipset entries are not modelled"
 
 
-def _resolved(rule: Rule, known: Mapping[str, IpSet]) -> Rule:
+def _resolved(rule: Rule, known: Mapping[str, IpSet], filled: Set[str], unread: Set[SetUpdate]) -> Rule:
     """Return a rule with its tests of sets resolved to these sets."""
     tests: list[Test] = []
     unknown = list(rule.unknown)
     for test in rule.tests:
+        if isinstance(test, SetUpdate) and test in unread:
+            reason = f"-j SET changes the ipset {test.name}, which is missing or not supported"
+            unknown.append(Unknown(reason, Hidden.EFFECT, extension="-j SET"))
+            continue
         if not isinstance(test, SetTest):
             tests.append(test)
             continue
@@ -67,12 +84,12 @@ def _resolved(rule: Rule, known: Mapping[str, IpSet]) -> Rule:
             unknown.append(Unknown(_COUNTED, Hidden.TESTS, extension="-m set"))
         else:
             nomatch = test.nomatch and Cell.NET in ipset.type.cells
-            tests.append(replace(test, counters=False, nomatch=nomatch))
+            tests.append(replace(test, counters=False, nomatch=nomatch, filled=test.name in filled))
     return replace(rule, tests=tuple(tests), unknown=tuple(unknown))
 
 
 def _problem(
-    rule: Rule, test: SetTest, ipset: IpSet | None, ruleset: Ruleset, ipsets: IpSets
+    rule: Rule, test: SetTest | SetUpdate, ipset: IpSet | None, ruleset: Ruleset, ipsets: IpSets
 ) -> Diagnostic | None:
     column = rule.origin.text.find(f" {test.name} ") + 2
     origin = rule.origin.at(column if column > 1 else 1)

@@ -98,6 +98,45 @@ TARGETS: Final[tuple[tuple[re.Pattern[str], str, Callable[[re.Match[str]], Words
             ],
         ),
         (
+            r"((?: ?(?:add|del)-set \S+ \S+(?: exist)?(?: timeout \d+)?)+)",
+            "SET",
+            lambda f: [
+                f"--{word}" if re.fullmatch("(?:add|del)-set|exist|timeout", word) else word
+                for word in f[1].split()
+            ],
+        ),
+        (
+            r"TEE gw:(\S+)(?: oif=(\S+))?",
+            "TEE",
+            lambda f: ["--gateway", f[1], *(["--oif", f[2]] if f[2] else [])],
+        ),
+        (
+            r"SYNPROXY((?: (?:sack-perm|timestamp|ecn|wscale \d+|mss \d+))*) ?",
+            "SYNPROXY",
+            lambda f: [word if word.isdigit() else f"--{word}" for word in f[1].split()],
+        ),
+        (
+            r"timeout:(\d+) label:(\S+)( alarm)?",
+            "IDLETIMER",
+            lambda f: ["--timeout", f[1], "--label", f[2], *(["--alarm"] if f[3] else [])],
+        ),
+        (
+            r"led-trigger-id:\"(.*?)\"(?: led-delay:(\S+))?( led-always-blink)?",
+            "LED",
+            lambda f: [
+                *("--led-trigger-id", f[1].removeprefix("netfilter-")),
+                *(["--led-delay", f[2].removesuffix("ms")] if f[2] else []),
+                *(["--led-always-blink"] if f[3] else []),
+            ],
+        ),
+        (
+            r"name (\S+) interval (\S+) ewmalog (\S+)",
+            "RATEEST",
+            lambda f: ["--rateest-name", f[1], "--rateest-interval", f[2], "--rateest-ewmalog", f[3]],
+        ),
+        (r"SECMARK selctx (\S+)", "SECMARK", lambda f: ["--selctx", f[1]]),
+        (r"CONNSECMARK (save|restore)", "CONNSECMARK", lambda f: [f"--{f[1]}"]),
+        (
             r"ECN(?: (TCP remove))?(?: ECE=(\d))?(?: CWR=(\d))?(?: ECT codepoint=(\d))?",
             "ECN",
             lambda f: [

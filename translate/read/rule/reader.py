@@ -119,7 +119,9 @@ class RuleReader:
                 comments.append(spelling.options[0].arguments[0])
         target, actions = self._target_meaning(draft)
         if draft.target is not None:
-            unknown += self._target_part(draft.target, draft).unknown
+            part_of_target = self._target_part(draft.target, draft)
+            unknown += part_of_target.unknown
+            tests += part_of_target.tests.get(draft.target.arguments, ())
         matches = tuple(spelled)
         comment = "; ".join(comments) if comments else None
         rules = []
@@ -176,7 +178,8 @@ class RuleReader:
     def _shape(self, draft: RuleDraft, start: int) -> Shape | None:
         """Return the shape of a rule that has been read, or None for an unusual rule.
 
-        ``-f``, counters and ``--name=value`` inside a rule are too rare in dumps to be worth a shape.
+        ``-f``, counters, ``--name=value`` inside a rule and targets whose effect is a test are too rare
+        in dumps to be worth a shape.
         """
         words = draft.words
         if draft.own_counters or draft.divided or "-f" in draft.base or start == len(words):
@@ -185,7 +188,10 @@ class RuleReader:
         values |= {at for name, (_, _, at) in draft.base.items() if name != "-p"}
         target: tuple[TargetPart | JumpPart, Place] | None = None
         if draft.target is not None:
-            target = self._target_part(draft.target, draft), _place(draft.target.places)
+            part = self._target_part(draft.target, draft)
+            if part.tests:
+                return None
+            target = part, _place(draft.target.places)
         elif draft.jump is not None:
             target = self._jumps[draft.goto], _place([draft.jump_word])
             values.add(draft.jump_word)

@@ -127,6 +127,8 @@ class TargetPart:
     context: Context
     unknown: tuple[Unknown, ...] = field(init=False)
     known: dict[Arguments, tuple[Spelled, tuple[Action, ...]]] = field(default_factory=dict)
+    tests: dict[Arguments, tuple[Test, ...]] = field(default_factory=dict)
+    """The effects that are tests, of those arguments whose meaning is known."""
 
     def __post_init__(self) -> None:
         object.__setattr__(
@@ -139,7 +141,10 @@ class TargetPart:
         if known is None:
             options = _options(self.template, arguments)
             meaning = None if self.unknown else self.extension.meaning
-            actions = () if meaning is None else (meaning(Options(options), self.context),)
+            effect = () if meaning is None else meaning(Options(options), self.context)
+            if isinstance(effect, tuple):
+                self.tests[arguments] = effect
+            actions = () if isinstance(effect, tuple) else (effect,)
             known = self.known[arguments] = (Spelled(self.extension.name, options), actions)
         return known
 

@@ -34,6 +34,15 @@ NOT_TRANSLATED = {
     "-j SNPT",
     "-j DNPT",
     "-j NFQUEUE",
+    "-j SET",
+    "-j QUEUE",
+    "-j SYNPROXY",
+    "-j TEE",
+    "-j IDLETIMER",
+    "-j LED",
+    "-j RATEEST",
+    "-j SECMARK",
+    "-j CONNSECMARK",
     "-j TPROXY",
 }
 """Extensions that one of the translations refuses, so that a case with them compares nothing there."""

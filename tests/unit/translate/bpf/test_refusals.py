@@ -37,7 +37,9 @@ from translate.ir import (
     Queue,
     Reject,
     RejectKind,
+    SetDirection,
     SetMark,
+    SetUpdate,
     Statement,
     Template,
     TranslatePrefix,
@@ -117,6 +119,19 @@ CASES: dict[str, tuple[Case, int]] = {
     "connlimit": (rules("-m connlimit --connlimit-above 3 -j DROP"), 3),
     "npt": (does(TranslatePrefix(source=True, old=0, old_bits=64, new=0, bits=64)), 3),
     "netmap": (does(Netmap(network=0, mask=0)), 3),
+    "tee": (rules("-j TEE --gateway 10.0.0.9"), 3),
+    "synproxy": (rules("-p tcp -j SYNPROXY"), 3),
+    "external": (rules("-j IDLETIMER --timeout 5 --label a"), 3),
+    "set-update": (
+        lowered(
+            Apply(
+                origin=HERE,
+                tests=(SetUpdate(name="seen", directions=(SetDirection.SRC,)),),
+                actions=(),
+            )
+        ),
+        3,
+    ),
     "queue": (does(Queue(first=1, last=1)), 3),
     "u32": (rules('-m u32 --u32 "0=1" -j DROP'), 3),
     "quota": (rules("-m quota --quota 1000 -j DROP"), 3),

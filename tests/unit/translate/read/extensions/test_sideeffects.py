@@ -71,18 +71,9 @@ def test_a_rule_for_checksums_leaves_the_others_as_they_are() -> None:
     assert "meta l4proto udp meta mark set 0x1" in text.replace("counter ", "")
 
 
-@pytest.mark.parametrize(
-    ("target", "reason"),
-    [
-        ("IDLETIMER --timeout 5 --label a --alarm", "nftables has no timers"),
-        ("LED --led-trigger-id a", "no LED triggers"),
-        ("RATEEST --rateest-name a --rateest-interval 1s --rateest-ewmalog 2s", "no estimators"),
-        ("ULOG --ulog-nlgroup 3", "no ULOG since 3.17"),
-    ],
-)
-def test_a_target_that_nobody_else_has_is_refused_with_the_reason(target: str, reason: str) -> None:
-    with pytest.raises(UnsupportedError, match=f"is not modelled: .*{reason}"):
-        lower(ruleset(target), level=2)
+def test_a_target_that_nobody_else_has_is_refused_with_the_reason() -> None:
+    with pytest.raises(UnsupportedError, match=r"is not modelled: .*no ULOG since 3\.17"):
+        lower(ruleset("ULOG --ulog-nlgroup 3"), level=2)
 
 
 def test_the_tc_program_says_what_it_does_not_report() -> None:
