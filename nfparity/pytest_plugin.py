@@ -33,7 +33,7 @@ _DEFAULT: Final = "simulator,iptables-legacy,iptables-nft,nftables"
 _RULE: Final = "test/failed"
 
 LoadRules = Callable[[str | PathLike[str], Node | Mapping[str, str | Sequence[str]]], Loaded]
-"""A function that loads rules on a node: a file beside the test or a text, and a node or its interfaces."""
+"""A function that loads rules on a node: a file next to the test or a text, and a node or its interfaces."""
 
 _LOADED: Final = pytest.StashKey[list[Loaded]]()
 """The rules that are loaded."""
@@ -106,7 +106,7 @@ def load_rules(request: pytest.FixtureRequest) -> Iterator[LoadRules]:
 
 
 def _beside(rules: str | PathLike[str], request: pytest.FixtureRequest) -> str:
-    """Return the path of a file beside the test, or a text of rules unchanged.
+    """Return the path of a file next to the test, or a text of rules unchanged.
 
     The path is relative to the working directory if possible, as SARIF viewers need it.
     """

@@ -1,4 +1,4 @@
-"""Headers with which a packet's payload begins: GRE, and ESP, AH and IPComp of IPsec."""
+"""Headers at the start of a packet's payload: GRE, and ESP, AH and IPComp of IPsec."""
 
 from __future__ import annotations
 

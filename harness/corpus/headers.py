@@ -44,7 +44,7 @@ _MSS_BIT: Final = 1 << 2
 """The value of TCP_OPTIONS for a segment with an MSS: packets have no other option."""
 _USUAL_MSS: Final = 1460
 _CPUS: Final = (0, 1)
-"""The processors that made flows use: most machines have them."""
+"""The processors that generated flows use: most machines have them."""
 _TAG: Final = bytes(8)
 """A placeholder as long as the payload that the testbed adds to recognise a packet without payload."""
 _MOBILITY: Final = 2

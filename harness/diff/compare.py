@@ -154,7 +154,7 @@ def _but_source_ports(branch: OutcomeBranch) -> tuple[object, ...]:
 
 
 def _closest(flow: Flow, expected: FlowResult, observed: OutcomeBranch) -> int | None:
-    """Return the index of the expected branch with the fewest different fields; the likeliest of equals."""
+    """Return the index of the expected branch with the fewest different fields, or the likeliest of these."""
     return min(
         range(len(expected.branches)),
         key=lambda i: (_distance(flow, expected.branches[i], observed), -expected.branches[i].probability, i),

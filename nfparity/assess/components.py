@@ -1,4 +1,4 @@
-"""The components of a node beside kube-proxy, and the places at which their order of registration counts.
+"""The components of a node other than kube-proxy, and the places at which their order of registration counts.
 
 Base chains with the same hook and priority run in an order that depends on their registration: the chain that
 was registered last runs first (``nf_hook_entries_grow``). Other chains always run in the order of their

@@ -78,7 +78,7 @@ def _run(words: list[str]) -> int:
         try:
             return _dispatch(words)
         finally:
-            sys.stdout.flush()  # output that cannot be written is an error whatever the command returned
+            sys.stdout.flush()  # output that cannot be written is an error, also if the command has succeeded
     except UsageError as e:
         raise SystemExit(_fail(str(e), 2)) from None  # as argparse does
     except InputError as e:

@@ -120,7 +120,7 @@ def _order(service: Service) -> tuple[bool, str, str, int, int, int]:
 
 
 def _placed(services: list[Service]) -> tuple[Service, ...]:
-    """Return the services; an endpoint is marked as local or not if another service shows it."""
+    """Return the services; an endpoint of unknown place gets the place that another service shows for it."""
     known = {e.address: e.local for s in services for e in s.endpoints if e.local is not None}
     placed = []
     for service in services:

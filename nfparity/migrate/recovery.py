@@ -95,7 +95,8 @@ class Remains:
         variants = self.lost[family].variants or tuple(Variant)
         programs = [f"{_PROGRAM[family]}-{variant.value}-restore" for variant in variants]
         yield "by hand, with a copy of these rules in file COPY (or let kube-proxy write its rules again):"
-        yield f"  {programs[0]} < COPY" + (f"   # or {programs[1]}, if it wrote them" if programs[1:] else "")
+        other = f"   # or {programs[1]}, for rules of that variant" if programs[1:] else ""
+        yield f"  {programs[0]} < COPY{other}"
         if table is not None:
             yield f"  nft delete table {name} {TABLE}   # only after that: it protects the node until then"
         yield f"  rm -r {self.place.folder}   # when everything works again"

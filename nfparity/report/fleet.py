@@ -104,7 +104,7 @@ def _plan(fleet: Fleet, short: dict[str, str]) -> Iterator[str]:
 
 
 def difference_title(spread: Spread) -> str:
-    """Return the title of a difference: the catalogue's, or one for what the catalogue does not have."""
+    """Return the title of a difference: that of the catalogue, or another one if the catalogue lacks it."""
     return spread.title or _OWN.get(spread.id, "")
 
 

@@ -48,7 +48,7 @@ def refused(features: Mapping[str, str]) -> str:
 
 
 def main() -> int:
-    """Print the table, and what the translations refuse."""
+    """Print the table, and the features that the translations refuse."""
     samples = [load_rules(path) for path in SAMPLES]
     lists = (refused(translate.nft.REFUSED), refused(translate.bpf.REFUSED))
     sys.stdout.write("\n".join((markdown(options(samples)), *lists)))

@@ -65,5 +65,5 @@ def _choice(statement: Choose, context: Context) -> Code:
 
 
 def _acts(test: Test) -> bool:
-    """Return whether a test has an effect besides its result."""
+    """Return whether a test has an effect in addition to its result."""
     return isinstance(test, Recent) and changes_list(test)

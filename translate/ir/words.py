@@ -25,7 +25,7 @@ WORD_BITS: Final = 32
 """The width of a word."""
 _ALL: Final = (1 << WORD_BITS) - 1
 _MOST: Final = 10
-"""The most words in a test, and the most numbers and values of a word (``XT_U32_MAXSIZE``)."""
+"""The maximum number of words in a test, and of numbers and of values in a word (``XT_U32_MAXSIZE``)."""
 
 
 class WordOperator(StrEnum):
@@ -51,7 +51,7 @@ class Word:
 
 
 class WordError(ValueError):
-    """Text that is no test of words, with the offset of the fault."""
+    """Text that is not a test of words, with the offset of the fault."""
 
     def __init__(self, offset: int, text: str) -> None:
         self.offset = offset

@@ -85,7 +85,7 @@ Key = tuple[Field | Masked | Draw, ...]
 """The key of a map or set: its parts, in order."""
 
 
-# Parts of a rule, besides tests and actions of the IR.
+# Parts of a rule, in addition to tests and actions of the IR.
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ T = TypeVar("T")
 _PREPOSITION: Final = {Field.IIF: "in", Field.OIF: "out", Field.SADDR: "from", Field.DADDR: "to"}
 
 _MOST_ASSUMED: Final = 8
-"""The maximum number of unmodelled results tried both ways; with more, the outcome is unknown."""
+"""The maximum number of unmodelled matches whose result is assumed; with more, the outcome is unknown."""
 
 
 class Undecided(Exception):  # noqa: N818  # not an error: the run ends with an outcome that says so

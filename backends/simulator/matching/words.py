@@ -1,4 +1,4 @@
-"""``-m u32``: tests of words of a packet, of which some bits may be unknown (``u32_match_it``)."""
+"""``-m u32``: tests of words of a packet; some bits of a word may be unknown (``u32_match_it``)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _holds(word: Word, packet: Contents) -> bool | None:
 
 
 def _read(packet: Contents, at: int) -> tuple[int, int] | None:
-    """Return a word with its unknown bits as 0, and a mask of these; None behind the end of the packet."""
+    """Return a word with 0 for its unknown bits, and the mask of these; None beyond the packet's end."""
     end = at + _BYTES
     if end > len(packet.data):
         return None

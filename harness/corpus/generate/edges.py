@@ -57,7 +57,7 @@ def edge_flows(
 
 
 def _models(shown: Iterable[tuple[Send, FlowGoals]]) -> Mapping[Place, Iterable[Send]]:
-    """Return for each rule the first hitting packet from outside, and the first made on the node."""
+    """Return for each rule the first packet from outside that hits it, and the first made on the node."""
     models: dict[Place, dict[bool, Send]] = {}
     for sent, goal in hits(shown):
         models.setdefault(goal.place, {}).setdefault(sent.entry is None, sent)

@@ -130,7 +130,7 @@ def _models(shown: Iterable[tuple[Send, FlowGoals]]) -> Mapping[Place, Mapping[H
 
 
 def _sends(test: SetTest, sets: _Sets, model: Send, places: Places) -> Iterator[tuple[str, Send]]:
-    """Yield variants of the model that match each element, and variants with one field just beside it."""
+    """Yield variants of the model that match each element, and variants that just miss it in one field."""
     of = sets[test.name]
     elements = _elements(test, of, places.family)
     fields = of.fields(test.directions)

@@ -233,7 +233,7 @@ class _Sections:
         return outcome_text(changed.before, self._family), after_text(changed, self._family)
 
     def _paths(self, changed: ChangedPacket) -> Iterator[Path]:
-        """Yield the path of the packet, after that of its connection's first packet if that is another."""
+        """Yield the path of the connection's first packet, if it is another packet, and the packet's path."""
         branch = self._branch(changed)
         if branch is None:
             return

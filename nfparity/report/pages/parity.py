@@ -152,7 +152,7 @@ def _level(difference: Difference) -> Level:
 
 
 def _expected(difference: Difference, place: _Place) -> Iterator[Path]:
-    """Yield the expected path of the packet, after that of its connection's first packet, if another."""
+    """Yield the path of the connection's first packet, if it is another packet, and the expected path."""
     if difference.branch is None or difference.step is None:
         return
     branch = find_branch(place.simulation, place.flow, difference.branch)

@@ -1,4 +1,4 @@
-"""Texts of one rule, as the reader and both iptables take them; iptables-legacy is the judge."""
+"""Texts of one rule, read by the reader and by both iptables; iptables-legacy is the reference."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ NOT_THERE = re.compile(
     rf"|--nfacct-name (?!({'|'.join(map(re.escape, ACCOUNTS))}|a*|\"\")( |$))"
     + ("" if Path("/etc/iproute2/group").exists() else r"|--\w+-group default( |$)")
 )
-"""Objects that are named and not made, helpers, LEDs, labels: their absence says nothing of a rule."""
+"""Named objects, helpers, LEDs and labels that the test does not create; the rule is valid without them."""
 
 FORGOTTEN = re.compile(
     r"--icmp-type[ =]\S+/\d+:|--to-s\S* \S+/\d"
@@ -139,7 +139,7 @@ def meaning(ruleset: Ruleset, family: Family) -> list[tuple[object, object]]:
 
 
 def in_order(tests: tuple[Test, ...] | None) -> tuple[Test, ...] | None:
-    """Tests that say the same in any order, in one order."""
+    """Return the tests in one order, because they mean the same in any order."""
     if tests is None:
         return None
     done: list[Test] = []

@@ -1,4 +1,4 @@
-"""Matches and their translations beside each other in one network namespace: counts after each packet.
+"""Matches and their translations together in one network namespace: counts after each packet.
 
 The packets are bytes that cross ``lo``, so they may be such as no corpus has. Rules that use conntrack would
 reassemble fragments before they are counted.

@@ -1,4 +1,4 @@
-"""Random rulesets with their flows, what the simulator allows of each, and how a backend differs from it."""
+"""Random rulesets with flows, the outcomes that the simulator allows, and the differences of a backend."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ def random_job(seed: int, family: Family, node: Node) -> Job:
 
 @dataclass
 class Played:
-    """Rulesets with their nodes and flows, and what the simulator allows of each."""
+    """Rulesets with their nodes and flows, and the outcomes that the simulator allows for each flow."""
 
     jobs: list[tuple[int, Job, list[tuple[Flow, FlowResult]]]] = field(default_factory=list)
 
     def differences(self, backend: Backend, level: int, most: int = 100) -> tuple[list[str], int]:
-        """Return how ``backend`` differs on the first ``most`` rulesets, and how many it refused."""
+        """Return how ``backend`` differs on the first ``most`` rulesets, and the number of refusals."""
         differences, refused = [], 0
         for seed, job, expected in self.jobs[:most]:
             try:
@@ -67,7 +67,7 @@ class Played:
 
 
 def expected_flows(job: Job, seed: int, count: int = FLOWS) -> Iterator[tuple[Flow, FlowResult]]:
-    """Yield random flows that have one outcome on a kernel, with what the simulator allows."""
+    """Yield random flows that have one outcome on a kernel, with the outcomes that the simulator allows."""
     simulation, ruleset, node = Simulation(job), job.ruleset, job.node
     # An answer from a broadcast address leaves the node and also comes back to it: one packet is seen twice.
     loud = {
@@ -105,7 +105,7 @@ def _is_left_out(sent: Send, loud: set[int]) -> bool:
 
 
 def _unanswered(flow: Flow, simulation: Simulation, ruleset: Ruleset) -> tuple[Flow, FlowResult]:
-    """Cut a flow behind what the stack itself answers, if rules could mark the connection for it.
+    """Cut a flow after the packet that the stack itself answers, if rules could mark its connection.
 
     Nobody listens on the node, so that a UDP packet that is delivered there makes an ICMP error, which is
     RELATED and passes the rules; the simulator's node has somebody who listens.

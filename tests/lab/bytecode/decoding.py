@@ -88,7 +88,7 @@ _CT: Final = {
     15: "bytes",
     16: "avgpkt",
     17: "zone",
-    19: "saddr",  # NFT_CT_SRC_IP, and the same for IPv6 behind it
+    19: "saddr",  # NFT_CT_SRC_IP, and then the same for IPv6
     20: "daddr",
     21: "saddr",
     22: "daddr",

@@ -70,7 +70,8 @@ class RecentSet:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The objects behind nft's names: chains that are not run, counters, limits, sets of ``-m recent``.
+    """The objects that nft's names stand for: chains that are not run, counters, limits, sets of ``-m
+    recent``.
 
     ``limits`` has quotas as well, and ``over`` those that hold only when they are exceeded.
     ``lists`` are the names of all lists, in order.

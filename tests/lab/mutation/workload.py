@@ -25,7 +25,8 @@ _LOOPBACK: Final = {1, 0x7F000001}
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Flows on one node with what the reference expects; ``repeats`` maps a repetition to its flow.
+    """Flows on one node with the outcomes that the reference expects; ``repeats`` maps a repetition to its
+    flow.
 
     The flows of ``batch`` come first, then what is repeated of them, all once before any a second time: a
     fault that one of three connections shows is shown by one of the first few of thousands.

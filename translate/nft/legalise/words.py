@@ -61,7 +61,7 @@ def word_matches(test: WordTest, tests: Sequence[Test], family: Family) -> list[
             )
             raise CannotSay("u32", reason)
         if offset > _MOST_OFFSET:
-            raise CannotSay("u32", f"nftables reads no bytes behind byte {_MOST_OFFSET} of a header")
+            raise CannotSay("u32", f"nftables reads no bytes beyond byte {_MOST_OFFSET} of a header")
         values = _before_shift(word.values, part)
         whole = whole or (family is Family.IP and header == "nh" and _tests_for_first(part, values))
         parts.append(WordMatch(header, offset, part.mask, values) if values else _NEVER)
@@ -69,7 +69,7 @@ def word_matches(test: WordTest, tests: Sequence[Test], family: Family) -> list[
 
 
 def _place(word: Word, family: Family) -> tuple[Literal["nh", "th"], int, MaskedWord]:
-    """Return the header and the offset in it of the word that is compared, and its mask and shift."""
+    """Return the header of the compared word, the offset in this header, and the word's mask and shift."""
     places = [index for index, (operator, _) in enumerate(word.steps) if operator is WordOperator.AT]
     if not places:
         return "nh", word.offset, masked(word.offset, word.steps)

@@ -13,7 +13,7 @@ BACKEND: Final = "nftables"
 REFUSED: Final = {
     **REFUSED_BY_ALL,
     "any-of-with-map": "a lookup after a test that takes several rules",
-    "connbytes-template": "`-m connbytes` in raw beside `-j CT` with anything but `--notrack`",
+    "connbytes-template": "`-m connbytes` in raw if a rule of raw has `-j CT` with anything but `--notrack`",
     "connlimit-zones": "`-m connlimit` beside `-j CT --zone`",
     "ct-template": "`-j CT` with `--timeout`, `--ctevents` or `--expevents`, or with `--helper` where a"
     " test of raw may have another result after conntrack",

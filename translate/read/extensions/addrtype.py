@@ -48,7 +48,7 @@ def _addrtype(options: Options, context: Context) -> tuple[Test, ...]:
         raise OptionError("addrtype takes --limit-iface-in or --limit-iface-out, not both")
     limit = limits[0] if limits else None
     tests = []
-    # xt_addrtype looks up the source before the destination, whatever the order of the options
+    # xt_addrtype looks up the source before the destination, in any order of the options
     for name in ("--src-type", "--dst-type"):
         occurrence = options.find(name)
         if occurrence is None:

@@ -49,7 +49,9 @@ def _nth(options: Options) -> Nth:
     occurrence = options.find("--packet")
     if occurrence is None:
         hint = "older releases of iptables assumed --packet 0"
-        raise OptionError('"--every" needs "--packet" beside it', option=every_index, argument=0, hint=hint)
+        raise OptionError(
+            '"--every" needs "--packet" in the same match', option=every_index, argument=0, hint=hint
+        )
     index, option = occurrence
     packet = parse_mark(option.arguments[0], option=index)
     if packet >= count:

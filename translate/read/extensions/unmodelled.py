@@ -56,7 +56,7 @@ _FIELDS: Final = {
 _REASONS: Final = {
     "ULOG": "Linux has had no ULOG since 3.17; NFLOG took its place",
 }
-"""Reasons why a target cannot be translated, besides that it is not modelled."""
+"""Further reasons why a target that is not modelled cannot be translated."""
 
 
 def _declared(text: str) -> dict[str, tuple[OptionSpec, ...]]:
