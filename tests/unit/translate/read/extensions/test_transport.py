@@ -65,7 +65,7 @@ def test_meaning(read_rule: ReadRule, options: str, expected: list[FieldTest]) -
 @pytest.mark.parametrize("options", ["--dccp-types REQUEST,RESPONSE", "! --dccp-option 7"])
 def test_types_and_options_are_kept_as_written(read_rule: ReadRule, options: str) -> None:
     rule = read_rule(f"-p dccp -m dccp {options}")
-    assert "the simulator has no headers of DCCP" in rule.unknown[0].reason
+    assert "the simulator does not model headers of DCCP" in rule.unknown[0].reason
 
 
 @pytest.mark.parametrize("words", ["", "-p udp", "! -p dccp"])
