@@ -167,7 +167,7 @@ class _Table:
     def _walk(
         self, chain: Chain, context: _Context, inherited: _Takers
     ) -> Iterator[tuple[str | None, list[_Taker]]]:
-        """Yield for each rule the reason why no packet of this context matches it, or None, and earlier
+        """Yield each rule with the reason why no packet of this context matches it (or None), and earlier
         takers.
         """
         takers = list(inherited)

@@ -149,7 +149,7 @@ def _without_a_call(table: Table) -> Iterator[Table]:
 
 
 def _joined(jump: Rule, rule: Rule) -> Rule:
-    """Return the rule with the jump's conditions added, except those of a kind that the rule already has."""
+    """Return the rule with the jump's conditions added; its own base options replace those of the jump."""
     own = {option.name for option in rule.base}
     base = tuple(option for option in jump.base if option.name not in own)
     return replace(rule, base=base + rule.base, matches=jump.matches + rule.matches)

@@ -169,7 +169,7 @@ class _Change:
             yield "}"
 
     def emptied(self) -> Iterator[str]:
-        """Yield the commands that empty the chains whose rules change or that are deleted."""
+        """Yield the commands that empty chains before they change or are deleted."""
         for chain in self.changed:
             if chain.name in self.old_chains and self.old_chains[chain.name].rules:
                 yield f"flush chain {self.where} {chain.name}"
@@ -197,7 +197,7 @@ class _Change:
                 yield f"delete chain {self.where} {name}"
 
     def added_elements(self) -> Iterator[str]:
-        """Yield the commands that add elements that are new, that get other data, or that are in new maps."""
+        """Yield the commands that add elements: new ones, those with other data, and those of new maps."""
         for map_, _, added in self.elements:
             yield from self._add(map_, added)
         for map_ in self.new.maps:

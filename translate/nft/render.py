@@ -53,7 +53,7 @@ def delete_text(family: str, name: str) -> str:
 
 
 def flush_text(table: NftTable) -> str:
-    """Return the text that restores the sets that packets fill, and refills limits on which verdicts depend.
+    """Return the text that restores the sets filled by packets, and refills the limits that affect verdicts.
 
     A limit or quota cannot be reset, nor deleted while a rule uses it. Chains whose rules use one are
     therefore emptied, and their rules are written again. Limits that only decide whether a packet is logged

@@ -172,7 +172,7 @@ def _chain(chain: LoweredChain, context: Context) -> LoweredChain:
 
 
 def _tested_fields(statement: Statement) -> frozenset[Field] | None:
-    """Return the fields that a rule tests, None for other statements; the rules of a run test the same."""
+    """Return the fields that a rule tests (the same for all rules of a run); None for other statements."""
     if not isinstance(statement, Apply):
         return None
     return frozenset([test.field for test in statement.tests if isinstance(test, FieldTest)])

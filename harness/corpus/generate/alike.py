@@ -107,7 +107,7 @@ class _Groups:
     order: dict[TableName, Table] = field(default_factory=dict)
     shared: set[_ChainId] = field(default_factory=set)
     _bearing: set[_ChainId] = field(default_factory=set)
-    """Chains that have constants, and chains from which jumps lead to a chain that has constants."""
+    """Chains with constants, and chains from which jumps lead to a chain with constants."""
     _parents: dict[Hashable, Hashable] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

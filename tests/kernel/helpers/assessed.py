@@ -1,4 +1,4 @@
-"""Small clusters that each show one difference between kube-proxy's modes, made as kube-proxy would."""
+"""Small clusters that each show one difference between kube-proxy's modes, with rules as kube-proxy's."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def _refusal(origin: Origin, affected: Origin) -> Refusal:
 
 
 def _guarded(program: Program, hook: Hook, *, raw: bool) -> Iterator[_GuardedActions]:
-    """Yield the rules at a hook: those of the raw table, or those after conntrack that see any packet."""
+    """Yield the rules at a hook: those of the raw table, or the reachable ones after conntrack."""
     tables = {TableName.RAW} if raw else {TableName.MANGLE, TableName.FILTER, TableName.SECURITY}
     starts = [chain for chain in program.chains if chain.hook is hook and chain.table in tables]
     facts = entry_facts(program)

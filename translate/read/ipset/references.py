@@ -14,7 +14,7 @@ __all__ = ["with_sets"]
 
 
 def with_sets(ruleset: Ruleset, ipsets: IpSets) -> Ruleset:
-    """Return the ruleset with those of the given sets that its rules test or change.
+    """Return the ruleset with the given sets that one of its rules tests or changes.
 
     A rule that compares counters is read without the comparison if the set has none, as in the kernel
     (``ip_set_match_extensions``); otherwise its test is not modelled. ``--return-nomatch`` has no meaning for

@@ -149,7 +149,7 @@ class RowReader:
             printed = parse_printed(text, row.target, self.family)
         except PrintedError as error:
             if self.excerpt:
-                message = f'no match or target that is modelled prints "{error.text}"'
+                message = f'no modelled match or target prints "{error.text}"'
                 raise RowError(start + error.offset + 1, message) from None
             self._keep_unknown(row, text, error.text)
             return
