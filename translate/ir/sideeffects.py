@@ -99,7 +99,7 @@ class ExternalTarget(StrEnum):
     """Targets that change something outside of the packet filter, spelled as in ``-j``."""
 
     IDLETIMER = "IDLETIMER"
-    """Starts a timer again, whose end user space is told of."""
+    """Restarts a timer; the kernel notifies user space when the timer ends."""
     LED = "LED"
     """Lights an LED of the machine."""
     RATEEST = "RATEEST"

@@ -116,7 +116,7 @@ class DraftProgram:
     limited: dict[str, FilledSet] = field(init=False)
     """The sets of connections of each ``-m connlimit``."""
     filled: dict[str, tuple[FilledSet, Origin]] = field(init=False)
-    """The sets for ipsets that rules change, by the ipset's name, each with the first of the rules."""
+    """The sets for ipsets that rules change, by the ipset's name, each with the first of these rules."""
     maps: list[LegalMap] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
     named: NamedSets = field(init=False)

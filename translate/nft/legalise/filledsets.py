@@ -92,7 +92,7 @@ def checked_update(update: SetUpdate, ipsets: Mapping[str, IpSet], inventory: In
 
 
 def change_of(update: SetUpdate, known: IpSet, filled: FilledSet, tests: Sequence[Test]) -> list[Part]:
-    """Return the statement that changes the set, behind the matches that it needs; ``tests`` are the rule's.
+    """Return the statement that changes the set, after the matches that it needs; ``tests`` are the rule's.
 
     Raises CannotSay.
     """

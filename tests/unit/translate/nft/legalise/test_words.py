@@ -52,7 +52,7 @@ def test_a_negated_test_returns_where_the_words_are() -> None:
         ("4&0x1FFF=0:1&&0>>22&0x3C@0=1", "no transport header of a later fragment"),
         ("0>>22&0x38@0=1", "computes no offset"),
         ("4&0x1FFF=0&&0>>22&0x3C@12>>26&0x3C@0=1", "computes no offset"),
-        ("256=1", "no bytes behind byte 255"),
+        ("256=1", "no bytes beyond byte 255"),
     ],
 )
 def test_what_nftables_cannot_read(words: str, reason: str) -> None:
