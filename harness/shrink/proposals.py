@@ -1,4 +1,4 @@
-"""Smaller rulesets and flows: without some rules, a part of a rule, a jump, or a step.
+"""Smaller rulesets and flows: without some rules, a part of a rule, a jump, a step, or a header field.
 
 A proposal changes the text of a ruleset and reads it again, so that every proposal can be written as a text.
 Texts that cannot be read are not proposed.
@@ -6,10 +6,14 @@ Texts that cannot be read are not proposed.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Final
 
-from backends.model.flow import Flow
+from backends.model.flow import Flow, Send
+from backends.model.packet import DEFAULT_TTL
+from backends.model.withfields import with_fields
 from translate.errors import ParseError, UnsupportedError
 from translate.ir import Chain, Policy, Rule, Ruleset, Table
 from translate.read import read_ruleset
@@ -22,9 +26,21 @@ __all__ = [
     "rule_ids",
     "with_rules",
     "without_call",
+    "without_header",
     "without_part",
     "without_step",
 ]
+
+_PLAIN: Final[Mapping[str, object]] = MappingProxyType(
+    {
+        **dict.fromkeys(("mark", "uid", "gid", "seq", "ack", "tos", "filled_to", "cpu"), 0),
+        **dict.fromkeys(("mss", "smac", "dmac", "routing", "hop_options", "destination_options", "time")),
+        "payload": b"",
+        "bad_checksum": False,
+        "ttl": DEFAULT_TTL,
+    }
+)
+"""The fields of a packet that can be left out, with their values in a plain packet."""
 
 RuleId = tuple[str, str, int]
 """The table, the chain and the index of a rule."""
@@ -93,6 +109,18 @@ def without_step(shown: Shown) -> Iterator[Shown]:
     steps = shown.flow.steps
     for at in range(len(steps) - 1, 0, -1):
         yield replace(shown, flow=replace(shown.flow, steps=steps[:at] + steps[at + 1 :]))
+
+
+def without_header(shown: Shown) -> Iterator[Shown]:
+    """Yield the flow with one field of a packet as in a plain packet: no mark, no options, no payload."""
+    for at, step in enumerate(shown.flow.steps):
+        if isinstance(step, Send):
+            for name, plain in _PLAIN.items():
+                if getattr(step.packet, name) != plain:
+                    packet = with_fields(step.packet, **{name: plain})  # type: ignore[arg-type]  # of _PLAIN
+                    changed = replace(step, packet=packet)
+                    steps = (*shown.flow.steps[:at], changed, *shown.flow.steps[at + 1 :])
+                    yield replace(shown, flow=replace(shown.flow, steps=steps))
 
 
 def read_again(ruleset: Ruleset) -> Ruleset | None:

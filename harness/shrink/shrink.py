@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import platform
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from backends.model.contract import Backend, Job
 from backends.model.node import Node
-from backends.testbed.command import find_tool, run
 from harness.corpus.coverage import count_in_simulator
 from harness.corpus.newcase import write_case
 from harness.diff.batch import Batch
@@ -23,12 +22,14 @@ from harness.shrink.proposals import (
     rule_ids,
     with_rules,
     without_call,
+    without_header,
     without_part,
     without_step,
 )
+from harness.shrink.report import difference_report
+from harness.shrink.translator import Translator
 from translate.errors import InputError, MachineError, UnsupportedError
 from translate.ir import Ruleset
-from translate.write import write_save
 
 __all__ = ["Shrinker", "write_shrunk"]
 
@@ -63,7 +64,7 @@ class Shrinker:
         while size != (size := self._size(best)):
             best = reduce_with(best, (without_step,), self._shows)
             best = replace(best, ruleset=self._fewer_rules(best))
-            best = reduce_with(best, (without_call, without_part), self._shows)
+            best = reduce_with(best, (without_call, without_part, without_header), self._shows)
         return best
 
     def _fewer_rules(self, shown: Shown) -> Ruleset:
@@ -121,31 +122,14 @@ def write_shrunk(folder: Path, shown: Shown, shrinker: Shrinker) -> None:
     purpose = f"{wanted.backend} differs in {wanted.field} of the {wanted.step_text}"
     job = Job(rules=shown.ruleset, node=shrinker.node, level=shrinker.level)
     write_case(folder, job=job, flows=(shown.flow,), purpose=purpose, origin="nfparity diff --shrink")
-    write_text(folder / "report.md", _report(folder, shown, wanted, shrinker))
+    words = "corpus shrink" if isinstance(shrinker.backend, Translator) else "diff"
+    command = f"nfparity {words} --corpus {folder} {_chosen(shrinker)} -O {shrinker.level}"
+    text = difference_report(shown.ruleset, wanted, command=command, backend=shrinker.backend)
+    write_text(folder / "report.md", text)
 
 
-def _shown(value: object) -> str:
-    return "(nothing)" if value is None else str(value)
-
-
-def _versions(backend: str) -> str:
-    """Return the versions of the kernel and of the tool that loads the rules."""
-    kernel = f"Linux {platform.release()}"
-    tool = "nft" if backend == "nftables" else backend
-    if find_tool(tool) is None:
-        return kernel
-    return f"{run((tool, '--version')).stdout.strip()}; {kernel}"
-
-
-def _report(folder: Path, shown: Shown, wanted: Difference, shrinker: Shrinker) -> str:
-    command = f"nfparity diff --corpus {folder} --backends {wanted.backend} -O {shrinker.level}"
-    return (
-        f"# {wanted.backend} differs in {wanted.field}\n\n"
-        f"{_versions(wanted.backend)}\n\n"
-        f"The rules, as `iptables-restore` reads them:\n\n```\n{write_save(shown.ruleset)}```\n\n"
-        f"The packet: {wanted.step_text}\n\n"
-        f"| | {wanted.field} |\n| --- | --- |\n"
-        f"| expected | {_shown(wanted.expected)} |\n"
-        f"| observed | {_shown(wanted.observed)} |\n\n"
-        f"To reproduce it:\n\n```\n{command}\n```\n"
-    )
+def _chosen(shrinker: Shrinker) -> str:
+    """Return the options that choose the backend of a shrinker."""
+    if isinstance(shrinker.backend, Translator):
+        return f"--translator {shlex.quote(shrinker.backend.command)} -o again"
+    return f"--backends {shrinker.backend.name}"

@@ -1,4 +1,4 @@
-"""``nfparity corpus``: generate, check, record, import and export flows; measure coverage."""
+"""``nfparity corpus``: generate, check, record, shrink, import and export flows; measure coverage."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from harness.files.userfiles import write_text
 from nfparity.cli.options import (
     add_corpus,
     add_format,
+    add_level,
+    add_no_cache,
     add_node,
     add_only,
     add_output,
@@ -34,6 +36,7 @@ example:
   nfparity corpus check tests/corpus/cases
   nfparity corpus import capture.pcap --rules rules.iptables-save > flows.jsonl
   nfparity corpus import capture.pcapng --rules rules.iptables-save --case cases/odd-reset
+  nfparity corpus shrink --corpus cases --backends nftables -o faults
   nfparity corpus export flows.jsonl --node node.json -o flows.pcapng
 """
 
@@ -88,6 +91,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="the counts: from the simulator's trace, or from the rule counters of the kernel",
     )
     add_format(coverage, "text", "json")
+    _configure_shrink(
+        actions.add_parser(
+            "shrink",
+            help="reduce each difference of a corpus to a few rules and packets",
+            description="For each difference that the flows show: a folder with the fewest rules and the"
+            " shortest flow that still show it, as a case, with a report. --translator tests another"
+            " translator of iptables rules instead of nfparity's backends: its command prints nftables"
+            " rules, which nft loads. Exit status 1 if there are differences.",
+            formatter_class=parser.formatter_class,
+        )
+    )
     for name, what in (
         ("import", "convert a capture to flows, or to a case"),
         ("export", "convert flows to a capture"),
@@ -114,6 +128,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
             add_output(sub)
 
 
+def _configure_shrink(shrink: argparse.ArgumentParser) -> None:
+    add_rules(shrink, optional=True)
+    add_corpus(shrink, required=True)
+    add_only(shrink)
+    shrink.add_argument("--backends", metavar="A,B", default="nftables", help="default: nftables")
+    shrink.add_argument(
+        "--translator",
+        metavar="COMMAND",
+        help="a command that prints the translation of the rules in the file {}, for example"
+        " 'iptables-restore-translate -f {}'",
+    )
+    add_level(shrink)
+    add_no_cache(shrink)
+    shrink.add_argument("--most", metavar="N", type=int, default=20, help="at most N folders; default: 20")
+    shrink.add_argument(
+        "-o", dest="output", metavar="FOLDER", required=True, help="the new folder of the cases"
+    )
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Run the selected action and return its exit status."""
     match arguments.action:
@@ -125,6 +158,8 @@ def run(arguments: argparse.Namespace) -> int:
             return _record(arguments)
         case "coverage":
             return _coverage(arguments)
+        case "shrink":
+            return _shrink(arguments)
         case "import":
             return _import(arguments)
         case _:
@@ -203,6 +238,41 @@ def _coverage(arguments: argparse.Namespace) -> int:
         for report in reports:
             print_coverage(report, sys.stdout)
     return 1 if any(r.missed for r in reports) else 0
+
+
+def _shrink(arguments: argparse.Namespace) -> int:
+    from harness.diff.backends import parse_backends
+    from harness.diff.parity import choose_backends
+    from harness.shrink.reductions import reduce_differences
+    from harness.shrink.translator import Translator
+
+    if Path(arguments.output).exists():
+        raise InputError(f"{arguments.output} exists; corpus shrink makes a new folder")
+    translator = None if arguments.translator is None else Translator(arguments.translator)
+    names = parse_backends(arguments.backends) if translator is None else (translator.name,)
+    able, _ = choose_backends(
+        names, requested=True, make=lambda name: translator or backend(name, cached=not arguments.no_cache)
+    )
+    batches = load_batches(
+        rules=arguments.rules,
+        corpus=arguments.corpus,
+        node=arguments.node,
+        options=input_options(arguments),
+    )
+    made = reduce_differences(
+        select(batches, arguments.only),
+        able,
+        reference=backend(REFERENCE),
+        level=arguments.level,
+        folder=Path(arguments.output),
+        most=arguments.most,
+        tell=lambda *_: None,
+    )
+    for each in made:
+        sizes = f"{counted(each.rules, 'rule')}, {counted(each.steps, 'step')}"
+        print(f"{each.folder}: {each.what}: {sizes}, after {counted(each.comparisons, 'comparison')}")
+    print(f"{counted(len(made), 'difference')}, reduced")
+    return 1 if made else 0
 
 
 def _job(arguments: argparse.Namespace) -> Job:

@@ -14,6 +14,7 @@ import pytest
 from backends.model.contract import Availability, Job
 from backends.nftables.backend import NftablesBackend, NftablesLoader
 from backends.replay.session import KernelSession, open_session
+from backends.testbed.command import find_tool
 from harness.corpus.cases import Case, read_case, read_cases
 from harness.diff.backends import REFERENCE, backend
 from harness.diff.batch import Batch
@@ -129,3 +130,29 @@ def test_the_command_writes_a_case_with_a_report(tmp_path: Path, capsys: pytest.
     assert main([*words, "--shrink", str(case)]) == 2
     assert "--shrink makes a new folder" in capsys.readouterr().err
     assert main(["diff", "--corpus", str(case), "--backends", "nftables"]) == 1
+
+
+@pytest.mark.slow
+def test_the_faults_of_another_translator(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """iptables-restore-translate writes a DNAT that nft refuses, and inverts a list of states."""
+    if find_tool("iptables-restore-translate") is None:
+        pytest.skip("needs iptables-restore-translate (Debian package iptables)")
+    faults = tmp_path / "faults"
+    words = ["corpus", "shrink", "--corpus", str(CORPUS / "cases/kind-worker-localnet-guard")]
+    assert main([*words, "--translator", "iptables-restore-translate -f {}", "-o", str(faults)]) == 1
+    assert "3 differences, reduced" in capsys.readouterr().out
+    reports = [(folder / "report.md").read_text() for folder in sorted(faults.iterdir())]
+    assert "nft does not load" in reports[0]
+    assert "-m tcp -j DNAT --to-destination" in reports[0]
+    for folder, report in zip(sorted(faults.iterdir())[1:], reports[1:], strict=True):
+        case = read_case(folder)
+        assert len(list(case.ruleset.rules())) == len(case.flows[0].steps) == 1
+        assert "! --ctstate RELATED,ESTABLISHED,DNAT -j DROP" in report
+        assert "ct status dnat counter drop" in report
+
+
+def test_a_corpus_without_differences(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["corpus", "shrink", "--corpus", str(CORPUS / "cases/kind-worker-localnet-guard")]
+    assert main([*words, "-o", str(tmp_path / "faults")]) == 0
+    assert "0 differences, reduced" in capsys.readouterr().out
+    assert not (tmp_path / "faults").exists()

@@ -44,6 +44,7 @@ ELSEWHERE: Final = {
     "harness.files.userfiles": "unit/nfparity/cli/test_bad_input.py",
     "harness.report.pathjson": "unit/harness/explain/test_explain.py",
     "harness.report.rules": "unit/harness/corpus/test_coverage.py",
+    "harness.shrink.reductions": "kernel/test_shrink.py",
     "harness.shrink.shrink": "kernel/test_shrink.py",
     "nfparity.__main__": "unit/nfparity/cli/test_main.py",
     "nfparity.assess.snapshots": "kernel/test_assess.py",

@@ -10,6 +10,7 @@ from harness.shrink.proposals import (
     rule_ids,
     with_rules,
     without_call,
+    without_header,
     without_part,
     without_step,
 )
@@ -89,3 +90,11 @@ def test_rules_without_effect_are_left_out() -> None:
     made = read_again(read("*nat\n:OUTPUT ACCEPT [3:4]\n:x - [0:0]\nCOMMIT\n" + TEXT))
     assert made is not None
     assert [table.name.value for table in made.tables] == ["filter"]
+
+
+def test_header_fields_become_plain() -> None:
+    packet = Packet(family=Family.IP, src=1, dst=2, proto=6, sport=1, dport=2, mark=7, mss=100, payload=b"x")
+    shown = Shown(read(), Flow(id="x", steps=(Send(packet=packet, entry="a"), Reply())))
+    packets = [one.flow.first.packet for one in without_header(shown)]
+    assert [(p.mark, p.mss, p.payload) for p in packets] == [(0, 100, b"x"), (7, None, b"x"), (7, 100, b"")]
+    assert not list(without_header(Shown(read(), FLOW)))
