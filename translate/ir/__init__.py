@@ -7,7 +7,6 @@ that was read from input keeps its :class:`Origin`, which is not compared.
 """
 
 from translate.ir.actions import (
-    REJECT_ICMP_CODES,
     Accept,
     Action,
     AddTtl,
@@ -23,8 +22,6 @@ from translate.ir.actions import (
     Proxy,
     Queue,
     Redirect,
-    Reject,
-    RejectKind,
     RestoreMark,
     Return,
     SaveMark,
@@ -93,6 +90,7 @@ from translate.ir.program import (
     alternatives,
     qualified,
 )
+from translate.ir.rejects import REJECT_ICMP_CODES, Reject, RejectKind
 from translate.ir.rules import Rules
 from translate.ir.ruleset import (
     Chain,

@@ -25,7 +25,6 @@ from translate.ir import (
     Log,
     LogDetail,
     Masquerade,
-    NatPorts,
     Netmap,
     NfLog,
     NoTrack,
@@ -51,9 +50,9 @@ from translate.ir import (
     TranslatePrefix,
     ZoneSide,
     format_address,
-    parse_address,
 )
 from translate.irtext.lexer import Cursor, TextError, number, quoted, word
+from translate.irtext.nat import format_addresses, format_ports, take_addresses, take_ports, take_prefix
 from translate.irtext.values import format_interval, format_number, take_interval, take_number
 
 __all__ = ["format_action", "format_actions", "take_actions"]
@@ -116,13 +115,13 @@ def format_action(action: Action, family: Family) -> str:
         case AddTtl(number=by):
             return f"ttl {'dec' if by < 0 else 'inc'} {abs(by)}"
         case Dnat(addresses=addresses, ports=ports):
-            return f"dnat{_addresses(addresses, family)}{_ports(ports)}"
+            return f"dnat{format_addresses(addresses, family)}{format_ports(ports)}"
         case Snat(addresses=addresses, ports=ports):
-            return f"snat{_addresses(addresses, family)}{_ports(ports)}"
+            return f"snat{format_addresses(addresses, family)}{format_ports(ports)}"
         case Masquerade(ports=ports):
-            return f"masquerade{_ports(ports)}"
+            return f"masquerade{format_ports(ports)}"
         case Redirect(ports=ports):
-            return f"redirect{_ports(ports)}"
+            return f"redirect{format_ports(ports)}"
         case Netmap(network=network, mask=mask, side=side):
             where = "" if side is None else f" {side}"
             return f"netmap {network:#x}/{mask:#x}{where}"
@@ -151,20 +150,6 @@ def format_action(action: Action, family: Family) -> str:
             return _synproxy(action)
         case _:
             assert_never(action)
-
-
-def _addresses(addresses: Interval | None, family: Family) -> str:
-    return "" if addresses is None else f" to {format_interval(Field.DADDR, addresses, family)}"
-
-
-def _ports(ports: NatPorts) -> str:
-    text = (
-        "" if ports.interval is None else f" port {format_interval(Field.DPORT, ports.interval, Family.IP)}"
-    )
-    text += "" if ports.base is None else f" base {ports.base}"
-    text += " random" if ports.random else ""
-    text += " random-fully" if ports.fully_random else ""
-    return f"{text} persistent" if ports.persistent else text
 
 
 def _template(action: Template) -> str:
@@ -231,17 +216,17 @@ def _take_action(cursor: Cursor, family: Family) -> Action:
             cursor.expect("set")
             return SetTcpFlags(*_take_mark(cursor, _MOST_BYTE))
         case "prefix":
-            return _take_prefix(cursor, family)
+            return take_prefix(cursor, family)
         case "ttl":
             return _take_ttl(cursor)
         case "dnat":
-            return Dnat(_take_addresses(cursor, family), _take_ports(cursor))
+            return Dnat(take_addresses(cursor, family), take_ports(cursor))
         case "snat":
-            return Snat(_take_addresses(cursor, family), _take_ports(cursor))
+            return Snat(take_addresses(cursor, family), take_ports(cursor))
         case "masquerade":
-            return Masquerade(_take_ports(cursor))
+            return Masquerade(take_ports(cursor))
         case "redirect":
-            return Redirect(_take_ports(cursor))
+            return Redirect(take_ports(cursor))
         case "netmap":
             return _take_netmap(cursor, family)
         case "notrack":
@@ -316,24 +301,6 @@ def _take_options(cursor: Cursor) -> tuple[int, ...]:
     return tuple(number(word, token.column, "an option", most=255) for word in token.text.split())
 
 
-def _take_prefix(cursor: Cursor, family: Family) -> TranslatePrefix:
-    source = cursor.take("src")
-    if not source:
-        cursor.expect("dst")
-    (old, old_bits), (new, bits) = (_take_network(cursor, family) for _ in range(2))
-    return TranslatePrefix(source=source, old=old, old_bits=old_bits, new=new, bits=bits)
-
-
-def _take_network(cursor: Cursor, family: Family) -> tuple[int, int]:
-    token = cursor.next("a prefix such as fd00::/48")
-    address, _, length = token.text.partition("/")
-    try:
-        value = parse_address(family, address)
-    except ValueError:
-        raise TextError(token.column, f"{token.text!r} is no prefix") from None
-    return value, number(length, token.column, "a length", most=family.bits)
-
-
 def _take_ttl(cursor: Cursor) -> SetTtl | AddTtl:
     if cursor.take("set"):
         return SetTtl(cursor.number("a TTL", most=_MOST_BYTE))
@@ -377,20 +344,6 @@ def _take_shift(cursor: Cursor) -> int:
     if cursor.take("left"):
         return cursor.number("a number of bits", most=_MOST_SHIFT)
     return -cursor.number("a number of bits", most=_MOST_SHIFT) if cursor.take("right") else 0
-
-
-def _take_addresses(cursor: Cursor, family: Family) -> Interval | None:
-    return take_interval(cursor, Field.DADDR, family) if cursor.take("to") else None
-
-
-def _take_ports(cursor: Cursor) -> NatPorts:
-    return NatPorts(
-        interval=take_interval(cursor, Field.DPORT, Family.IP) if cursor.take("port") else None,
-        base=cursor.number("a port", most=65535) if cursor.take("base") else None,
-        random=cursor.take("random"),
-        fully_random=cursor.take("random-fully"),
-        persistent=cursor.take("persistent"),
-    )
 
 
 def _take_template(cursor: Cursor) -> Template:

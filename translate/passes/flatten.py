@@ -60,7 +60,6 @@ from translate.ir.actions import (
     Proxy,
     Queue,
     Redirect,
-    Reject,
     RestoreMark,
     Return,
     SaveMark,
@@ -70,6 +69,7 @@ from translate.ir.actions import (
     StripOptions,
     Template,
 )
+from translate.ir.rejects import Reject
 from translate.ir.sideeffects import SideEffect
 from translate.passes.calls import CALLS
 

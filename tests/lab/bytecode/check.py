@@ -13,11 +13,12 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from tests.lab.bytecode.compiler import Nft
+from tests.lab.bytecode.conditions import World
 from tests.lab.bytecode.drawing import draw_samples, told_apart
 from tests.lab.bytecode.expressible import expressible
 from tests.lab.bytecode.listing import Listing
 from tests.lab.bytecode.machine import Names, RecentSet, run
-from tests.lab.bytecode.meaning import World, perform
+from tests.lab.bytecode.meaning import perform
 from tests.lab.bytecode.samples import Sample, State
 from translate.errors import Refusal
 from translate.ir import (

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Final
 
-from tests.lab.bytecode.meaning import World, holds
+from tests.lab.bytecode.conditions import World, holds
 from tests.lab.bytecode.samples import EXTENSIONS, NEVER_SEEN, TRACKED, Sample
 from translate.ir import (
     INDEX_PROTOCOLS,

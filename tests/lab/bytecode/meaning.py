@@ -5,26 +5,19 @@ Written from the definitions of ``translate.ir`` alone: neither the passes nor t
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Final, assert_never
 
 from tests.lab.bytecode import instructions
-from tests.lab.bytecode.headers import network, transport
+from tests.lab.bytecode.conditions import World, is_value, test_holds
 from tests.lab.bytecode.instructions import Instruction
 from tests.lab.bytecode.samples import State
 from translate.ir import (
-    RANDOM_RANGE,
-    SET_PORT_PROTOCOLS,
     Accept,
-    Account,
     Action,
     AddTtl,
-    AnyOf,
     Apply,
     Audit,
-    Cell,
     Choose,
     Classify,
     ConnectionLimit,
@@ -33,14 +26,10 @@ from translate.ir import (
     Drop,
     Duplicate,
     External,
-    Family,
     Field,
-    FieldTest,
     FillChecksum,
     Goto,
-    HashLimit,
     Interval,
-    IpSet,
     Jump,
     Limit,
     LimitMss,
@@ -48,19 +37,14 @@ from translate.ir import (
     LogDetail,
     Lookup,
     Masquerade,
-    Name,
     NatPorts,
     Netmap,
     NfLog,
     NoTrack,
-    Nth,
     Protocol,
     Proxy,
     Queue,
     Quota,
-    Random,
-    Recent,
-    RecentMode,
     Redirect,
     Reject,
     RejectKind,
@@ -68,42 +52,25 @@ from translate.ir import (
     Return,
     SaveMark,
     SetConnmark,
-    SetDirection,
     SetMark,
     SetTcpFlags,
-    SetTest,
     SetTos,
     SetTtl,
-    SetType,
-    SetUpdate,
     Snat,
     Statement,
     StripOptions,
     SynProxy,
     Template,
-    Test,
     Trace,
     TranslatePrefix,
-    Word,
-    WordOperator,
-    WordTest,
     ZoneSide,
 )
 from translate.passes.normalise import canonical
 
-__all__ = ["World", "holds", "perform"]
+__all__ = ["perform"]
 
 _ALL: Final = 0xFFFFFFFF
 _RANDOM_BITS: Final = 31
-
-
-@dataclass(frozen=True, slots=True)
-class World:
-    """The objects of a statement: ipsets by name, and the timeouts of each list of ``-m recent``."""
-
-    family: Family
-    sets: Mapping[str, IpSet]
-    lists: Mapping[str, tuple[int | None, ...]]
 
 
 def perform(statement: Statement, state: State, world: World) -> bool:
@@ -111,7 +78,7 @@ def perform(statement: Statement, state: State, world: World) -> bool:
     limited = any(isinstance(test, Limit | ConnectionLimit | Quota) for test in statement.tests)
     if limited and canonical(statement.tests, world.family) is None:
         return True  # a test that never holds only takes from its own bucket, which no other test reads
-    if not all(_holds(test, state, world) for test in statement.tests):
+    if not all(test_holds(test, state, world) for test in statement.tests):
         return True
     match statement:
         case Apply(actions=actions):
@@ -128,139 +95,11 @@ def perform(statement: Statement, state: State, world: World) -> bool:
         case Lookup(fields=fields, entries=entries):
             values = [state.get(f) for f in fields]
             for entry in entries:
-                if all(_is(value, wanted) for value, wanted in zip(values, entry.key, strict=True)):
+                if all(is_value(value, wanted) for value, wanted in zip(values, entry.key, strict=True)):
                     return _act(entry.actions, state)
             return True
         case _:
             assert_never(statement)
-
-
-def holds(test: FieldTest, value: int | str | None) -> bool:
-    """Return whether a test of a field is true of this value; None is an absent field."""
-    if value is None:
-        return False
-    if isinstance(value, int) and test.mask is not None:
-        value &= test.mask
-    return any(_is(value, wanted) for wanted in test.values) is not test.negated
-
-
-def _is(value: int | str | None, wanted: Interval | Name) -> bool:
-    if isinstance(wanted, Name):
-        return isinstance(value, str) and wanted.matches(value)
-    return isinstance(value, int) and value in wanted
-
-
-def _holds(test: Test, state: State, world: World) -> bool:
-    match test:
-        case FieldTest():
-            return holds(test, state.get(test.field))
-        case AnyOf(tests=tests, negated=negated):
-            return any(holds(part, state.get(part.field)) for part in tests) is not negated
-        case Random(numerator=numerator, negated=negated):
-            # The number of draws that hold matters, not which of them hold.
-            return state.sample.draw < (RANDOM_RANGE - numerator if negated else numerator)
-        case Nth(every=every, packet=packet, negated=negated):
-            state.note("count up", every)
-            return (state.sample.count % every == packet) is not negated
-        case HashLimit(name=name):
-            state.note("take", name)
-            return state.sample.within is not test.above
-        case ConnectionLimit(state=name, limit=limit):
-            state.note("take", name, limit)
-            return state.sample.within is not test.above
-        case Quota(state=state_name):
-            state.note("take", state_name)
-            return state.sample.within is not test.negated
-        case Limit(bucket=bucket):
-            state.note("take", bucket)
-            return state.sample.within
-        case SetTest():
-            return _member(test, state, world) is not test.negated
-        case WordTest():
-            data = network(state) + transport(state)
-            return all(_word(word, data) for word in test.words) is not test.negated
-        case Recent():
-            return _recent(test, state, world) is not test.negated
-        case SetUpdate():
-            raise AssertionError("statements that change sets are left out")
-        case Account(name=name):
-            state.note("count", name)
-            return True
-        case _:
-            assert_never(test)
-
-
-def _member(test: SetTest, state: State, world: World) -> bool:
-    known = world.sets[test.name]
-    sample = state.sample
-    proto = sample.number(Field.L4PROTO)
-    ported = proto in SET_PORT_PROTOCOLS
-    if known.type is SetType.BITMAP_PORT and sample.values[Field.L4PROTO] not in (6, 17):
-        return False
-    if Cell.PORT in known.type.cells and (not ported or sample.fragment):
-        return (
-            False  # an element without ports is refused, and a packet without ports matches no other element
-        )
-    key = [sample.number(field) for field in known.fields(test.directions)]
-    fitting = [
-        element for element in known.elements if all(v in i for v, i in zip(key, element.key, strict=True))
-    ]
-    # Of nets the longest prefix decides, which is the smallest interval.
-    best = min(fitting, key=lambda e: sum(i.size for i in e.key), default=None)
-    return best is not None and best.nomatch is test.nomatch
-
-
-def _word(word: Word, data: bytes) -> bool:
-    """Evaluate one word of ``u32_match_it``."""
-    base, at = 0, word.offset
-    value = int.from_bytes(data[at : at + 4], "big") if at + 4 <= len(data) else None
-    for operator, number in word.steps:
-        if value is None:
-            return False
-        match operator:
-            case WordOperator.AND:
-                value &= number
-            case WordOperator.LEFT:
-                value = value << number & 0xFFFFFFFF
-            case WordOperator.RIGHT:
-                value >>= number
-            case WordOperator.AT:
-                base += value
-                at = base + number
-                value = int.from_bytes(data[at : at + 4], "big") if at + 4 <= len(data) else None
-    return value is not None and any(value in interval for interval in word.values)
-
-
-def _recent(test: Recent, state: State, world: World) -> bool:
-    """Evaluate ``recent_mt``, without hit counts above one and TTLs, which emitters refuse."""
-    side = Field.SADDR if test.side is SetDirection.SRC else Field.DADDR
-    address = state.sample.number(side) & test.mask
-    key = address.to_bytes(world.family.bits // 8, "big")
-    for more in test.key:
-        value = state.get(more)
-        if value is None:
-            return False
-        key += _register(more, value, world.family)
-    names = tuple(world.lists)
-    holds = test.mode is RecentMode.SET or state.has_seen(test.name, test.seconds, key, names)
-    changes = holds and test.mode is not RecentMode.RCHECK
-    if test.negated and test.mode is RecentMode.UPDATE:  # an entry that is too old becomes a new one
-        changes = not holds and state.has_seen(test.name, None, key, names)
-    if changes:
-        for timeout in world.lists[test.name]:
-            state.listed[test.name, timeout, key] = test.mode is not RecentMode.REMOVE
-    return holds
-
-
-def _register(field: Field, value: int | str, family: Family) -> bytes:
-    """Return the value of a field in the form in which a concatenation has it."""
-    if isinstance(value, str):
-        return value.encode().ljust(16, b"\0")
-    if field.is_address:
-        return value.to_bytes(family.bits // 8, "big")
-    width = ((field.bits or 8) + 7) // 8
-    order = "big" if field in (Field.SPORT, Field.DPORT) else sys.byteorder
-    return value.to_bytes(width, order).ljust(4, b"\0")
 
 
 def _act(actions: Sequence[Action], state: State) -> bool:

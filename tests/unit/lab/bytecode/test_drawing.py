@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tests.lab.bytecode.conditions import World
 from tests.lab.bytecode.drawing import draw_samples
-from tests.lab.bytecode.meaning import World, perform
+from tests.lab.bytecode.meaning import perform
 from tests.lab.bytecode.samples import Sample, State
 from tests.unit.translate.helpers.rules import program
 from translate.ir import Apply, Family, Statement
