@@ -20,9 +20,11 @@ from translate.ir import (
     AnyOf,
     Audit,
     Classify,
+    ClusterShare,
     ConnectionLimit,
     ConnectionState,
     ConnectionStatus,
+    ConnLabel,
     Dnat,
     Drop,
     Duplicate,
@@ -187,6 +189,12 @@ def test_text(test: Test, family: Family) -> str:
             of = f"set {test.name} ({sides})"
             entry = f"excluded by a nomatch entry of {of}" if test.nomatch else f"in {of}"
             return f"{'not ' if test.negated else ''}{entry}"
+        case ConnLabel(number=label, add=add):
+            text = f"connection {'that gets' if add else 'with'} label {label}"
+            return f"not a {text}" if test.negated else text
+        case ClusterShare(total=total, nodes=nodes):
+            mine = ", ".join(str(n + 1) for n in range(total) if nodes >> n & 1)
+            return f"{'not ' if test.negated else ''}for node {mine} of {total}, by the original source"
         case SetUpdate(delete=True):
             return f"deleted from set {test.name} ({','.join(test.directions)})"
         case SetUpdate():

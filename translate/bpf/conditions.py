@@ -17,7 +17,9 @@ from translate.ir import (
     Account,
     AddressType,
     AnyOf,
+    ClusterShare,
     ConnectionLimit,
+    ConnLabel,
     Family,
     Field,
     FieldTest,
@@ -186,6 +188,10 @@ def _test(test: Test, context: Context) -> Condition:
             raise CannotExpress("connlimit", "the tc program does not count the connections of an address")
         case Quota():
             raise CannotExpress("quota", "the tc program does not count the bytes of packets")
+        case ConnLabel():
+            raise CannotExpress("connlabel", "the tc program's connections have no labels")
+        case ClusterShare():
+            raise CannotExpress("cluster", "the tc program does not hash addresses")
         case SetUpdate():
             raise CannotExpress("set-update", "the tc program does not change ipsets")
         case Account():

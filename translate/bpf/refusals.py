@@ -15,6 +15,8 @@ REFUSED: Final = {
     **REFUSED_BY_ALL,
     "classify": "`-j CLASSIFY`",
     "clock": "`-m time`",
+    "cluster": "`-m cluster`",
+    "connlabel": "`-m connlabel`",
     "connbytes": "`-m connbytes`",
     "connlimit": "`-m connlimit`",
     "ct-template": "`-j CT` with anything but `--notrack`",

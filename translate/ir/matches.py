@@ -20,6 +20,8 @@ __all__ = [
     "RANDOM_RANGE",
     "Account",
     "AnyOf",
+    "ClusterShare",
+    "ConnLabel",
     "ConnectionLimit",
     "FieldTest",
     "HashLimit",
@@ -214,6 +216,32 @@ class SetUpdate:
     timeout: int | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnLabel:
+    """True if the packet's connection has the label ``number``; with ``add`` it gets it (``connlabel_mt``).
+
+    ``negated`` inverts the result, also that of a packet without a connection, for which there is no label.
+    """
+
+    number: int
+    add: bool = False
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterShare:
+    """True if a hash of the connection's original source selects one of ``nodes`` (``xt_cluster_mt``).
+
+    ``nodes`` has a bit for each of ``total`` nodes. Without a connection the test never holds. A frame to
+    several machines, whose packet is to a single one, counts as one to this machine from here on.
+    """
+
+    total: int
+    nodes: int
+    seed: int
+    negated: bool = False
+
+
 class RecentMode(StrEnum):
     """The operations of ``-m recent`` on its list, spelled as the option."""
 
@@ -274,6 +302,8 @@ Test = (
     | Quota
     | SetTest
     | SetUpdate
+    | ConnLabel
+    | ClusterShare
     | Recent
     | Account
     | WordTest
@@ -292,6 +322,8 @@ def flat(
     | Quota
     | SetTest
     | SetUpdate
+    | ConnLabel
+    | ClusterShare
     | Recent
     | Account
     | WordTest

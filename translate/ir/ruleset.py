@@ -10,7 +10,7 @@ from translate.ir.actions import Action, Goto, Jump
 from translate.ir.family import Family
 from translate.ir.fields import Field
 from translate.ir.hooks import Hook, TableName
-from translate.ir.matches import Recent, SetTest, SetUpdate, Test
+from translate.ir.matches import ClusterShare, ConnLabel, Recent, SetTest, SetUpdate, Test
 from translate.ir.origin import NOWHERE, Origin
 from translate.ir.sets import IpSet
 from translate.ir.sideeffects import SideEffect
@@ -138,7 +138,9 @@ class Rule:
         if hides != {Hidden.TESTS}:
             return bool(hides)
         does = any(not isinstance(action, SideEffect) for action in self.actions)
-        return does or any(isinstance(test, Recent | SetUpdate) for test in self.tests)
+        return does or any(
+            isinstance(test, Recent | SetUpdate | ConnLabel | ClusterShare) for test in self.tests
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,9 @@ from translate.ir import (
     RANDOM_RANGE,
     Account,
     AnyOf,
+    ClusterShare,
     ConnectionLimit,
+    ConnLabel,
     Family,
     Field,
     FieldTest,
@@ -63,6 +65,10 @@ def format_test(test: Test, family: Family) -> str:
             return f"{_not(test.negated)}set {of}{words}"
         case SetUpdate():
             return _set_update(test)
+        case ConnLabel():
+            return f"{_not(test.negated)}label {test.number}{' add' if test.add else ''}"
+        case ClusterShare():
+            return f"{_not(test.negated)}cluster {test.nodes:#x} of {test.total} seed {test.seed:#x}"
         case Recent():
             return f"{_not(test.negated)}{_recent(test, family)}"
         case Account():
@@ -131,8 +137,17 @@ def take_test(cursor: Cursor, family: Family) -> Test:
         return Quota(size=size, negated=negated, state=state)
     if cursor.take("words"):
         return _take_words(cursor, negated=negated)
+    if cursor.take("label"):
+        number_ = cursor.number("the number of a label")
+        return ConnLabel(number=number_, add=cursor.take("add"), negated=negated)
+    if cursor.take("cluster"):
+        nodes = cursor.number("nodes")
+        cursor.expect("of")
+        total = cursor.number("a number of nodes")
+        cursor.expect("seed")
+        return ClusterShare(total=total, nodes=nodes, seed=cursor.number("a seed"), negated=negated)
     if negated:
-        raise cursor.fault("expected any, random, nth, set, recent, quota or words")
+        raise cursor.fault("expected any, random, nth, set, label, cluster, recent, quota or words")
     if cursor.take("add"):
         return _take_set_update(cursor, delete=False)
     if cursor.take("delete"):

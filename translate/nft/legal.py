@@ -29,6 +29,7 @@ from translate.ir import (
 from translate.ir.intervals import IntervalSet
 
 __all__ = [
+    "AddLabel",
     "AnyProtocol",
     "BaseHook",
     "Count",
@@ -38,6 +39,9 @@ __all__ = [
     "Draw",
     "Element",
     "FilledSet",
+    "ForThisMachine",
+    "HasLabel",
+    "HashedTo",
     "InSet",
     "Key",
     "LegalChain",
@@ -150,6 +154,34 @@ class SetChange:
 
 
 @dataclass(frozen=True, slots=True)
+class HasLabel:
+    """True if the packet's connection has the label."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class AddLabel:
+    """Give the packet's connection the label."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class HashedTo:
+    """True if a hash of the connection's original source, from 0 below ``total``, is one of ``values``."""
+
+    total: int
+    seed: int
+    values: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ForThisMachine:
+    """Treat the packet's frame as one to this machine alone (``PACKET_HOST``)."""
+
+
+@dataclass(frozen=True, slots=True)
 class Count:
     """Count the packet in a shared counter; the rule always continues (``nft_counter_eval``)."""
 
@@ -238,6 +270,10 @@ Part = (
     | AnyProtocol
     | InSet
     | SetChange
+    | HasLabel
+    | AddLabel
+    | HashedTo
+    | ForThisMachine
     | Count
     | WithinLimit
     | WithinQuota

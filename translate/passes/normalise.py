@@ -11,10 +11,10 @@ statement's tests contradict each other. No statement jumps to a chain that does
 intersected; a test is dropped only where the others imply it, and a statement only where no packet can pass.
 A test on a field that may be absent also tests that the field is present, so it never counts as a test that
 always holds. Draws are independent and never merged. Tests are not moved across a ``Recent``, ``Account``,
-``SetUpdate`` or ``HashLimit``, and those beside an ``Nth``, ``Limit``, ``ConnectionLimit`` or ``Quota`` keep
-their order: the tests before it decide which packets it sees. A chain without tests does the same to each
-packet: after a jump to it control continues (unless its last action ends the table), after a goto it returns
-to the caller.
+``SetUpdate``, ``ConnLabel``, ``ClusterShare`` or ``HashLimit``, and those beside an ``Nth``, ``Limit``,
+``ConnectionLimit`` or ``Quota`` keep their order: the tests before it decide which packets it sees. A chain
+without tests does the same to each packet: after a jump to it control continues (unless its last action ends
+the table), after a goto it returns to the caller.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ from translate.ir import (
     AnyOf,
     Apply,
     Choose,
+    ClusterShare,
     ConnectionLimit,
+    ConnLabel,
     Family,
     Field,
     FieldTest,
@@ -150,7 +152,7 @@ def canonical(tests: tuple[Test, ...], family: Family) -> tuple[Test, ...] | Non
     Tests that are already canonical are returned as the same tuple.
     """
     for test in tests:
-        if isinstance(test, (Recent, Account, HashLimit, SetUpdate)):
+        if isinstance(test, (Recent, Account, HashLimit, SetUpdate, ConnLabel, ClusterShare)):
             return _around(tests, tests.index(test), family)
     flat: list[Test] = []
     fields: set[Field] = set()
@@ -260,6 +262,8 @@ def _single(test: Test, family: Family) -> Test | bool:
             | Recent()
             | SetTest()
             | SetUpdate()
+            | ConnLabel()
+            | ClusterShare()
             | Account()
         ):
             return test

@@ -15,12 +15,15 @@ matches (``nf_nat_alloc_null_binding``).
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 from translate.ir import (
     Account,
     Action,
     Apply,
     Choose,
+    ClusterShare,
+    ConnLabel,
     Goto,
     HashLimit,
     Jump,
@@ -108,9 +111,12 @@ def _slim(statement: Statement, empty: set[str]) -> Statement | None:
             return statement if same else replace(statement, branches=branches)
 
 
+_TRACES: Final = (Recent, Account, HashLimit, SetUpdate, ConnLabel, ClusterShare)
+
+
 def _leaves_traces(statement: Statement) -> bool:
     """Return whether the tests may change a list or a set, take from a shared bucket, or count."""
-    return any(isinstance(test, (Recent, Account, HashLimit, SetUpdate)) for test in statement.tests)
+    return any(isinstance(test, _TRACES) for test in statement.tests)
 
 
 def _without_empty(actions: tuple[Action, ...], empty: set[str]) -> tuple[Action, ...]:

@@ -37,7 +37,10 @@ NO_ZONE: Final = Zone()
 
 @dataclass(slots=True, eq=False)
 class ConntrackEntry:
-    """A ``struct nf_conn``. ``mark`` is the connection mark; ``expires`` is a time of the virtual clock.
+    """A ``struct nf_conn``.
+
+    ``mark`` is the connection mark, and ``labels`` has a bit for each label. ``expires`` is a time of the
+    virtual clock.
 
     ``status`` has the bits of :class:`ConnectionStatus`. ``source_done``/``destination_done``: NAT has bound
     that side (``IPS_SRC_NAT_DONE``, ``IPS_DST_NAT_DONE``). ``masquerade_out`` is the output device of a
@@ -60,6 +63,7 @@ class ConntrackEntry:
     packets: tuple[int, int] = (0, 0)
     bytes: tuple[int, int] = (0, 0)
     template: Template | None = None
+    labels: int = 0
 
     def split(self) -> ConntrackEntry:
         """Return a copy that another run may change."""
@@ -79,6 +83,7 @@ class ConntrackEntry:
             self.packets,
             self.bytes,
             self.template,
+            self.labels,
         )
 
     def count(self, direction: int, length: int) -> None:

@@ -46,6 +46,8 @@ class Skb:
     socket: SocketKind = SocketKind.NONE
     link: int = 0
     stripped: bool = False
+    for_this_machine: bool = False
+    """True if ``-m cluster`` has taken a frame to several machines for one to this machine."""
 
     def split(self) -> Skb:
         """Return a copy for another run, with a copy of the connection, which must be unconfirmed."""
@@ -62,12 +64,14 @@ class Skb:
             self.socket,
             self.link,
             self.stripped,
+            self.for_this_machine,
         )
 
     @property
     def type(self) -> PacketType:
         """The kind of the frame (``pkt_type``); a packet made here or through ``lo`` is for this host."""
-        return frame_type(self.packet, self.link) if self.link else PacketType.UNICAST
+        kind = frame_type(self.packet, self.link) if self.link else PacketType.UNICAST
+        return PacketType.UNICAST if self.for_this_machine and kind is PacketType.MULTICAST else kind
 
     @property
     def ct_state(self) -> ConnectionState:

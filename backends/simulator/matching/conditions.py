@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
-from typing import assert_never
+from typing import Final, assert_never
 
 from backends.model.packet import PortClass
 from backends.simulator.chance.chooser import Chance
@@ -18,17 +19,22 @@ from backends.simulator.matching.filledsets import FilledSets
 from backends.simulator.matching.hashlimits import HashTables
 from backends.simulator.matching.recent import RecentLists
 from backends.simulator.matching.words import words_hold
+from backends.simulator.nat.hashing import jhash2, reciprocal_scale
 from translate.ir import (
     RANDOM_RANGE,
     Account,
     AnyOf,
+    ClusterShare,
     ConnectionLimit,
+    ConnLabel,
+    Family,
     FieldTest,
     HashLimit,
     Interval,
     Limit,
     Name,
     Nth,
+    PacketType,
     Quota,
     Random,
     Recent,
@@ -132,6 +138,10 @@ def condition(test: Test, place: object, *, idle: bool = False) -> Condition:
             return lambda view, _memory: words_hold(test, view.skb)
         case SetUpdate():
             return partial(_update, test)
+        case ConnLabel():
+            return partial(_label, test)
+        case ClusterShare():
+            return partial(_cluster, test)
         case _:
             assert_never(test)
 
@@ -281,3 +291,36 @@ def _filled_set(test: SetTest, member: bool, view: View, memory: Memory) -> bool
 def _update(test: SetUpdate, view: View, memory: Memory) -> bool:
     memory.sets.update(test, view, memory.lists.now)
     return True
+
+
+def _label(test: ConnLabel, view: View, _memory: Memory) -> bool:
+    """``connlabel_mt``: without a connection there is no label, and a template has none, either."""
+    entry, bit = view.skb.entry, 1 << test.number
+    if entry is None or entry.template is not None:
+        return test.negated
+    known = bool(entry.labels & bit)
+    if not known and not test.add:
+        return test.negated
+    entry.labels |= bit
+    return not test.negated
+
+
+def _cluster(test: ClusterShare, view: View, _memory: Memory) -> bool:
+    skb = view.skb
+    packet = skb.packet
+    if skb.type is PacketType.MULTICAST and packet.dst not in _GROUPS[packet.family]:
+        skb.for_this_machine = True
+    if skb.entry is None:
+        return False
+    # NF_CT_TUPLE_L3SIZE counts words, and is taken for bytes: the first word of an IPv6 address is hashed.
+    source = skb.entry.original.src.to_bytes(packet.family.bits // 8, "big")
+    word = int.from_bytes(source[:4], sys.byteorder)
+    node = reciprocal_scale(jhash2((word,), test.seed), test.total)
+    return bool(test.nodes >> node & 1) is not test.negated
+
+
+_GROUPS: Final = {
+    Family.IP: Interval(0xE0000000, 0xEFFFFFFF),
+    Family.IP6: Interval(0xFF << 120, (1 << 128) - 1),
+}
+"""Addresses of several machines (``xt_cluster_is_multicast_addr``)."""

@@ -21,6 +21,8 @@ from translate.ir import (
     AddressType,
     AnyOf,
     Chain,
+    ClusterShare,
+    ConnLabel,
     Drop,
     Family,
     Field,
@@ -159,10 +161,14 @@ def _is_answered(view: View, _memory: Memory) -> bool:
     return view.skb.packet.bad_checksum or (isinstance(flags, int) and flags & 0x17 in (0x02, 0x10))
 
 
+_LASTING: Final = (Recent, HashLimit, SetUpdate, ConnLabel, ClusterShare)
+"""Tests that may change the result of a later test, or the fate of the packet."""
+
+
 def _is_idle(rule: Rule) -> bool:
     """Return whether outcomes do not depend on the rule: only side effects and no change of lists."""
     does = rule.is_undecided or any(not isinstance(action, SideEffect) for action in rule.actions)
-    return not (does or any(isinstance(test, Recent | HashLimit | SetUpdate) for test in rule.tests))
+    return not (does or any(isinstance(test, _LASTING) for test in rule.tests))
 
 
 def _tests(rule: Rule) -> tuple[Test | None, ...]:

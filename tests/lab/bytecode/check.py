@@ -23,6 +23,8 @@ from tests.lab.bytecode.samples import Sample, State
 from translate.errors import Refusal
 from translate.ir import (
     Apply,
+    ClusterShare,
+    ConnLabel,
     Field,
     Jump,
     Lookup,
@@ -153,13 +155,14 @@ def check(programs: Sequence[Program], compilers: Sequence[Nft], *, seed: int = 
 
 
 def _counts(statement: Statement, lists: Mapping[str, RecentList]) -> bool:
-    """Return whether a statement uses a list of ``-m recent`` that counts, or a set that rules change.
+    """Return whether a statement has a state or a hash that samples lack.
 
-    These mean something over many packets alone: tests/kernel/test_recent.py, and the case ``set-updates``.
+    These are lists of ``-m recent`` that count, sets that rules change, and labels and hashes of connections:
+    see tests/kernel/test_recent.py, and the cases ``set-updates``, ``labels`` and ``cluster``.
     """
     return any(
         (isinstance(test, Recent) and bool(lists[test.name].hits))
-        or isinstance(test, SetUpdate)
+        or isinstance(test, SetUpdate | ConnLabel | ClusterShare)
         or (isinstance(test, SetTest) and test.filled)
         for test in statement.tests
     )

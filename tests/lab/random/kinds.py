@@ -30,6 +30,13 @@ KINDS: Final = {
     },
     "connbytes": {"--connbytes": "count", "--connbytes-mode": "counted", "--connbytes-dir": "counted-way"},
     "cpu": {"--cpu": "processor"},
+    "connlabel": {"--label": "label-number"},
+    "cluster": {
+        "--cluster-total-nodes": "nodes",
+        "--cluster-local-node": "node",
+        "--cluster-local-nodemask": "node",
+        "--cluster-hash-seed": "hash-seed",
+    },
     "hbh": {"--hbh-len": "rt"},
     "dst": {"--dst-len": "rt"},
     "frag": {"--fragid": "segments", "--fraglen": "rt"},
@@ -192,8 +199,13 @@ USUAL: Final = {
     ),
     "connlimit": (
         "--connlimit-above",
-        "--connlimit-upto --connlimit-mask",
+        "--connlimit-upto --connlimit-mask --connlimit-saddr",
         "--connlimit-above --connlimit-mask --connlimit-daddr",
+    ),
+    "connlabel": ("--label", "--label --set"),
+    "cluster": (
+        "--cluster-total-nodes --cluster-local-node --cluster-hash-seed",
+        "--cluster-local-nodemask --cluster-total-nodes --cluster-hash-seed",
     ),
     "connbytes": ("--connbytes --connbytes-mode --connbytes-dir",),
     "hashlimit": (

@@ -291,6 +291,10 @@ def pools(family: Family) -> dict[str, _Pool]:
         "object": (_NAMES, ("", "a" * 31, "a" * 32)),
         "set": (("nets", "pairs"), ("", "a" * 32)),
         "seconds": (("1", "60", "3600"), _ODD_NUMBERS),
+        "label-number": (("0", "5", "127"), ("128", "-1", "")),
+        "nodes": (("2", "5", "32"), ("0", "33", "x")),
+        "node": (("1", "2", "3"), ("0", "33", "")),
+        "hash-seed": (("0", "0xdeadbeef", "7"), ("0x100000000", "x")),
         "duration": (("250ms", "1s", "500.0ms"), ("", "x", "1h", "-1s")),
         "rate": (
             ("3/min", "1/second", "10/hour", "7/m", "100", "1000/DAY"),

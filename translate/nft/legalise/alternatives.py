@@ -42,6 +42,7 @@ from translate.ir import (
     AnyOf,
     Apply,
     ConnectionState,
+    ConnLabel,
     Family,
     Field,
     FieldTest,
@@ -176,6 +177,8 @@ def takes_rules(draft: DraftProgram, test: Test) -> bool:
             return True
         case SetTest():
             return ends_the_rule(test, draft.ipsets)
+        case ConnLabel(negated=negated, add=add):
+            return negated and not add
         case WordTest():
             return test.negated
         case FieldTest(field=field) if field in _YES_OR_NO:
@@ -250,7 +253,7 @@ def _all_ways(tests: tuple[Test, ...], family: Family) -> list[tuple[Test, ...]]
 
 def _opposite(test: Test) -> Test:
     """Return the opposite of a test that is true of packets for which nftables would end the rule."""
-    if isinstance(test, SetTest | WordTest):
+    if isinstance(test, SetTest | WordTest | ConnLabel):
         return replace(test, negated=False)
     assert isinstance(test, FieldTest)
     return FieldTest(field=test.field, values=(Interval.point(1),))

@@ -9,7 +9,9 @@ from typing import assert_never
 from translate.errors import Note, Refusal, UnsupportedError
 from translate.ir import (
     Account,
+    ClusterShare,
     ConnectionLimit,
+    ConnLabel,
     Duplicate,
     Family,
     HashLimit,
@@ -49,6 +51,7 @@ from translate.nft.legal import (
     WithinQuota,
 )
 from translate.nft.legalise.apart import kept_apart
+from translate.nft.legalise.connections import hashed_to, labelled
 from translate.nft.legalise.connlimits import counted_in, set_of_counts
 from translate.nft.legalise.filledsets import change_of, checked_update, filled_sets
 from translate.nft.legalise.hashlimits import hash_sets, taken
@@ -87,7 +90,9 @@ from translate.passes.states import account_origins, buckets, connection_limits,
 
 __all__ = ["DraftProgram"]
 
-_WithState = Recent | Account | Limit | HashLimit | ConnectionLimit | Quota | SetUpdate
+_WithState = (
+    Recent | Account | Limit | HashLimit | ConnectionLimit | Quota | SetUpdate | ConnLabel | ClusterShare
+)
 
 
 @dataclass(slots=True)
@@ -222,6 +227,10 @@ class DraftProgram:
                 return (counted_in(test, self.limited[state].name, self.program),)
             case Quota(state=state):
                 return (WithinQuota(self.quotas[state].name),)
+            case ConnLabel():
+                return labelled(test)
+            case ClusterShare():
+                return (hashed_to(test, self.family),)
             case SetUpdate(name=name):
                 checked_update(test, self.ipsets, self.inventory)
                 return change_of(test, self.ipsets[name], self.filled[name][0], tests)

@@ -20,8 +20,10 @@ from translate.ir import (
     PORT_PROTOCOLS,
     Account,
     AnyOf,
+    ClusterShare,
     ConnectionLimit,
     ConnectionState,
+    ConnLabel,
     Family,
     Field,
     FieldTest,
@@ -120,6 +122,8 @@ def matches(
                 | Quota()
                 | Recent()
                 | SetUpdate()
+                | ConnLabel()
+                | ClusterShare()
                 | Account()
             ):
                 raise AssertionError(f"{test} is no match")

@@ -37,7 +37,8 @@ from translate.ir import (
     SynProxy,
     Template,
 )
-from translate.nft.legal import LegalChain, Part
+from translate.nft.legal import ForThisMachine, LegalChain, Part
+from translate.nft.legalise.connections import to_this_machine
 from translate.nft.legalise.connmarks import (
     ANSWERED_BY_PROXY,
     NOT_LOOPBACK,
@@ -61,6 +62,9 @@ def write_rule(draft: DraftProgram, chain: LegalChain, apply: Apply) -> None:
     """Write a rule in which every test is one match. Raises CannotSay."""
     if stands_apart(apply.actions) or not is_single(apply.actions, draft.family):
         apply = _effects_aside(draft, chain, apply)
+    frames = to_this_machine(apply, draft.family, chain.base)
+    if frames is not None:
+        draft.write(chain, [*draft.matches(frames), ForThisMachine()], apply.origin)
     apart = updates_apart(apply)
     if apart is not None:
         decides, changes = apart

@@ -1,7 +1,7 @@
-"""Refusal of ``-m connbytes`` in raw where rules attach templates.
+"""Refusal of ``-m connbytes`` and ``-m connlabel`` in raw where rules attach templates.
 
-A template has no counters. ``xt_connbytes`` then never holds (``connbytes_mt``), negated or not, and nftables
-reads counts of 0 (``nft_ct_get_eval``).
+A template has neither counters nor labels. ``xt_connbytes`` then never holds (``connbytes_mt``), negated or
+not, and nftables reads counts of 0 (``nft_ct_get_eval``).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from translate.errors import Refusal
-from translate.ir import ACCOUNTS, FieldTest, Lookup, TableName, Template, alternatives, flat
+from translate.ir import ACCOUNTS, ConnLabel, FieldTest, Lookup, TableName, Template, alternatives, flat
 from translate.nft.limits.refusal import CannotSay
 from translate.passes.inventory import Inventory
 
@@ -32,3 +32,6 @@ def refused_accounts(inventory: Inventory) -> Iterator[Refusal]:
         if not fields.isdisjoint(ACCOUNTS):
             for rule in alternatives(statement):
                 yield CannotSay("connbytes-template", reason).at(rule.origin)
+        if any(isinstance(test, ConnLabel) for test in statement.tests):
+            for rule in alternatives(statement):
+                yield CannotSay("connlabel-template", "a template of -j CT has no labels").at(rule.origin)

@@ -14,6 +14,12 @@ REFUSED: Final = {
     **REFUSED_BY_ALL,
     "any-of-with-map": "a lookup after a test that takes several rules",
     "connbytes-template": "`-m connbytes` in raw if a rule of raw has `-j CT` with anything but `--notrack`",
+    "cluster6": "`-m cluster` over IPv6",
+    "cluster-hook": "`-m cluster` in INPUT and in user-defined chains",
+    "cluster-order": "`-m cluster` behind a test that counts, draws or keeps a state",
+    "cluster-single": "`-m cluster` with a cluster of one node, or for none of its nodes",
+    "connlabel-negated": "`-m connlabel ! --label` with `--set`",
+    "connlabel-template": "`-m connlabel` in raw beside `-j CT` with anything but `--notrack`",
     "connlimit-zones": "`-m connlimit` beside `-j CT --zone`",
     "ct-template": "`-j CT` with `--timeout`, `--ctevents` or `--expevents`, or with `--helper` where a"
     " test of raw may have another result after conntrack",

@@ -25,6 +25,7 @@ from translate.ir import (
 )
 from translate.nft.elements import ListedElements, NftElement
 from translate.nft.legal import (
+    AddLabel,
     AnyProtocol,
     Count,
     CountedInSet,
@@ -33,6 +34,9 @@ from translate.nft.legal import (
     Draw,
     Element,
     FilledSet,
+    ForThisMachine,
+    HashedTo,
+    HasLabel,
     InSet,
     LegalChain,
     LegalMap,
@@ -126,6 +130,16 @@ def _part(part: Part, program: LegalProgram) -> str:
             change = "delete" if delete else "add" if add else "update"
             until = "" if timeout is None else f" timeout {timeout}s"
             return f"{change} @{name} {{ {key_text(key, family)}{until} }}"
+        case HasLabel(number=number):
+            return f"ct label {number}"
+        case AddLabel(number=number):
+            return f"ct label set {number}"
+        case HashedTo(total=total, seed=seed, values=values):
+            source = key_text((Field.CT_ORIGINAL_SADDR,), family)
+            wanted = ", ".join(map(str, values))
+            return f"jhash {source} mod {total} seed {seed:#x} {{ {wanted} }}"
+        case ForThisMachine():
+            return "meta pkttype set unicast"
         case Count(counter=name):
             return f"counter name {name}"
         case TakenInSet(set=name, key=key, rate=rate, unit=unit, burst=burst, above=above):

@@ -13,8 +13,10 @@ from typing import Final
 from translate.read.extensions import unmodelled
 from translate.read.extensions.addrtype import ADDRTYPE
 from translate.read.extensions.cgroup import CGROUP
+from translate.read.extensions.cluster import CLUSTER
 from translate.read.extensions.comment import COMMENT
 from translate.read.extensions.connbytes import CONNBYTES
+from translate.read.extensions.connlabel import CONNLABEL
 from translate.read.extensions.connlimit import CONNLIMIT
 from translate.read.extensions.connmark import CONNMARK_MATCH, CONNMARK_TARGET
 from translate.read.extensions.conntrack import CONNTRACK, STATE
@@ -72,8 +74,10 @@ MATCHES: Final = MappingProxyType(
             ADDRTYPE,
             AH,
             CGROUP,
+            CLUSTER,
             COMMENT,
             CONNBYTES,
+            CONNLABEL,
             CONNLIMIT,
             CONNMARK_MATCH,
             CONNTRACK,

@@ -16,8 +16,6 @@ __all__ = ["MATCHES", "TARGETS"]
 
 _MATCH_OPTIONS: Final = """
 bpf: --bytecode=1 --object-pinned=1
-cluster: --cluster-total-nodes=1 !--cluster-local-node=1 !--cluster-local-nodemask=1 --cluster-hash-seed=1
-connlabel: !--label=1 --set=0
 ipvs: !--ipvs=0 !--vproto=1 !--vaddr=1 !--vport=1 --vdir=1 !--vmethod=1 !--vportctl=1
 mh: !--mh-type=1
 osf: !--genre=1 --ttl=1 --log=1

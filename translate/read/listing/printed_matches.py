@@ -244,6 +244,21 @@ MATCHES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Words]], .
         (r"eui64", lambda _: ["-m", "eui64"]),
         (r"cpu (! )?(\d+)", _simple("cpu", "--cpu")),
         (r"length (!)?(\d+(?::\d+)?)", _simple("length", "--length")),
+        (
+            r"connlabel (! )?(\S+)( set)?",
+            lambda f: [
+                *("-m", "connlabel"),
+                *inverted(f[1], ["--label", f[2].strip("'\"")]),
+                *(["--set"] if f[3] else []),
+            ],
+        ),
+        (
+            r"cluster (!)?node_mask=(\S+) total_nodes=(\d+) hash_seed=(\S+)",
+            lambda f: [
+                *("-m", "cluster", *inverted(f[1], ["--cluster-local-nodemask", f[2]])),
+                *("--cluster-total-nodes", f[3], "--cluster-hash-seed", f[4]),
+            ],
+        ),
         (r"((?:! )?(?:src|dst)-group \S+(?: (?:! )?dst-group \S+)?)", _devgroup),
         (r"(TTL|HL) match (?:TTL|HL) (==|!=|<|>) (\d+)", _ttl),
         (r"rt((?: (?:type|segslefts?|length):\S+)*)", _rt),

@@ -12,7 +12,9 @@ from translate.read.extensions import MATCHES, TARGETS
 
 NOT_TRANSLATED = {
     "-m cgroup",
+    "-m cluster",
     "-m connbytes",
+    "-m connlabel",
     "-m connlimit",
     "-m dccp",
     "-m devgroup",

@@ -119,6 +119,11 @@ CASES: dict[str, tuple[Case, int]] = {
     "connlimit": (rules("-m connlimit --connlimit-above 3 -j DROP"), 3),
     "npt": (does(TranslatePrefix(source=True, old=0, old_bits=64, new=0, bits=64)), 3),
     "netmap": (does(Netmap(network=0, mask=0)), 3),
+    "connlabel": (rules("-m connlabel --label 5 -j DROP"), 3),
+    "cluster": (
+        rules("-m cluster --cluster-total-nodes 2 --cluster-local-node 1 --cluster-hash-seed 0 -j DROP"),
+        3,
+    ),
     "tee": (rules("-j TEE --gateway 10.0.0.9"), 3),
     "synproxy": (rules("-p tcp -j SYNPROXY"), 3),
     "external": (rules("-j IDLETIMER --timeout 5 --label a"), 3),

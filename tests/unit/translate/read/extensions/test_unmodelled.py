@@ -26,7 +26,7 @@ def read(words: str, family: Family = Family.IP) -> Rule:
     [
         "-m osf --genre Linux --ttl 0 -j LOG --log-prefix limited",
         '-p tcp -m string --string "a \\"b\\" -j" --algo bm -j ACCEPT',
-        "-m cluster --cluster-total-nodes 2 --cluster-local-node 1 --cluster-hash-seed 7 -j ACCEPT",
+        "-m ipvs --ipvs -j ACCEPT",
         "-m rateest --rateest a --rateest-lt --rateest-bps 1Mbit -j ACCEPT",
         "-m rateest --rateest-delta --rateest1 a --rateest-bps1 1Mbit --rateest-gt --rateest2 b",
         "-p sctp -m sctp --chunk-types any INIT -j ACCEPT",
