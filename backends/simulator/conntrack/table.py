@@ -104,9 +104,16 @@ class Conntrack:
         return self.ports.equal(a.sport, b.sport) and self.ports.equal(a.dport, b.dport)
 
     def taken(self, t: Tuple, ignored: ConntrackEntry) -> bool:
-        """Return whether another connection has this tuple (``nf_conntrack_tuple_taken``)."""
+        """Return whether another connection has this tuple (``nf_conntrack_tuple_taken``).
+
+        A connection with the same original tuple in the same zone is the same connection: confirming it
+        resolves the clash.
+        """
         known = self.find(t, ignored.zone) if self._table else None
-        return known is not None and known[0] is not ignored and known[0].original != ignored.original
+        if known is None or known[0] is ignored:
+            return False
+        same_zone = known[0].zone.of(ORIGINAL) == ignored.zone.of(ORIGINAL)
+        return not same_zone or known[0].original != ignored.original
 
     def ports_in_use(self, t: Tuple, zone: Zone, *, source: bool) -> list[Port]:
         """Return the source (or destination) ports of known tuples that are otherwise equal to ``t``."""
