@@ -129,6 +129,8 @@ FIELDS: Final = {
             *_FRAGMENTS,
             Field.TCP_MSS,
             Field.TCP_OPTIONS,
+            Field.SCTP_CHUNKS,
+            Field.REALM,
             Field.CT_HELPER,
             *ACCOUNTS,
             *CLOCKS,
@@ -303,6 +305,10 @@ def refuse_field(field: Field, family: Family) -> None:
         raise CannotExpress("ah6", "the tc program skips AH, which is an extension header in IPv6")
     if field in (Field.TCP_MSS, Field.TCP_OPTIONS):
         raise CannotExpress("tcp-options", NO_TCP_OPTIONS)
+    if field is Field.SCTP_CHUNKS:
+        raise CannotExpress("sctp-chunks", "the tc program does not read the chunks of SCTP")
+    if field is Field.REALM:
+        raise CannotExpress("realm", "a tc program cannot read the realm of a route that is not chosen yet")
     if field in ACCOUNTS:
         raise CannotExpress("connbytes", "the tc program does not count the packets of a connection")
     if field is Field.CT_HELPER:

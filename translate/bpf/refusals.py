@@ -34,6 +34,8 @@ REFUSED: Final = {
     "queue": "`-j NFQUEUE`",
     "quota": "`-m quota`",
     "recent-hitcount": "`-m recent --hitcount` above 1",
+    "realm": "`-m realm`",
+    "sctp-chunks": "`-m sctp --chunk-types`",
     "rpfilter6": "`-m rpfilter` over IPv6",
     "set-update": "`-j SET`",
     "socket-lookup": "`-m socket`",

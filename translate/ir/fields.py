@@ -73,6 +73,7 @@ class Field(Enum):
     ESP_SPI = _Row("esp.spi", 32, steady=True)
     AH_SPI = _Row("ah.spi", 32, steady=True)
     IPCOMP_CPI = _Row("ipcomp.cpi", 16, steady=True)
+    SCTP_CHUNKS = _Row("sctp.chunks", 256, steady=True, hexadecimal=True)  # a bit for each type of chunk
     LENGTH = _Row("ip.length", 32, _ALWAYS, steady=True)  # headers included; more than 16 bits in a jumbogram
     TTL = _Row("ip.ttl", 8, _ALWAYS)
     TOS = _Row("ip.tos", 8, _ALWAYS, hexadecimal=True)  # DSCP and ECN; the traffic class of IPv6
@@ -94,6 +95,7 @@ class Field(Enum):
     OIF = _Row("meta.oif", 0, _ALWAYS)
     IIF_GROUP = _Row("meta.iifgroup", 32, hexadecimal=True)  # absent where a hook has no interface
     OIF_GROUP = _Row("meta.oifgroup", 32, hexadecimal=True)
+    REALM = _Row("route.realm", 32, _ALWAYS, hexadecimal=True)  # of the route to the destination
     CPU = _Row("meta.cpu", 32, _ALWAYS, steady=True)  # the processor that handles the packet
     CT_STATE = _Row("ct.state", 8, _ALWAYS)  # one ConnectionState bit
     CT_STATUS = _Row("ct.status", 32, _CONNECTION)

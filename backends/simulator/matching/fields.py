@@ -109,6 +109,7 @@ def _is_of_frame(view: View) -> Value:
     return int(view.skb.packet.src & _LOWER_HALF == eui64(mac)) if isinstance(mac, int) else None
 
 
+_HEARTBEAT: Final = 4
 _LOWER_HALF: Final = (1 << 64) - 1
 
 
@@ -207,6 +208,10 @@ _READERS: Final[dict[Field, Reader]] = {
     Field.DESTINATION_LENGTH: attrgetter("skb.packet.destination_options"),
     # no packet of a corpus is a fragment
     **dict.fromkeys(_OF_FRAGMENTS, lambda view: None),
+    # a packet of a corpus has one chunk
+    Field.SCTP_CHUNKS: lambda view: 1 << _HEARTBEAT if view.skb.packet.proto == Protocol.SCTP else None,
+    # the node's routes have no realms
+    Field.REALM: lambda view: 0,
     Field.MARK: attrgetter("skb.mark"),
     Field.CPU: attrgetter("skb.packet.cpu"),
     Field.IIF: attrgetter("iif"),

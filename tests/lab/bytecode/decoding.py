@@ -19,6 +19,7 @@ from tests.lab.bytecode.instructions import (
     HandOver,
     Help,
     Instruction,
+    LoadChunk,
     LoadCt,
     LoadExtension,
     LoadFib,
@@ -197,6 +198,8 @@ def _ct(a: Attributes) -> Instruction:
 
 def _rt(a: Attributes) -> Instruction:
     match number(a[2]):
+        case 0:  # NFT_RT_CLASSID
+            return LoadMeta("rt classid", number(a[1]))
         case 3:  # NFT_RT_TCPMSS
             return LoadRoute(number(a[1]))
         case 4:  # NFT_RT_XFRM
@@ -208,8 +211,10 @@ def _rt(a: Attributes) -> Instruction:
 def _exthdr(a: Attributes) -> Instruction:
     if 1 in a and number(a.get(6)) == 0:  # NFT_EXTHDR_OP_IPV6
         return LoadExtension(number(a[2]), number(a[3]), number(a[4]), number(a[1]))
+    if number(a.get(6)) == 3 and number(a.get(5)) & 1:  # NFT_EXTHDR_OP_SCTP, NFT_EXTHDR_F_PRESENT
+        return LoadChunk(number(a[2]), number(a[1]))
     if number(a.get(6)) != 1:  # NFT_EXTHDR_OP_TCPOPT
-        raise KeyError("an option of IPv4, or a chunk")
+        raise KeyError("an option of IPv4, or bytes of a chunk")
     if 1 in a:
         present = bool(number(a.get(5)) & 1)  # NFT_EXTHDR_F_PRESENT
         return LoadTcpOption(number(a[2]), number(a[3]), number(a[4]), number(a[1]), present)

@@ -286,6 +286,14 @@ class LoadTcpOption:
 
 
 @dataclass(frozen=True, slots=True)
+class LoadChunk:
+    """``sctp chunk``: 1 if the packet has a chunk of this type, or 0."""
+
+    kind: int
+    target: int
+
+
+@dataclass(frozen=True, slots=True)
 class StripTcpOption:
     """``reset tcp option``."""
 
@@ -375,6 +383,7 @@ Instruction = (
     | LoadRoute
     | LoadExtension
     | LoadTcpOption
+    | LoadChunk
     | StripTcpOption
     | TransparentProxy
     | SendCopy

@@ -101,6 +101,8 @@ class Loads:
                 return _number(self.present(_OF_SOCKET[key]), _WORD)
             case "socket transparent" | "socket wildcard":
                 return _number(self.present(_OF_SOCKET[key]), 1)
+            case "rt classid":
+                return _number(sample.number(Field.REALM), _WORD)
             case "ipsec" | "rt ipsec":
                 return _number(sample.number(Field.IPSEC_IN if key == "ipsec" else Field.IPSEC_OUT), 1)
             case "iifkind":

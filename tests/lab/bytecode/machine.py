@@ -20,6 +20,7 @@ from tests.lab.bytecode.instructions import (
     HandOver,
     Help,
     Instruction,
+    LoadChunk,
     LoadCt,
     LoadExtension,
     LoadFib,
@@ -159,6 +160,9 @@ class _Rule:
             case LoadTcpOption(kind=kind, target=target, presence=True):
                 kinds = self._state.get(Field.TCP_OPTIONS)
                 self._put(target, bytes([isinstance(kinds, int) and kinds >> kind & 1]))
+            case LoadChunk(kind=kind, target=target):
+                chunks = self._state.get(Field.SCTP_CHUNKS)
+                self._put(target, bytes([isinstance(chunks, int) and chunks >> kind & 1]))
             case LoadTcpOption(kind=2, offset=2, length=2, target=target):
                 self._put(target, self._loads.present(Field.TCP_MSS).to_bytes(2, "big"))
             case LoadTcpOption():

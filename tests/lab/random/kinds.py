@@ -84,8 +84,9 @@ KINDS: Final = {
     },
     "quota": {"--quota": "number"},
     "u32": {"--u32": "words"},
+    "realm": {"--realm": "realm"},
     "recent": {"--seconds": "seconds", "--hitcount": "hits", "--name": "name", "--mask": "mask"},
-    "sctp": dict.fromkeys(("--sport", "--dport"), "ports"),
+    "sctp": {**dict.fromkeys(("--sport", "--dport"), "ports"), "--chunk-types": "chunk-way chunks"},
     "dccp": dict.fromkeys(("--sport", "--dport"), "ports"),
     "set": {
         "--match-set": "set sides",
@@ -175,6 +176,7 @@ MANDATORY: Final = {
     "nfacct": ("--nfacct-name",),
     "quota": ("--quota",),
     "u32": ("--u32",),
+    "realm": ("--realm",),
     "set": ("--match-set",),
     "state": ("--state",),
     "icmp": ("--icmp-type",),

@@ -217,6 +217,15 @@ def pools(family: Family) -> dict[str, _Pool]:
                 "FD00::/0x40",
             ),
         ),
+        "realm": (
+            ("0", "5", "0x10/0xff", "cosmos", "1/0xffffffff"),
+            ("", "5/", "/5", "4294967296", "05/010"),
+        ),
+        "chunk-way": (("any", "all", "only", "ANY"), ("none", "an", "")),
+        "chunks": (
+            ("INIT", "DATA,INIT", "asconf", "SHUTDOWN_COMPLETE,INIT_ACK", "INIT,INIT"),
+            ("ALL", "NONE", "DATA:Be", "init,", "4", "INIT:", ""),
+        ),
         "bit": (("0", "1"), ("2", "0x1", "01", "", "-1")),
         "words": (_WORDS, _ODD_WORDS),
         "number": (_NUMBERS, _ODD_NUMBERS),

@@ -37,6 +37,7 @@ from translate.ir import (
     TranslatePrefix,
     Value,
 )
+from translate.nft.chunks import CHUNKS
 from translate.nft.legal import Part
 from translate.nft.limits.refusal import CannotSay
 
@@ -52,6 +53,7 @@ _PORTS: Final = frozenset({Field.BRIDGED_ON, Field.BRIDGE_PORT_IN, Field.BRIDGE_
 _RESTRICTED: Final = _ADDRESS_TYPES | {
     Field.FRAGMENT,
     Field.AH_SPI,
+    Field.SCTP_CHUNKS,
     Field.EUI64,
     Field.CLOCK_MONTHDAY,
     Field.CLOCK_MONTHDAY_BEFORE,
@@ -61,6 +63,7 @@ _RESTRICTED: Final = _ADDRESS_TYPES | {
     *(field for field in Field if field.is_name),
 }
 """The fields that nft cannot read, or not compare with every value."""
+_ONE_CHUNK: Final = frozenset(1 << kind for kind in CHUNKS)
 
 
 def check_test(test: FieldTest, family: Family) -> None:
@@ -68,6 +71,8 @@ def check_test(test: FieldTest, family: Family) -> None:
     if test.field not in _RESTRICTED:
         return
     check_field(test.field, family)
+    if test.field is Field.SCTP_CHUNKS and test.mask not in _ONE_CHUNK:
+        raise CannotSay("sctp-chunks", "nftables tests for one chunk, not for chunks of all other types")
     for value in test.values:
         check_value(test.field, value, family)
 

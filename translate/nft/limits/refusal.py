@@ -47,6 +47,7 @@ REFUSED: Final = {
     "queue-nat": "`-j NFQUEUE` in nat",
     "queue-route": "`-j NFQUEUE` in OUTPUT of mangle",
     "recent-hitcount": "`-m recent --hitcount` above 1 with a negated check, and above 32",
+    "sctp-chunks": "`-m sctp --chunk-types only`",
     "set-forceadd": "`-j SET` of a set with `forceadd`",
     "set-intervals": "`-j SET` of a set with networks, or of a `bitmap:port`",
     "set-ports": "`-j SET --add-set` of a set with ports in a rule that does not test for TCP, UDP, SCTP or"

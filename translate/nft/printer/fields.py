@@ -75,6 +75,10 @@ def expression(field: Field, family: Family) -> str:
             return "esp spi"
         case Field.AH_SPI:
             return "ah spi"
+        case Field.SCTP_CHUNKS:
+            return "sctp chunk"
+        case Field.REALM:
+            return "rt classid"
         case Field.IPCOMP_CPI:
             return "comp cpi"
         case Field.LENGTH:

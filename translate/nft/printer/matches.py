@@ -27,6 +27,7 @@ from translate.ir import (
     Interval,
     format_address,
 )
+from translate.nft.chunks import CHUNKS
 from translate.nft.legal import Draw, Key, Masked, WordMatch
 from translate.nft.printer.fields import expression, keys, protocol, status
 
@@ -121,6 +122,7 @@ _OWN_FORM: Final = frozenset(
         Field.BRIDGED,
         Field.TOS,
         Field.TCP_OPTIONS,
+        Field.SCTP_CHUNKS,
         Field.CLOCK,
     }
 )
@@ -145,6 +147,8 @@ def _own_form(left: str, test: FieldTest, family: Family) -> str | None:
         return _tos(left, test, family)
     if field is Field.TCP_OPTIONS:
         return _tcp_option(left, test)
+    if field is Field.SCTP_CHUNKS:
+        return _chunk(left, test)
     if field is Field.CLOCK:
         return _clock(left, test)
     return None
@@ -169,6 +173,14 @@ def _tcp_option(left: str, test: FieldTest) -> str:
     if any(mask in value for value in test.values if isinstance(value, Interval)) is not test.negated:
         return f"{left} {kind} exists"
     return f"tcp sport >= 0 {left} {kind} missing"
+
+
+def _chunk(left: str, test: FieldTest) -> str:
+    """Return a test for a chunk of a type, or for none, in a packet that has a header of SCTP."""
+    kind = (test.mask or 0).bit_length() - 1
+    there = any(1 << kind in value for value in test.values if isinstance(value, Interval))
+    presence = "exists" if there is not test.negated else "missing"
+    return f"sctp sport >= 0 {left} {CHUNKS[kind]} {presence}"
 
 
 def _tos(left: str, test: FieldTest, family: Family) -> str:

@@ -47,6 +47,7 @@ from translate.read.extensions.owner import OWNER
 from translate.read.extensions.physdev import PHYSDEV
 from translate.read.extensions.policy import POLICY
 from translate.read.extensions.quota import QUOTA
+from translate.read.extensions.realm import REALM
 from translate.read.extensions.recent import RECENT
 from translate.read.extensions.rpfilter import RPFILTER
 from translate.read.extensions.rt import RT
@@ -110,6 +111,7 @@ MATCHES: Final = MappingProxyType(
             PKTTYPE,
             POLICY,
             QUOTA,
+            REALM,
             RECENT,
             RPFILTER,
             RT,

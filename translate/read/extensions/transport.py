@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from translate.ir import Field, FieldTest, Interval, Protocol, TcpFlag, Test
+from translate.read.extensions.chunks import chunk_tests
 from translate.read.extensions.declaration import (
     Context,
     MatchExtension,
@@ -124,7 +125,11 @@ def _udp(options: Options, context: Context) -> tuple[Test, ...]:
 
 def _sctp(options: Options, context: Context) -> tuple[Test, ...]:
     context.require("sctp", Protocol.SCTP)
-    return _or_header(_ports(options, context=context), context)
+    tests = _ports(options, context=context)
+    if (occurrence := options.find("--chunk-types")) is None:
+        return _or_header(tests, context)
+    index, option = occurrence
+    return (*_or_header(tests, context), *chunk_tests(option, index=index))
 
 
 def _dccp(options: Options, context: Context) -> tuple[Test, ...]:
@@ -164,10 +169,8 @@ SCTP: Final = MatchExtension(
     name="sctp",
     options=(
         *_PORT_OPTIONS,
-        OptionSpec(
-            name="--chunk-types", arguments=2, invertible=True, refused="SCTP chunks are not modelled"
-        ),
+        OptionSpec(name="--chunk-types", arguments=2, invertible=True),
     ),
     meaning=_sctp,
 )
-"""``-m sctp``: ports (``xt_sctp``)."""
+"""``-m sctp``: ports and types of chunks (``xt_sctp``)."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from translate.ir import Family, Field, Hidden
+from translate.ir import Family, Hidden
 from translate.read.extensions.declaration import MatchExtension, OptionSpec, TargetExtension
 
 __all__ = ["MATCHES", "TARGETS"]
@@ -22,7 +22,6 @@ osf: !--genre=1 --ttl=1 --log=1
 rateest: --rateest=1 --rateest1=1 --rateest2=1 --rateest-delta=0 --rateest-bps=?
  --rateest-bps1=? --rateest-bps2=? --rateest-pps=? --rateest-pps1=? --rateest-pps2=?
  !--rateest-lt=0 !--rateest-gt=0 !--rateest-eq=0
-realm: !--realm=1
 srh: !--srh-next-hdr=1 !--srh-hdr-len-eq=1 !--srh-hdr-len-gt=1 !--srh-hdr-len-lt=1 !--srh-segs-left-eq=1
  !--srh-segs-left-gt=1 !--srh-segs-left-lt=1 !--srh-last-entry-eq=1 !--srh-last-entry-gt=1
  !--srh-last-entry-lt=1 !--srh-tag=1 !--srh-psid=1 !--srh-nsid=1 !--srh-lsid=1
@@ -41,14 +40,9 @@ HMARK: --hmark-tuple=1 --hmark-src-prefix=1 --hmark-dst-prefix=1 --hmark-sport-m
 """
 
 _ONE_FAMILY: Final = {
-    **dict.fromkeys(("realm", "CLUSTERIP", "ULOG"), Family.IP),
+    **dict.fromkeys(("CLUSTERIP", "ULOG"), Family.IP),
     **dict.fromkeys(("mh", "srh"), Family.IP6),
 }
-
-_FIELDS: Final = {
-    "realm": (Field.DADDR,),
-}
-"""The fields on which a test can depend. Sender and receiver are the same in all packets of a flow."""
 
 
 _REASONS: Final = {
@@ -101,7 +95,6 @@ MATCHES: Final = tuple(
         options=options,
         meaning=None,
         family=_ONE_FAMILY.get(name),
-        fields=_FIELDS.get(name, ()),
     )
     for name, options in _declared(_MATCH_OPTIONS).items()
 )

@@ -9,6 +9,8 @@ import re
 from collections.abc import Callable
 from typing import Final
 
+from translate.read.extensions.chunks import CHUNK_TYPES
+
 __all__ = ["MATCHES", "Words", "inverted"]
 
 Words = list[str]
@@ -37,7 +39,17 @@ def _transport(match: re.Match[str]) -> Words:
             words += inverted(item[2], ["--tcp-flags", _flags(mask), _flags(wanted)])
         else:
             words += inverted(item[2], [f"--{item[1][0]}port", item[3]])
+    if chunks := re.search(r" (! )?(any|all|only) (\S+)$", match[2]):
+        types = ",".join(map(_chunk, chunks[3].split(",")))
+        words += inverted(chunks[1], ["--chunk-types", chunks[2], types])
     return words
+
+
+def _chunk(text: str) -> str:
+    """Return the name of a type that is printed as a number, with the flags behind it."""
+    number, colon, flags = text.partition(":")
+    names = {f"0x{kind:04X}": name for name, kind in CHUNK_TYPES.items()}
+    return names.get(number, number) + colon + flags
 
 
 def _flags(text: str) -> str:
@@ -177,7 +189,8 @@ MATCHES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Words]], .
     (re.compile(pattern + r"(?= |$)"), words)
     for pattern, words in (
         (
-            r"(tcp|udp|sctp)((?: (?:dpts?|spts?):!?\S+| option=!?\d+| flags:!?\S+/\S+)*)",
+            r"(tcp|udp|sctp)((?: (?:dpts?|spts?):!?\S+| option=!?\d+| flags:!?\S+/\S+)*"
+            r"(?: (?:! )?(?:any|all|only) \S+)?)",
             _transport,
         ),
         (r"(dccp)((?: (?:dpts?|spts?):!?\S+)*)", _transport),
@@ -190,6 +203,7 @@ MATCHES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Words]], .
             r"PHYSDEV match((?:(?: !)? --physdev-is-(?:in|out|bridged)|(?: !)? --physdev-(?:in|out) \S+)+)",
             _physdev,
         ),
+        (r"(! )?realm (\S+)", _simple("realm", "--realm")),
         (r"u32 (! )?\"([^\"]+)\"", _simple("u32", "--u32")),
         (r"nfacct-name  ?(\S+)", lambda f: ["-m", "nfacct", "--nfacct-name", f[1]]),
         (r"(! )?ctstate (\S+)", _simple("conntrack", "--ctstate")),

@@ -27,6 +27,7 @@ NOT_TRANSLATED = {
     "-m quota",
     "-m socket",
     "-m tcpmss",
+    "-m realm",
     "-m time",
     "-m u32",
     "-j CLASSIFY",
