@@ -36,6 +36,7 @@ SAMPLES: Final = (
     "tests/corpus/rulesets/every-option/set.rules",
     "tests/corpus/rulesets/every-option/nfacct.rules",
     "tests/corpus/rulesets/every-option/queue.rules",
+    "tests/corpus/rulesets/every-option/queue-target.rules",
     "tests/corpus/rulesets/every-option/refused.rules",
     "tests/corpus/rulesets/every-option/counters.rules",
 )
