@@ -145,8 +145,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     verify = add(
         "verify",
-        "compare what is loaded with what was applied",
-        "Compare what is loaded with what apply loaded.",
+        "compare the loaded table with the applied one",
+        "Compare the loaded table with the one that apply loaded.",
         _VERIFY,
     )
     verify.add_argument("--live", action="store_true", help="compare the loaded table only; send no packets")
@@ -208,7 +208,7 @@ def _plan(arguments: argparse.Namespace) -> int:
     variants = {family: variant for family, variant in chosen.items() if variant is not None}
     if not variants:
         but = f" but those in {', '.join(left)}" if left else ""
-        raise InputError(f"no iptables rules{but} are in force in this network namespace")
+        raise InputError(f"no iptables rules{but} are loaded in this network namespace")
     node = (
         live_node()
         if arguments.node is None
@@ -251,8 +251,8 @@ def _apply(arguments: argparse.Namespace) -> int:
         arguments,
         {**_record_data(record, migration), "confirm within": within},
         [
-            "applied: only the translation is in force",
-            f"it is rolled back unless nfparity migrate verify --confirm is run within {within:.0f} s",
+            "applied: only the translation is loaded",
+            f"the plan is rolled back unless nfparity migrate verify --confirm is run within {within:.0f} s",
             f"(verify sends the plan's packets again, which took {plan.seconds:.0f} s; --live skips them)",
         ],
     )

@@ -1,6 +1,6 @@
 """Rules as inputs of commands: a file in one of several forms, a page with rulesets, or a snapshot.
 
-From a snapshot, the rules in force of one family are read.
+From a snapshot, the loaded rules of one family are read.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The nft text of a plan, translated from its rules at planning and again at apply.
 
 Apply does not load text from the plan file, which may come from another machine. It loads only the
-translation of the rules and ipsets that are in force here.
+translation of the rules and ipsets that are loaded here.
 """
 
 from __future__ import annotations

@@ -144,7 +144,7 @@ def undone_data(done: RolledBack) -> dict[str, Any]:
 
 def undone_lines(done: RolledBack) -> list[str]:
     """Return the result of a rollback as lines."""
-    lines = ["rolled back: the old rules are in force"]
+    lines = ["rolled back: the old rules are loaded"]
     if done.forgotten:
         lines.append("the kernel had lost both rulesets (a reboot?)")
     lines += [f"{family}: table {table}: {how.value}" for family, table, how in done.tables]

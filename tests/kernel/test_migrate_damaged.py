@@ -439,7 +439,7 @@ def test_what_is_kept_elsewhere(node: Worker, variant: Variant, plan: str) -> No
     assert_translated(read_state(node, variant))
     status, out, err = node.ask(Nfparity(("rollback", "--state", str(STATE))))
     assert (status, err) == (0, "")
-    assert "rolled back: the old rules are in force" in out
+    assert "rolled back: the old rules are loaded" in out
     insist_old(read_state(node, variant))
 
 

@@ -144,7 +144,7 @@ def test_packets_meet_a_table_that_stays(node: Worker) -> None:
     assert packets["flows"] > 0
     status, _, err, _ = node.ask(Planned((), ("--keep-table", "filter", "--keep-table", "mangle")))
     assert status == 2
-    assert "no iptables rules but those in filter, mangle are in force" in err
+    assert "no iptables rules but those in filter, mangle are loaded" in err
 
 
 def test_both_stacks_hold_rules(node: Worker) -> None:
@@ -162,5 +162,5 @@ def test_both_stacks_hold_rules(node: Worker) -> None:
 def test_there_is_nothing_to_replace(node: Worker) -> None:
     status, _, err, text = node.ask(Planned(()))
     assert status == 2
-    assert "no iptables rules are in force" in err
+    assert "no iptables rules are loaded" in err
     assert text is None

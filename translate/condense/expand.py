@@ -68,7 +68,7 @@ def expand(program: Program, ruleset: CondensedRuleset) -> CondensedProgram | No
 
 
 class _NotShownError(Exception):
-    """The result for the sample does not determine the result for the whole."""
+    """The result for the sample does not determine the result for the whole ruleset."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ above 2^31 (``-1``), which iptables-restore refuses, and the end of a time that 
 """
 
 SINCE_1_8_11 = re.compile(r" --jump=")
-"""Texts that 1.8.11 accepts and 1.8.9 refuses. They are refused, so that a text loads with each release."""
+"""Texts that iptables 1.8.11 accepts and 1.8.9 refuses. The reader refuses them: others load with both."""
 
 UNTIL_1_8_9 = re.compile(r"or out of range \((\d+)-|conntrack: rule would never match protocol")
 """The complaints of later releases about rules that 1.8.9 loads and saves.

@@ -38,7 +38,7 @@ class NodeState:
 
     @property
     def is_old(self) -> bool:
-        """True if only the old rules are in force."""
+        """True if only the old rules are loaded."""
         return self.iptables == OLD and not any(self.nft)
 
 
@@ -49,7 +49,7 @@ OLD: tuple[tuple[str, ...], ...] = tuple(
 
 
 def assert_translated(state: NodeState) -> None:
-    """Assert that only the translation is in force."""
+    """Assert that only the translation is loaded."""
     assert state.nft == (True, False)
     assert state.answered
     assert [line for line in state.iptables[0] if line.startswith("-A")] == []

@@ -33,7 +33,7 @@ class Cell:
 
     @property
     def total(self) -> list[float]:
-        """Seconds from the text of the rules to rules in force, per round."""
+        """Seconds from the text of the rules to the loaded rules, per round."""
         steps = [*self.pure.values(), self.load]
         return [sum(samples) for samples in zip(*steps, strict=True)]
 

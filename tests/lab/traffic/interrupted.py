@@ -1,4 +1,4 @@
-"""A loader that waits after each step, where tests send packets, and that can be killed."""
+"""A loader that waits after each step: a test then sends packets, and continues or kills it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ways to put kube-proxy's rules in force on the node: loading, changing and replacing them."""
+"""The ways to load kube-proxy's rules on the node, to change them and to replace them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _KEPT: Final = "subject"
 
 
 class Subject(ABC):
-    """Rules in force on the node, in the node's process. Methods raise MachineError with the tool's
+    """Rules that are loaded on the node, in the node's process. Methods raise MachineError with the tool's
     message.
     """
 
