@@ -32,7 +32,7 @@ _PATIENCE: Final = 30.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RolledBack:
-    """The result of a rollback: by family and table, and the files with rules of other programs.
+    """The result of a rollback for each family and table, and the files with rules of other programs.
 
     ``texts`` are rules of other programs for which no file could be written. ``forgotten``: the kernel had
     lost the applied rules, for example by a reboot. ``complaints`` are failed reads and writes that did not

@@ -111,7 +111,7 @@ class Ip(Request):
     batch: str
 
     def run(self, host: Host) -> None:
-        """Run it."""
+        """Run ip."""
         done = run(("ip", "-batch", "-"), self.batch)
         if done.returncode:
             raise MachineError(f"ip, on {host.name}: {done.stderr.strip()}")
@@ -134,7 +134,7 @@ class Tool(Request):
     text: str = ""
 
     def run(self, host: Host) -> ToolOutput:
-        """Run it."""
+        """Run the tool."""
         done = run(self.command, self.text)
         return ToolOutput(done.returncode, done.stdout, done.stderr)
 
@@ -160,7 +160,7 @@ class Sysctls(Request):
     values: Mapping[str, str]
 
     def run(self, host: Host) -> None:
-        """Set them."""
+        """Set the sysctls."""
         _set_sysctls(self.values)
 
 
@@ -191,7 +191,7 @@ class Daemon:
 
     @classmethod
     def start(cls, command: tuple[str, ...]) -> Daemon:
-        """Start it in this namespace; raises MachineError when it is not installed."""
+        """Start the program in this namespace. Raises MachineError if it is not installed."""
         path = find_tool(command[0])
         if path is None:
             raise MachineError(f"{command[0]} is not installed")

@@ -65,7 +65,7 @@ class KillLoad(Request):
     """Kills the loader at its present step, and waits until its guard has undone the changes."""
 
     def run(self, host: Host) -> None:
-        """Kill it."""
+        """Kill the loader."""
         loader: _Loader = host.kept.pop(_KEPT)
         loader.kill()
 

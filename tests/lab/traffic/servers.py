@@ -45,7 +45,7 @@ class ServeNames(Request):
     """Starts the DNS server dnsmasq with :data:`DNS_NAME`; MachineError without dnsmasq."""
 
     def run(self, host: Host) -> None:
-        """Start it."""
+        """Start the server."""
         # As another user it would no longer be told to die with its parent (commit_creds).
         alone = ("--no-daemon", "--conf-file=/dev/null", "--no-hosts", "--no-resolv")
         served = (f"--port={DNS.pod_port}", f"--txt-record={DNS_NAME},{host.name}")

@@ -246,7 +246,7 @@ class Figures(Request):
     """Returns the figures of the node's subject."""
 
     def run(self, host: Host) -> dict[str, int]:
-        """Read them."""
+        """Read the figures."""
         return _subject(host).figures()
 
 
