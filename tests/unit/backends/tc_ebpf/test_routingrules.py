@@ -56,7 +56,10 @@ def test_what_the_kernel_routes_is_not_refused() -> None:
         ("mangle -A OUTPUT -j CONNMARK --restore-mark", "OUTPUT changes a packet that is then routed again"),
         ("nat -A OUTPUT -j DNAT --to-destination 192.0.2.7", "OUTPUT changes the destination of a packet"),
         ("filter -A INPUT -j REJECT", "REJECT makes an answer"),
-        ("mangle -A PREROUTING -m rpfilter -j ACCEPT", "a test looks up the way back of a packet"),
+        (
+            "mangle -A PREROUTING -m rpfilter -j ACCEPT",
+            "a test looks up the route back to the sender of a packet",
+        ),
     ],
 )
 def test_what_the_program_routes_is_refused(rule: str, what: str) -> None:
