@@ -20,7 +20,9 @@ pytestmark = [
 MATCHES = (
     *("", "-m dccp", "-m dccp --sport 5", "-m dccp ! --sport 5", "-m dccp --dport 80:90"),
     *("-m dccp ! --dport 80:90", "-m dccp --sport 5 --dport 80"),
-    *("-m dccp --dport 0", "-m dccp ! --dport 0:65535"),
+    *("-m dccp --dport 0", "-m dccp ! --dport 0:65535", "-m dccp --dccp-types REQUEST,SYNC"),
+    *("-m dccp ! --dccp-types REQUEST,DATA,ACK", "-m dccp --dccp-types INVALID"),
+    *("-m dccp --dport 80 --dccp-types RESPONSE", "-m dccp ! --dccp-types invalid,SYNCACK"),
 )
 UNTIL_1_8_9 = "-m dccp --dport 90:80"  # later releases refuse a range that ends before it begins
 NEVER = {UNTIL_1_8_9, "-m dccp ! --dport 0:65535"}
@@ -28,9 +30,9 @@ PORTS = ((5, 80), (5, 79), (6, 80), (6, 90), (6, 91), (5, 0), (65535, 65535))
 OWN = {Family.IP: ip_address("127.0.0.1").packed, Family.IP6: ip_address("::1").packed}
 
 
-def whole(family: Family, proto: int, sport: int, dport: int) -> bytes:
+def whole(family: Family, proto: int, sport: int, dport: int, kind: int = 0) -> bytes:
     """Return a request of DCCP, or bytes like it of another protocol."""
-    body = struct.pack("!HHBBHBB6x", sport, dport, 5, 0, 0, 1, 0) + bytes(4)
+    body = struct.pack("!HHBBHBB6x", sport, dport, 5, 0, 0, kind << 1 | 1, 0) + bytes(4)
     addresses = OWN[family] * 2
     if family is Family.IP6:
         return struct.pack("!IHBB", 6 << 28, len(body), proto, 64) + addresses + body
@@ -41,11 +43,12 @@ def whole(family: Family, proto: int, sport: int, dport: int) -> bytes:
 @pytest.mark.parametrize("family", Family)
 def test_the_kernel_reads_the_same_ports(family: Family, level: int) -> None:
     packets = [whole(family, 33, *ports) for ports in PORTS] + [whole(family, 132, 5, 80)]
+    packets += [whole(family, 33, 5, 80, kind) for kind in range(16)]
     matches = MATCHES if is_later_than_1_8_9() else (*MATCHES, UNTIL_1_8_9)
     rules = [f"-p dccp {words}".rstrip() for words in matches]
     states = counts_of_both(rules, packets, family, level=level)
     for packet, (legacy, ours) in zip(packets, states, strict=True):
         assert ours == legacy, packet.hex()
     counts = dict(zip(matches, states[-1][0], strict=True))
-    assert counts[""] == counts["-m dccp"] == len(PORTS)
+    assert counts[""] == counts["-m dccp"] == len(PORTS) + 16
     assert {words for words, count in counts.items() if not count} == NEVER & set(matches)

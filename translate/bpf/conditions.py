@@ -130,6 +130,7 @@ FIELDS: Final = {
             Field.TCP_MSS,
             Field.TCP_OPTIONS,
             Field.SCTP_CHUNKS,
+            Field.DCCP_TYPE,
             Field.REALM,
             Field.CT_HELPER,
             *ACCOUNTS,
@@ -305,6 +306,8 @@ def refuse_field(field: Field, family: Family) -> None:
         raise CannotExpress("ah6", "the tc program skips AH, which is an extension header in IPv6")
     if field in (Field.TCP_MSS, Field.TCP_OPTIONS):
         raise CannotExpress("tcp-options", NO_TCP_OPTIONS)
+    if field is Field.DCCP_TYPE:
+        raise CannotExpress("dccp-types", "the tc program reads only the ports of DCCP")
     if field is Field.SCTP_CHUNKS:
         raise CannotExpress("sctp-chunks", "the tc program does not read the chunks of SCTP")
     if field is Field.REALM:

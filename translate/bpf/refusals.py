@@ -34,6 +34,7 @@ REFUSED: Final = {
     "queue": "`-j NFQUEUE`",
     "quota": "`-m quota`",
     "recent-hitcount": "`-m recent --hitcount` above 1",
+    "dccp-types": "`-m dccp --dccp-types`",
     "realm": "`-m realm`",
     "sctp-chunks": "`-m sctp --chunk-types`",
     "rpfilter6": "`-m rpfilter` over IPv6",

@@ -73,6 +73,7 @@ class Field(Enum):
     ESP_SPI = _Row("esp.spi", 32, steady=True)
     AH_SPI = _Row("ah.spi", 32, steady=True)
     IPCOMP_CPI = _Row("ipcomp.cpi", 16, steady=True)
+    DCCP_TYPE = _Row("dccp.type", 4, steady=True)
     SCTP_CHUNKS = _Row("sctp.chunks", 256, steady=True, hexadecimal=True)  # a bit for each type of chunk
     LENGTH = _Row("ip.length", 32, _ALWAYS, steady=True)  # headers included; more than 16 bits in a jumbogram
     TTL = _Row("ip.ttl", 8, _ALWAYS)

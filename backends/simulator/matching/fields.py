@@ -208,6 +208,8 @@ _READERS: Final[dict[Field, Reader]] = {
     Field.DESTINATION_LENGTH: attrgetter("skb.packet.destination_options"),
     # no packet of a corpus is a fragment
     **dict.fromkeys(_OF_FRAGMENTS, lambda view: None),
+    # no packet of a corpus is one of DCCP
+    Field.DCCP_TYPE: lambda view: None,
     # a packet of a corpus has one chunk
     Field.SCTP_CHUNKS: lambda view: 1 << _HEARTBEAT if view.skb.packet.proto == Protocol.SCTP else None,
     # the node's routes have no realms

@@ -59,7 +59,7 @@ _MIXED: Final = 16
 _ICMP: Final = {Family.IP: Protocol.ICMP, Family.IP6: Protocol.ICMPV6}
 _ICMP_FIELDS: Final = frozenset({Field.ICMP_TYPE, Field.ICMP_CODE})
 _OF_TCP: Final = frozenset({Field.TCP_FLAGS, Field.TCP_MSS, Field.TCP_OPTIONS})
-_OF_SCTP: Final = frozenset({Field.SPORT, Field.DPORT, Field.SCTP_CHUNKS})
+_OF_SCTP: Final = frozenset({Field.SPORT, Field.DPORT, Field.SCTP_CHUNKS, Field.DCCP_TYPE})
 _HEADER_FIELDS: Final = _ICMP_FIELDS | _OF_TCP | _OF_SCTP | {*INDEX_PROTOCOLS}
 _EXTRAS: Final = frozenset({Field.TCP_MSS, *chain.from_iterable(EXTENSIONS.values())})
 """Fields of headers and options that most packets lack."""
@@ -217,6 +217,8 @@ class _Drawer:
                 having &= {Protocol.TCP} if tested in _OF_TCP else PORT_PROTOCOLS
             if tested is Field.SCTP_CHUNKS:
                 having &= {Protocol.SCTP}
+            if tested is Field.DCCP_TYPE:
+                having &= {Protocol.DCCP}
         return [value for value in values if value in having]
 
     def told_apart(self) -> list[Field]:

@@ -29,6 +29,8 @@ def transport(state: State) -> bytes:
     header = bytearray(ports.to_bytes(4, "big").ljust(20, b"\0"))
     header[13] = state.flags
     match sample.number(Field.L4PROTO):
+        case 33:
+            header[8] = sample.number(Field.DCCP_TYPE) << 1
         case 50:
             header[:4] = sample.number(Field.ESP_SPI).to_bytes(4, "big")
         case 51:

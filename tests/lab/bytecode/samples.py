@@ -214,6 +214,8 @@ class State:
                     return None
                 both = sample.number(Field.SPORT)
                 return both >> 8 if field is Field.ICMP_TYPE else both & 0xFF
+            case Field.DCCP_TYPE:
+                return None if sample.fragment or proto != Protocol.DCCP else sample.values[field]
             case Field.SCTP_CHUNKS:
                 return None if sample.fragment or proto != Protocol.SCTP else sample.values[field]
             case Field.TCP_FLAGS | Field.TCP_OPTIONS:

@@ -75,6 +75,8 @@ def expression(field: Field, family: Family) -> str:
             return "esp spi"
         case Field.AH_SPI:
             return "ah spi"
+        case Field.DCCP_TYPE:
+            return "dccp type"
         case Field.SCTP_CHUNKS:
             return "sctp chunk"
         case Field.REALM:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from translate.ir import Field, FieldTest, Interval, Protocol, TcpFlag, Test
+from translate.ir.intervals import union
 from translate.read.extensions.chunks import chunk_tests
 from translate.read.extensions.declaration import (
     Context,
@@ -21,7 +22,7 @@ from translate.read.extensions.declaration import (
 from translate.read.spelling.errors import OptionError
 from translate.read.spelling.ports import parse_port_range, parse_resolved_range
 
-__all__ = ["DCCP", "SCTP", "TCP", "UDP"]
+__all__ = ["DCCP", "DCCP_NAMES", "SCTP", "TCP", "UDP"]
 
 _PORT_OPTIONS: Final = (
     OptionSpec(name="--sport", aliases=("--source-port",), invertible=True),
@@ -132,23 +133,47 @@ def _sctp(options: Options, context: Context) -> tuple[Test, ...]:
     return (*_or_header(tests, context), *chunk_tests(option, index=index))
 
 
+DCCP_NAMES: Final = (
+    *("REQUEST", "RESPONSE", "DATA", "ACK", "DATAACK", "CLOSEREQ", "CLOSE", "RESET", "SYNC", "SYNCACK"),
+)
+"""The types of packets of DCCP, in the order of their numbers (RFC 4340, 5.1)."""
+
+_DCCP_TYPES: Final = {
+    **{name: Interval.point(number) for number, name in enumerate(DCCP_NAMES)},
+    "INVALID": Interval(10, 15),
+}
+"""The numbers that each name stands for."""
+
+
 def _dccp(options: Options, context: Context) -> tuple[Test, ...]:
     context.require("dccp", Protocol.DCCP)
-    return _or_header(_ports(options, context=context, resolved=True), context)
+    tests = _ports(options, context=context, resolved=True)
+    if (occurrence := options.find("--dccp-types")) is not None:
+        index, option = occurrence
+        types = []
+        for word in option.arguments[0].split(","):
+            if word.upper() not in _DCCP_TYPES:
+                at = option.arguments[0].index(word)
+                raise OptionError(f'"{word}" is no type of DCCP', option=index, offset=at)
+            types.append(_DCCP_TYPES[word.upper()])
+        tests.append(FieldTest(field=Field.DCCP_TYPE, values=union(types), negated=option.negated))
+    return _or_header(tests, context)
 
-
-_NO_DCCP: Final = "the simulator does not model headers of DCCP, which Linux has dropped in 6.16"
 
 DCCP: Final = MatchExtension(
     name="dccp",
     options=(
         *_PORT_OPTIONS,
-        OptionSpec(name="--dccp-types", invertible=True, refused=_NO_DCCP),
-        OptionSpec(name="--dccp-option", invertible=True, refused=_NO_DCCP),
+        OptionSpec(name="--dccp-types", invertible=True),
+        OptionSpec(
+            name="--dccp-option",
+            invertible=True,
+            refused="the simulator does not model headers of DCCP, which Linux has dropped in 6.16",
+        ),
     ),
     meaning=_dccp,
 )
-"""``-m dccp``: ports (``xt_dccp``)."""
+"""``-m dccp``: ports and types (``xt_dccp``)."""
 
 TCP: Final = MatchExtension(
     name="tcp",

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from translate.read.extensions.chunks import CHUNK_TYPES
+from translate.read.extensions.transport import DCCP_NAMES
 
 __all__ = ["MATCHES", "Words", "inverted"]
 
@@ -43,6 +44,20 @@ def _transport(match: re.Match[str]) -> Words:
         types = ",".join(map(_chunk, chunks[3].split(",")))
         words += inverted(chunks[1], ["--chunk-types", chunks[2], types])
     return words
+
+
+_DCCP_TYPE: Final = rf"(?:\d+|{'|'.join(DCCP_NAMES)}|INVALID)"
+
+
+def _dccp(match: re.Match[str]) -> Words:
+    """Read DCCP, whose types are numbers with ``-n``; those from 10 are printed for INVALID."""
+    words = _transport(match)
+    if not match[3]:
+        return words
+    sign, _, types = match[3].strip().rpartition(" ")
+    names = {str(n): name for n, name in enumerate(DCCP_NAMES)}
+    chosen = dict.fromkeys(names.get(t, "INVALID" if t.isdigit() else t) for t in types.split(","))
+    return [*words, *inverted(sign, ["--dccp-types", ",".join(chosen)])]
 
 
 def _chunk(text: str) -> str:
@@ -193,7 +208,7 @@ MATCHES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Words]], .
             r"(?: (?:! )?(?:any|all|only) \S+)?)",
             _transport,
         ),
-        (r"(dccp)((?: (?:dpts?|spts?):!?\S+)*)", _transport),
+        (rf"(dccp)((?: (?:dpts?|spts?):!?\S+)*)((?: !)? {_DCCP_TYPE}(?:,{_DCCP_TYPE})*)?", _dccp),
         (r"ADDRTYPE match((?: (?:src|dst)-type !?\S+| limit-(?:in|out))+)", _addrtype),
         (r"mark match( !)? (\S+)", _simple("mark", "--mark")),
         (r"connmark match (! )? ?(\S+)", _simple("connmark", "--mark")),

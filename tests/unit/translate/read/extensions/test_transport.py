@@ -9,7 +9,7 @@ from tests.unit.translate.read.conftest import ReadFault, ReadRule
 from tests.unit.translate.read.helpers.fieldtests import field_test
 from translate.bpf import emit
 from translate.errors import ParseError, UnsupportedError
-from translate.ir import Field, FieldTest
+from translate.ir import Family, Field, FieldTest, Interval
 from translate.nft import emit as emit_nft
 from translate.passes import lower
 from translate.read import read_ruleset
@@ -62,10 +62,21 @@ def test_meaning(read_rule: ReadRule, options: str, expected: list[FieldTest]) -
     assert read_rule(f"-p dccp -m dccp {options}".rstrip()).tests == (PROTOCOL, *expected)
 
 
-@pytest.mark.parametrize("options", ["--dccp-types REQUEST,RESPONSE", "! --dccp-option 7"])
-def test_types_and_options_are_kept_as_written(read_rule: ReadRule, options: str) -> None:
+@pytest.mark.parametrize("options", ["--dccp-option 5", "! --dccp-option 7"])
+def test_options_are_kept_as_written(read_rule: ReadRule, options: str) -> None:
     rule = read_rule(f"-p dccp -m dccp {options}")
     assert "the simulator does not model headers of DCCP" in rule.unknown[0].reason
+
+
+def test_types_of_dccp(read_rule: ReadRule, read_fault: ReadFault) -> None:
+    tests = read_rule("-p dccp -m dccp ! --dccp-types request,SYNCACK,INVALID,DATA").tests
+    values = (Interval(0, 0), Interval(2, 2), Interval(9, 15))
+    assert tests[1:] == (FieldTest(field=Field.DCCP_TYPE, values=values, negated=True),)
+    words = parse_printed("dccp dpt:5 ! 2,10,11,12,13,14,15", None, Family.IP).matches
+    assert words == ["-m", "dccp", "--dport", "5", "!", "--dccp-types", "DATA,INVALID"]
+    words = parse_printed("dccp REQUEST,INVALID", None, Family.IP).matches
+    assert words == ["-m", "dccp", "--dccp-types", "REQUEST,INVALID"]
+    assert '"5" is no type of DCCP' in read_fault("-p dccp -m dccp --dccp-types DATA,5").message
 
 
 @pytest.mark.parametrize("words", ["", "-p udp", "! -p dccp"])
