@@ -43,10 +43,13 @@ def normal_paths(
     ``expected`` contains further port ranges that rules may specify. After a single run, a source port
     counts as picked if it was changed and is in the kernel's default range for the port that was sent.
     """
+    observed = tuple(branches)
+    if not observed:
+        return ()
     known = frozenset(_sent_ports(flow))
     ranges = _ranges(expected)
     groups: _Paths = {}
-    for branch in branches:
+    for branch in observed:
         path = _Path.of(branch, known)
         groups.setdefault(path.shape, []).append(path)
     normal: dict[tuple[Outcome, ...], OutcomeBranch] = {}
@@ -100,6 +103,8 @@ def _without_coincidences(groups: _Paths) -> _Paths:
 
     A pick that is equal to the sent port looks like an unchanged port.
     """
+    if len(groups) == 1:
+        return groups
     merged: _Paths = {}
     alike: dict[tuple[Outcome, ...], list[tuple[Outcome, ...]]] = {}
     for shape in sorted(groups, key=lambda shape: -len(groups[shape][0].picks)):
