@@ -25,7 +25,7 @@ from translate.errors import InputError, Note, Refusal, UnsupportedError
 if TYPE_CHECKING:
     from translate.bpf import BpfOutput
     from translate.ir import Rules
-    from translate.nft import NftOutput
+    from translate.nft import NftOutput, Offload
 
 _Output = TypeVar("_Output")
 
@@ -38,6 +38,9 @@ with the contents of its maps as comments. iptables: the rules as read. ir: the 
 rules and translation (docs/ir.md); --after PASS: after this pass. A rule that cannot be expressed exactly
 is refused, with its line and the reason (exit status 2). Known limits, such as the size of a list of
 -m recent, are printed on standard error.
+
+With --flowtable, packets of established connections skip PREROUTING, FORWARD and POSTROUTING. The rules
+of these hooks must accept all of them and do nothing else; a rule for which this is not proven is refused.
 
 With --against, nft prints one transaction for a table with the translation of OLD at the same level: the
 elements to add and delete, and chains and maps if the shapes of chains change. If a map needs another
@@ -67,6 +70,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="the rules whose translation is loaded now, in any format of RULES: print only the changes",
     )
     parser.add_argument(
+        "--flowtable",
+        metavar="DEV,DEV",
+        help="with --to nft: forward established TCP and UDP connections between these devices by a"
+        " flowtable; refused unless the rules accept all their later packets unchanged",
+    )
+    parser.add_argument(
+        "--flowtable-unchecked",
+        action="store_true",
+        help="with --flowtable: accept that it also forwards packets that conntrack would find INVALID, and a"
+        " second SYN",
+    )
+    parser.add_argument(
         "--keep-going",
         action="store_true",
         help="leave refused rules out: a counter stands in the place of each, and all are listed at the top;"
@@ -88,7 +103,8 @@ def run(arguments: argparse.Namespace) -> int:
     refusals: tuple[Refusal, ...] = ()
     match to:
         case "nft":
-            text, refusals = _nft(rules, old, arguments.level, arguments.keep_going)
+            offload = _offload(arguments.flowtable, arguments.flowtable_unchecked)
+            text, refusals = _nft(rules, old, arguments.level, arguments.keep_going, offload)
         case "bpf":
             text, refusals = _bpf(rules, old, arguments.level, arguments.keep_going)
         case "ir":
@@ -109,6 +125,14 @@ def _check_options(arguments: argparse.Namespace) -> None:
     for option, present in (("against", arguments.against is not None), ("keep-going", arguments.keep_going)):
         if present and to not in ("nft", "bpf"):
             raise InputError(f"--{option} needs --to nft or --to bpf, not --to {to}")
+    if arguments.flowtable is not None:
+        if to != "nft":
+            raise InputError(f"--flowtable needs --to nft, not --to {to}")
+        if arguments.against is not None or arguments.keep_going:
+            option = "keep-going" if arguments.against is None else "against"
+            raise InputError(f"--flowtable and --{option} cannot be used together")
+    elif arguments.flowtable_unchecked:
+        raise InputError("--flowtable-unchecked needs --flowtable")
     if arguments.rules == arguments.against == "-":
         raise InputError("RULES and --against cannot both be standard input")
 
@@ -133,11 +157,25 @@ def _check_families(old: Rules, new: Rules) -> None:
         raise InputError(f"the rules of --against are for {old_family.value}, RULES for {new_family.value}")
 
 
-def _nft(rules: Rules, old: Rules | None, level: int, keep_going: bool) -> tuple[str, tuple[Refusal, ...]]:
-    from translate.condense import emit_nft, lower
+def _offload(devices: str | None, unchecked: bool) -> Offload | None:
+    """Return the flowtable that the options ask for."""
+    from translate.nft import Offload
+
+    if devices is None:
+        return None
+    return Offload(tuple(device.strip() for device in devices.split(",")), unchecked)
+
+
+def _nft(
+    rules: Rules, old: Rules | None, level: int, keep_going: bool, offload: Offload | None
+) -> tuple[str, tuple[Refusal, ...]]:
+    from translate.condense import emit_nft, lower, whole_program
+    from translate.nft import offloading
 
     def emit(rules: Rules) -> NftOutput:
-        return emit_nft(lower(rules, level=level))
+        program = lower(rules, level=level)
+        output = emit_nft(program)
+        return output if offload is None else offloading(output, whole_program(program), offload)
 
     output, refusals = _emitted(rules, emit, keep_going)
     _print_notes(output.notes, refusals)

@@ -17,13 +17,24 @@ from translate.collector import collector_paused
 from translate.errors import Note
 from translate.ir import Program
 from translate.nft.change import ChangeKind, NftChange, change
+from translate.nft.flowtable import Offload, with_flowtable
 from translate.nft.legalise import legalise
 from translate.nft.limits.refusal import REFUSED
 from translate.nft.model import NftTable
 from translate.nft.printer import TABLE, printed
 from translate.nft.render import delete_text, flush_text, structure_text
 
-__all__ = ["REFUSED", "TABLE", "ChangeKind", "NftChange", "NftOutput", "emit", "output_of"]
+__all__ = [
+    "REFUSED",
+    "TABLE",
+    "ChangeKind",
+    "NftChange",
+    "NftOutput",
+    "Offload",
+    "emit",
+    "offloading",
+    "output_of",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +68,14 @@ def emit(program: Program) -> NftOutput:
     """Return ``program`` as nftables text. Raises UnsupportedError with all refusals."""
     legal = legalise(program)
     return output_of(printed(legal), legal.notes)
+
+
+def offloading(output: NftOutput, program: Program, offload: Offload) -> NftOutput:
+    """Return the output of ``program`` with a flowtable for established connections.
+
+    Raises UnsupportedError with the rules for which it is not proven that later packets are treated alike.
+    """
+    return output_of(with_flowtable(output.structure, program, offload), output.notes)
 
 
 def output_of(table: NftTable, notes: tuple[Note, ...]) -> NftOutput:

@@ -14,7 +14,7 @@ from translate.nft.elements import Elements, ListedElements
 from translate.nft.legal import BaseHook, SharedObject
 from translate.nft.map_size import map_size_for
 
-__all__ = ["NftChain", "NftMap", "NftRule", "NftSet", "NftTable"]
+__all__ = ["NftChain", "NftFlowtable", "NftMap", "NftRule", "NftSet", "NftTable"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +66,14 @@ class NftSet:
     elements: Elements = _NO_ELEMENTS
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NftFlowtable:
+    """A flowtable, which forwards packets of its connections that arrive on its devices."""
+
+    name: str
+    devices: tuple[str, ...]
+
+
 @dataclass(slots=True, kw_only=True)
 class NftChain:
     """A chain under construction; ``note`` describes it."""
@@ -87,3 +95,4 @@ class NftTable:
     objects: Sequence[SharedObject]
     maps: Sequence[NftMap]
     chains: Sequence[NftChain]
+    flowtables: Sequence[NftFlowtable] = ()

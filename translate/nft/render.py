@@ -8,7 +8,7 @@ from typing import Final, assert_never
 from translate.nft.comments import comment
 from translate.nft.elements import Elements, place_text
 from translate.nft.legal import SharedCounter, SharedHelper, SharedLimit, SharedObject, SharedQuota
-from translate.nft.model import NftChain, NftMap, NftRule, NftSet, NftTable
+from translate.nft.model import NftChain, NftFlowtable, NftMap, NftRule, NftSet, NftTable
 from translate.nft.printer.logging import definitions
 
 __all__ = [
@@ -37,6 +37,7 @@ def structure_text(table: NftTable) -> str:
         *map(object_lines, table.objects),
         *map(set_lines, table.sets),
         *map(_map_lines, table.maps),
+        *map(_flowtable_lines, table.flowtables),
         *map(_chain_lines, table.chains),
     ]
     for index, block in enumerate(blocks):
@@ -165,6 +166,14 @@ def _element_lines(elements: Elements) -> Iterator[str]:
         for text in elements.texts():
             yield f"\t\t{text},"
         yield "\t}"
+
+
+def _flowtable_lines(flowtable: NftFlowtable) -> Iterator[str]:
+    yield f"flowtable {flowtable.name} {{"
+    yield "\thook ingress priority filter"
+    yield f"\tdevices = {{ {', '.join(flowtable.devices)} }}"
+    yield "\tcounter"
+    yield "}"
 
 
 def chain_head(chain: NftChain) -> Iterator[str]:

@@ -26,6 +26,9 @@ REFUSED: Final = {
     "ct-zone-mark": "`-j CT --zone mark`",
     "eui64": "`-m eui64`",
     "external": "`-j IDLETIMER`, `LED`, `RATEEST`, `SECMARK` and `CONNSECMARK`",
+    "flowtable": "with `--flowtable`: a rule or policy that does more than accept later packets",
+    "flowtable-invalid": "with `--flowtable`: a rule or policy that treats INVALID packets otherwise than"
+    " a flowtable, and NAT; `--flowtable-unchecked` accepts this",
     "hashlimit-expire": "`-m hashlimit --hashlimit-htable-expire` with a part of a second",
     "hashlimit-ports": "`-m hashlimit` by ports in a rule that does not test for a protocol with ports",
     "hashlimit-shared": "`-m hashlimit` in two rules with one name and different limits",
