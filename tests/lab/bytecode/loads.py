@@ -131,7 +131,7 @@ class Loads:
                 raise NoMatch
             frame = bytes(6) + sample.number(Field.ETHER_SADDR).to_bytes(6, "big") + bytes(2)
             return frame[offset : offset + length]
-        return _part(network(self.state), offset, length)
+        return _part(network(self.state) + transport(self.state), offset, length)
 
     def extension(self, kind: int) -> bytes:
         """``exthdr``: an extension header of IPv6."""
