@@ -6,6 +6,7 @@ nft.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -40,6 +41,7 @@ from tests.lab.bytecode.instructions import (
     SetCtZone,
     SetMeta,
     SetTcpOption,
+    ShiftRight,
     StorePayload,
     StripTcpOption,
     Take,
@@ -231,8 +233,10 @@ def _fib(a: Attributes) -> Instruction:
 
 
 def _bitwise(a: Attributes) -> Instruction:
+    if number(a.get(6)) == 2:  # NFT_BITWISE_RSHIFT, of one byte
+        return ShiftRight(number(a[1]), number(a[2]), int.from_bytes(_constant(a[7]), sys.byteorder))
     if number(a.get(6)) != 0:
-        raise KeyError("an operation other than a mask")
+        raise KeyError("an operation other than a mask or a shift to the right")
     return Bitwise(number(a[1]), number(a[2]), _constant(a[4]), _constant(a[5]))
 
 

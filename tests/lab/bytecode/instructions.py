@@ -38,6 +38,7 @@ __all__ = [
     "SetCtZone",
     "SetMeta",
     "SetTcpOption",
+    "ShiftRight",
     "StorePayload",
     "StripTcpOption",
     "Take",
@@ -128,6 +129,15 @@ class Decide:
     """``immediate`` of a verdict."""
 
     verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class ShiftRight:
+    """``target = source >> bits``, of one word (``nft_bitwise_eval_rshift``)."""
+
+    source: int
+    target: int
+    bits: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,6 +379,7 @@ Instruction = (
     | Constant
     | Decide
     | Bitwise
+    | ShiftRight
     | Byteorder
     | Compare
     | Range

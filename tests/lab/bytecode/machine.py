@@ -41,6 +41,7 @@ from tests.lab.bytecode.instructions import (
     SetCtZone,
     SetMeta,
     SetTcpOption,
+    ShiftRight,
     StorePayload,
     StripTcpOption,
     Take,
@@ -178,6 +179,9 @@ class _Rule:
             case Bitwise(source=source, target=target, mask=mask, xor=xor):
                 columns = zip(self._get(source, len(mask)), mask, xor, strict=True)
                 self._put(target, bytes(value & kept ^ flipped for value, kept, flipped in columns))
+            case ShiftRight(source=source, target=target, bits=bits):
+                word = int.from_bytes(self._get(source, _WORD), sys.byteorder) >> bits
+                self._put(target, word.to_bytes(_WORD, sys.byteorder))
             case Byteorder(source=source, target=target, size=size, length=length):
                 whole = self._get(source, length)
                 parts = [whole[i : i + size] for i in range(0, length, size)]
