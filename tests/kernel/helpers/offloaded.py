@@ -161,6 +161,8 @@ def _echo(server: socket.socket) -> None:
     while True:
         try:
             data, peer = server.recvfrom(1 << 16)
+            if peer is None:  # shut down
+                return
             server.sendto(f"{peer[0]} ".encode() + data, peer)
         except OSError:
             return
