@@ -23,7 +23,7 @@ FOREIGN = {
 -A INPUT -m limit --limit 5/min -j LOG --log-prefix "in: "
 -A INPUT -m mac --mac-source 02:00:00:00:00:99 -j DROP
 -A INPUT -p tcp -m tcp --dport 2222 -m hashlimit --hashlimit-upto 3/min --hashlimit-name ssh -j ACCEPT
--A INPUT -p 99 -m cluster --cluster-total-nodes 2 --cluster-local-node 1 --cluster-hash-seed 7 -j REJECT
+-A INPUT -p 99 -m bpf --bytecode "1,6 0 0 0" -j REJECT
 -A INPUT -p tcp -m tcp --dport 2626 -m cpu --cpu 1 -j DROP
 -A FORWARD -m string --string "attack" --algo bm -j DROP
 -A OUTPUT -m owner --uid-owner 1000 -j ACCEPT
@@ -79,7 +79,7 @@ def test_both_kinds_of_iptables_agree_with_the_simulator(
     report = json.loads(capsys.readouterr().out)
     assert 0 < report["left_open"] < report["flows"]
     assert {one.partition(": ")[2] for one in report["open_rules"]} == {
-        f"-m {name} is not modelled" for name in ("string", "cluster")
+        f"-m {name} is not modelled" for name in ("string", "bpf")
     }
 
 

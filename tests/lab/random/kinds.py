@@ -87,7 +87,7 @@ KINDS: Final = {
     "realm": {"--realm": "realm"},
     "recent": {"--seconds": "seconds", "--hitcount": "hits", "--name": "name", "--mask": "mask"},
     "sctp": {**dict.fromkeys(("--sport", "--dport"), "ports"), "--chunk-types": "chunk-way chunks"},
-    "dccp": dict.fromkeys(("--sport", "--dport"), "ports"),
+    "dccp": {**dict.fromkeys(("--sport", "--dport"), "ports"), "--dccp-types": "dccp-types"},
     "set": {
         "--match-set": "set sides",
         **{f"--{what}-{how}": "number" for what in ("packets", "bytes") for how in ("eq", "lt", "gt")},

@@ -226,6 +226,10 @@ def pools(family: Family) -> dict[str, _Pool]:
             ("INIT", "DATA,INIT", "asconf", "SHUTDOWN_COMPLETE,INIT_ACK", "INIT,INIT"),
             ("ALL", "NONE", "DATA:Be", "init,", "4", "INIT:", ""),
         ),
+        "dccp-types": (
+            ("REQUEST", "DATA,ACK", "syncack", "INVALID", "RESET,SYNC"),
+            ("ALL", "", "DATA,", "3", "REQ", "DATA RESET"),
+        ),
         "bit": (("0", "1"), ("2", "0x1", "01", "", "-1")),
         "words": (_WORDS, _ODD_WORDS),
         "number": (_NUMBERS, _ODD_NUMBERS),
