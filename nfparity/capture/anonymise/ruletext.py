@@ -7,6 +7,7 @@ is a number, a list of numbers or a well-known keyword; addresses are replaced.
 from __future__ import annotations
 
 import re
+from ipaddress import IPv4Address
 
 from harness.files.errors import CaptureError
 from nfparity.capture.anonymise.mapping import Mapping
@@ -30,6 +31,9 @@ _WORDS = frozenset(
 _SAFE = re.compile(
     r"[!\d:,./+-]+|0x[\da-fA-F]+(?:/0x[\da-fA-F]+)?|[A-Z_]+(?:,[A-Z_]+)*|\d+(?:/[a-z]+|[kmg]?b/s)"
 )
+_U32 = re.compile(r"[\da-fx&<>@=:,\s]+", re.IGNORECASE)
+_VALUES = re.compile(r"=[^&]*")
+_SPAN = re.compile(r"(0x[\da-f]{1,8}|\d{1,10})(?::(0x[\da-f]{1,8}|\d{1,10}))?", re.IGNORECASE)
 _DECLARATION = re.compile(r":(\S+) (.*)")
 _COUNTED = re.compile(r"(\[\d+:\d+\] )(.*)")
 _WORD = re.compile(r'"((?:[^"\\]|\\.)*)"|(\S+)')
@@ -96,9 +100,29 @@ def _value(option: str, at: int, word: str, chains: set[str], mapping: Mapping) 
         return mapping.chain(word) if at == 0 else word
     if option in _WORDS:
         return word
+    if option == "--u32":
+        return _packet_words(word, mapping)
     if mapping.has_address(word):
         return mapping.text_addresses(word, lambda rest: _rest(rest, mapping))
     return _rest(word, mapping)
+
+
+def _packet_words(text: str, mapping: Mapping) -> str:
+    """Replace the values of a ``-m u32`` test as IPv4 addresses: any of them may be one, or a part of one.
+
+    Values below 2^24, such as ports, and from 0xE0000000 on stay, as the addresses do.
+    """
+    if not _U32.fullmatch(text):
+        return _rest(text, mapping)
+    return _VALUES.sub(lambda values: _SPAN.sub(lambda m: _moved(m, mapping), values.group()), text)
+
+
+def _moved(span: re.Match[str], mapping: Mapping) -> str:
+    low, high = (int(end, 16 if "x" in end.lower() else 10) for end in (span[1], span[2] or span[1]))
+    if max(low, high) >> 32:
+        return span.group()
+    made = mapping.address_range(str(IPv4Address(low)), str(IPv4Address(high)))
+    return ":".join(hex(int(IPv4Address(end))) for end in (made if span[2] else made[:1]))
 
 
 def _rest(text: str, mapping: Mapping) -> str:

@@ -89,7 +89,7 @@ KEYWORDS = frozenset(
     second minute hour day week bytes kbytes mbytes packets inc random nth src dst srcip dstip srcport dstport
     accept drop continue return queue jump goto exists missing fully-random persistent dynamic timeout
     constant     interval true false yes no emerg alert crit err warn warning notice info debug audit
-    loose validmark accept-local in out none ipsec strict tunnel transport""".split()
+    loose validmark accept-local in out none ipsec strict tunnel transport cosmos""".split()
 )
 """Values of matches and statements, as iptables and nft print them."""
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -286,6 +288,19 @@ def test_a_snapshot_is_anonymised_where_it_lies(tmp_path: Path, capsys: pytest.C
     assert json.loads(files["meta.json"])["anonymised"] is True
     assert main(["capture", "--from", str(folder), "--anonymise", "-o", str(target)]) == 2
     assert "already exists" in capsys.readouterr().err
+
+
+def test_addresses_in_words_of_packets_are_replaced_as_elsewhere() -> None:
+    text = (
+        "*filter\n-A INPUT -d 203.0.113.9/32 -j DROP\n"
+        '-A INPUT -m u32 --u32 "0x6&0xff=0x11&&0x10=0xcb007109&&0x28&0xffff=0x35" -j DROP\nCOMMIT\n'
+    )
+    made, _ = anonymise({"iptables-save": text.encode()}, KEY)
+    known = re.search(r"-d ([\d.]+)", made["iptables-save"].decode())
+    assert known is not None
+    number = int(ipaddress.IPv4Address(known.group(1)))
+    assert number != 0xCB007109
+    assert f'"0x6&0xff=0x11&&0x10={number:#x}&&0x28&0xffff=0x35"' in made["iptables-save"].decode()
 
 
 RULESETS = sorted(
