@@ -138,6 +138,8 @@ class _Reader:
                 flags |= DeviceFlag.BRIDGE
             if index in self.direct:
                 flags |= DeviceFlag.DIRECT
+            if self.plain_rules:
+                flags |= DeviceFlag.PLAIN_RULES
             value = self._structure("device").pack(
                 name=name.encode().ljust(16, b"\0"),
                 address=first,

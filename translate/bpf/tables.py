@@ -82,6 +82,8 @@ class DeviceFlag(IntFlag):
     """Packets that come in have passed ``br_netfilter``."""
     DIRECT = 32
     """The program may forward from and to the device without the stack; see ``forward.h``."""
+    PLAIN_RULES = 64
+    """No routing rule depends on what ``bpf_fib_lookup`` ignores, such as marks."""
 
 
 def device_flags() -> str:

@@ -51,3 +51,27 @@ INLINE int forwards_directly(struct __sk_buff *skb, struct pkt *p)
 	p->via = next_hop_of(&way);
 	return 1;
 }
+
+/* Whether the packet is not for the node and no unicast route leads to its destination: the stack answers with an
+ * ICMP error, and does not validate the source before (ip_route_input_slow). 0 if routing rules may depend on
+ * marks, which bpf_fib_lookup ignores. */
+INLINE int unroutable(struct __sk_buff *skb, struct pkt *p)
+{
+	struct bpf_fib_lookup way = {.family = FAMILY};
+
+	if (!(p->in_flags & DEVICE_PLAIN_RULES) || stays_on_link(p) || arrives_here(p) != AWAY)
+		return 0;
+	way.ifindex = skb->ifindex;
+	way.l4_protocol = p->proto;
+	way.sport = swap16(p->sport);
+	way.dport = swap16(p->dport);
+	set_way(&way, p);
+	switch (bpf_fib_lookup(skb, &way, sizeof(way), 0)) {
+	case BPF_FIB_LKUP_RET_BLACKHOLE:
+	case BPF_FIB_LKUP_RET_UNREACHABLE:
+	case BPF_FIB_LKUP_RET_PROHIBIT:
+	case BPF_FIB_LKUP_RET_NOT_FWDED:
+		return 1;
+	}
+	return 0;
+}

@@ -141,7 +141,7 @@ INLINE int handle_arrived(struct __sk_buff *skb, struct pkt *p)
 	int where;
 
 	if (!p->looped) {
-		if (martian(p))
+		if (martian(p) || (source_refused(p) && !unroutable(skb, p)))
 			return TC_ACT_SHOT;
 		if (forwards_directly(skb, p)) {
 			programs.call(skb, PROGRAM_FORWARD);

@@ -20,19 +20,12 @@ INLINE u32 address_type(u32 address, u32 device)
 /* Whether ip_rcv drops the packet before PREROUTING. */
 INLINE int not_received(struct pkt *p) { return 0; }
 
-/* Whether the stack would refuse the packet's addresses (ip_route_input_slow, ip_mc_validate_source,
- * fib_validate_source). The loader switches off the stack's own checks (accept_local, rp_filter), because the
- * program translates the source of a reply back before them; netfilter does so after them, in INPUT. */
+/* Whether the stack would refuse the packet's addresses without a lookup (ip_route_input_slow,
+ * ip_mc_validate_source). */
 INLINE int martian(struct pkt *p)
 {
-	u32 flags = p->in_flags;
-	int localnet = flags & DEVICE_ROUTE_LOCALNET;
-	int local = flags & DEVICE_ACCEPT_LOCAL;
+	int localnet = p->in_flags & DEVICE_ROUTE_LOCALNET;
 	int group = (p->daddr >> 28) == 14;
-	struct local *found;
-	struct route *back;
-	struct device *in;
-	u32 oif;
 
 	if ((p->saddr >> 28) == 14 || p->saddr == 0xffffffff)
 		return 1;
@@ -50,6 +43,23 @@ INLINE int martian(struct pkt *p)
 		if ((is_loopback(p->daddr) || is_loopback(p->saddr)) && !localnet)
 			return 1;
 	}
+	return 0;
+}
+
+/* Whether the stack would refuse the packet's source by its own addresses and routes (fib_validate_source). The
+ * loader switches off the stack's own checks (accept_local, rp_filter), because the program translates the source
+ * of a reply back before them; netfilter does so after them, in INPUT. */
+INLINE int source_refused(struct pkt *p)
+{
+	u32 flags = p->in_flags;
+	int local = flags & DEVICE_ACCEPT_LOCAL;
+	struct local *found;
+	struct route *back;
+	struct device *in;
+	u32 oif;
+
+	if (p->saddr == 0)
+		return 0; /* allowed for broadcasts and link-local groups, without this check */
 	found = local_entry(p->saddr);
 	if (!(flags & (DEVICE_RP_STRICT | DEVICE_RP_LOOSE)))
 		return found && found->own && !local;

@@ -31,6 +31,7 @@ INLINE int not_received(struct pkt *p)
 
 /* IPv6 does not validate the source of a packet. */
 INLINE int martian(struct pkt *p) { return 0; }
+INLINE int source_refused(struct pkt *p) { return 0; }
 
 /* Groups are delivered; the stack drops those that the node has not joined. A link-local address, or ::1, is
  * local only on its own device (rt6_need_strict). */
