@@ -66,6 +66,10 @@ diff-test-large: ## 10,000 services (SERVICES=), each used from every place, on 
 	@vm/setup.sh test
 	$(PYTHON_RUN) -m tests.lab.large --services $(SERVICES)
 
+diff-test-random: ## random rulesets and flows of both families (SEEDS=0-199) on every backend; needs root
+	@vm/setup.sh test
+	$(PYTHON_RUN) -m tests.lab.random $(SEEDS)
+
 bytecode: ## compare the bytecode of nft 1.0.6 and 1.1.3 for random rulesets (SEEDS=0-199) with their statements; needs root
 	@vm/setup.sh test
 	$(PYTHON_RUN) -m tests.lab.bytecode --seeds $(SEEDS) --nft "$$($(PYTHON_RUN) -m vm.nft bookworm)" --nft "$$($(PYTHON_RUN) -m vm.nft trixie)"

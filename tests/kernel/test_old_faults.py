@@ -38,7 +38,7 @@ from harness.diff.result import ParityReport, Result
 from harness.status import DONE, NOT_TESTED
 from nfparity.cli.main import main
 from tests.kernel.helpers.availability import require
-from tests.kernel.helpers.played import expected_flows, node_of, random_job
+from tests.lab.random.played import expected_flows, node_of, random_job
 from tests.lab.random.rules import random_rules
 from translate.errors import UnsupportedError
 from translate.ir import Family, Protocol

@@ -9,8 +9,8 @@ from backends.model.contract import Backend
 from backends.nftables.backend import NftablesBackend
 from backends.tc_ebpf import TcEbpfBackend
 from tests.kernel.helpers.availability import require
-from tests.kernel.helpers.played import Played, expected_flows, node_of, random_job
 from tests.lab.random.nodes import with_random_rules
+from tests.lab.random.played import Played, expected_flows, node_of, random_job
 from tests.lab.random.rules import random_rules
 from translate.errors import InputError
 from translate.ir import Family

@@ -52,21 +52,26 @@ INLINE int forwards_directly(struct __sk_buff *skb, struct pkt *p)
 	return 1;
 }
 
+#define LOOKUP_WITH_MARK 32 /* BPF_FIB_LOOKUP_MARK: the mark is where the answer has smac; from Linux 6.10 on */
+
 /* Whether the packet is not for the node and no unicast route leads to its destination: the stack answers with an
- * ICMP error, and does not validate the source before (ip_route_input_slow). 0 if routing rules may depend on
- * marks, which bpf_fib_lookup ignores. */
+ * ICMP error, and does not validate the source before (ip_route_input_slow). 0 if routing rules may depend on the
+ * mark, and the kernel cannot look it up. */
 INLINE int unroutable(struct __sk_buff *skb, struct pkt *p)
 {
 	struct bpf_fib_lookup way = {.family = FAMILY};
+	u32 flags = p->in_flags & DEVICE_PLAIN_RULES ? 0 : LOOKUP_WITH_MARK;
 
-	if (!(p->in_flags & DEVICE_PLAIN_RULES) || stays_on_link(p) || arrives_here(p) != AWAY)
+	if (stays_on_link(p) || arrives_here(p) != AWAY)
 		return 0;
 	way.ifindex = skb->ifindex;
 	way.l4_protocol = p->proto;
 	way.sport = swap16(p->sport);
 	way.dport = swap16(p->dport);
 	set_way(&way, p);
-	switch (bpf_fib_lookup(skb, &way, sizeof(way), 0)) {
+	if (flags)
+		__builtin_memcpy(way.smac, &p->mark, sizeof(p->mark));
+	switch (bpf_fib_lookup(skb, &way, sizeof(way), flags)) {
 	case BPF_FIB_LKUP_RET_BLACKHOLE:
 	case BPF_FIB_LKUP_RET_UNREACHABLE:
 	case BPF_FIB_LKUP_RET_PROHIBIT:
