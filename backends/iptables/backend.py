@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from backends.iptables.groups import numbered_groups
+from backends.iptables.namednumbers import numbered_names
 from backends.model.contract import Availability, Job
 from backends.replay.availability import kernel_lacks
 from backends.replay.loader import JIFFIES, Loader, RuleId, refuse_endless_walks
@@ -187,7 +187,7 @@ def loader_of(variant: str, ruleset: Ruleset) -> IptablesLoader:
         raise MachineError("ipset is not installed (Debian package ipset)")
     return IptablesLoader(
         variant,
-        write_save(numbered_groups(ruleset)),
+        write_save(numbered_names(ruleset)),
         ruleset.family,
         accounts=_accounts(ruleset),
         ipsets=write_ipsets(ruleset.sets),

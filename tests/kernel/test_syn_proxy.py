@@ -35,11 +35,15 @@ SCRIPT = """
 import ctypes, json, os, socket, subprocess, sys, threading
 def run(*words, text=None):
     subprocess.run(words, input=text, text=True, check=True, capture_output=True)
+def setting(name, value):
+    with open("/proc/sys/net/" + name, "w") as file:
+        file.write(value)
 command, rules = json.loads(sys.argv[1])
 server_ns = os.open("/proc/self/ns/net", os.O_RDONLY)
 run("ip", "link", "set", "lo", "up")
 run("ip", "link", "add", "v0", "type", "veth", "peer", "name", "v1")
-run("sysctl", "-qw", "net.ipv4.tcp_syncookies=1", "net.ipv4.tcp_timestamps=1")
+setting("ipv4/tcp_syncookies", "1")
+setting("ipv4/tcp_timestamps", "1")
 listener = socket.create_server(("0.0.0.0", 80))
 holder = subprocess.Popen(["unshare", "-n", "sh", "-c", "echo; read x"], stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE)
@@ -51,7 +55,7 @@ client = ["nsenter", "-n", "-t", str(holder.pid)]
 run(*client, "ip", "addr", "add", "10.0.0.2/24", "dev", "v1")
 run(*client, "ip", "link", "set", "v1", "up")
 run(*command, text=rules)
-run("sysctl", "-qw", "net.netfilter.nf_conntrack_tcp_loose=0")
+setting("netfilter/nf_conntrack_tcp_loose", "0")
 def serve():
     accepted, _ = listener.accept()
     accepted.sendall(b"hello")

@@ -1,20 +1,23 @@
-"""Names of interface groups as numbers, for machines without ``/etc/iproute2/group``."""
+"""Names of interface groups and realms as numbers, for machines without the files of these names."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Final
 
-from translate.ir import Option, Rule, Ruleset, Spelled
+from translate.ir import Rule, Ruleset, Spelled
 
-__all__ = ["numbered_groups"]
+__all__ = ["numbered_names"]
+
+_NAMES: Final = {"devgroup": "default", "realm": "cosmos"}
+"""The name of 0 for each match, which ``iptables-save`` of Debian 12 prints."""
 
 
-def numbered_groups(ruleset: Ruleset) -> Ruleset:
-    """Return the ruleset with group 0 of ``-m devgroup`` as a number.
+def numbered_names(ruleset: Ruleset) -> Ruleset:
+    """Return the ruleset with group 0 of ``-m devgroup`` and realm 0 of ``-m realm`` as numbers.
 
-    ``iptables-save`` of Debian 12 prints its name, ``default``. iptables looks for names in
-    ``/etc/iproute2/group`` only, and Debian 13 has that file in ``/usr/share``.
+    iptables looks for names in ``/etc/iproute2`` only, and Debian 13 has these files in ``/usr/share``.
     """
     if not any(map(_has_name, _rules(ruleset))):
         return ruleset
@@ -45,7 +48,8 @@ def _has_name(rule: Rule) -> bool:
 
 
 def _is_named(match: Spelled) -> bool:
-    return match.name == "devgroup" and any(option.arguments == ("default",) for option in match.options)
+    name = _NAMES.get(match.name)
+    return name is not None and any(option.arguments == (name,) for option in match.options)
 
 
 def _numbered(rule: Rule) -> Rule:
@@ -55,8 +59,6 @@ def _numbered(rule: Rule) -> Rule:
 
 
 def _match(match: Spelled) -> Spelled:
-    return replace(match, options=tuple(map(_option, match.options)))
-
-
-def _option(option: Option) -> Option:
-    return replace(option, arguments=("0x0",)) if option.arguments == ("default",) else option
+    name = _NAMES[match.name]
+    options = (replace(o, arguments=("0x0",)) if o.arguments == (name,) else o for o in match.options)
+    return replace(match, options=tuple(options))
