@@ -242,12 +242,15 @@ class Router6:
         ``dev`` is for a link-local destination only. Raises UnsupportedError for a link-local destination
         without ``dev``, which is not simulated.
         """
+        if dst == 0:  # sockets take :: for ::1 (rawv6_sendmsg)
+            return Path(type=AddressType.LOCAL, dev=LOOPBACK, source=src or _LOCALHOST.value)
+        return self._route_output(dst, src, dev, mark)
+
+    def _route_output(self, dst: int, src: int, dev: str | None, mark: int) -> Path | NoRoute:
         if _multicast(dst):
             _refuse("ipv6-multicast", "a multicast packet made on the node")
         if dst in LINK_LOCAL and dev is None:
             _refuse("ipv6-link-local", "a packet made on the node for a link-local address")
-        if dst == 0:
-            return Path(type=AddressType.LOCAL, dev=LOOPBACK, source=src or _LOCALHOST.value)
         entry = self._search_output(dst, src, dev, mark)[0]
         if isinstance(entry, NoRoute):
             return NoRoute.FAILED
@@ -261,7 +264,7 @@ class Router6:
 
     def reroute(self, dst: int, src: int, dev: str | None = None, mark: int = 0) -> Path | NoRoute:
         """Route a packet, bound for ``dev``, again after NAT or a new mark (``ip6_route_me_harder``)."""
-        return self.route_output(dst, src, dev=dev if dst in LINK_LOCAL else None, mark=mark)
+        return self._route_output(dst, src, dev if dst in LINK_LOCAL else None, mark)
 
     def source_for_rerouting(self, src: int) -> int:
         """Return the source with which a packet is routed again: always its own."""

@@ -54,13 +54,13 @@ def _run(seeds: Sequence[int], families: Sequence[Family]) -> int:
         played = Played([(seed, job, expected)])
         rulesets, flows = rulesets + 1, flows + len(expected)
         for name, level in _WAYS:
-            found, refusals = played.differences(backend(name), level)
+            differences, refusals = played.differences(backend(name), level)
             refused[name] += refusals
-            differing += len(found)
-            for one in found:
-                print(f"{family} {name} -O{level}: {one}", flush=True)
-    told = ", ".join(f"{name} {count}" for name, count in refused.items() if count) or "none"
-    print(f"{rulesets} rulesets, {flows} flows: {differing} differences; refused: {told}")
+            differing += len(differences)
+            for difference in differences:
+                print(f"{family} {name} -O{level}: {difference}", flush=True)
+    refusals_text = ", ".join(f"{name} {count}" for name, count in refused.items() if count) or "none"
+    print(f"{rulesets} rulesets, {flows} flows: {differing} differences; refused: {refusals_text}")
     return int(differing > 0)
 
 

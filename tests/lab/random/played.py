@@ -83,18 +83,31 @@ def expected_flows(job: Job, seed: int, count: int = FLOWS) -> Iterator[tuple[Fl
         if not any(_is_left_out(s, loud) for s in short.steps if isinstance(s, Send)):
             with suppress(InputError):  # too many ways even so
                 cut, result = _unanswered(short, simulation, ruleset)
-                more = refused + Counter(_refused_by_routing(cut, result))
+                more = refused + _refused_by_routing(cut, result)
                 if max(more.values(), default=0) <= ANSWERED_AT_ONCE:
                     refused = more
                     yield cut, result
 
 
-def _refused_by_routing(flow: Flow, result: FlowResult) -> Iterator[int]:
-    """Yield the source of each packet to which routing answers that there is no route (``ip_error``)."""
-    for branch in result.branches[:1]:
+def _refused_by_routing(flow: Flow, result: FlowResult) -> Counter[int]:
+    """Return the most packets of each source to which routing answers that there is no route (``ip_error``).
+
+    The source of a later packet is one end of the connection: the first packet's source, or where it went.
+    """
+    most: Counter[int] = Counter()
+    for branch in result.branches:
+        sources: Counter[int] = Counter()
         for step, outcome in zip(flow.steps, branch.outcomes, strict=False):
-            if outcome.reject_with in BY_ROUTING:
-                yield step.packet.src if isinstance(step, Send) else flow.first.packet.src
+            if outcome.reject_with not in BY_ROUTING:
+                continue
+            if isinstance(step, Send):
+                sources[step.packet.src] += 1
+            else:
+                sources[flow.first.packet.src] += 1
+                if (end := branch.outcomes[0].dst) is not None:
+                    sources[end] += 1
+        most |= sources
+    return most
 
 
 def _is_left_out(sent: Send, loud: set[int]) -> bool:

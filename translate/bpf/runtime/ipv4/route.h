@@ -123,6 +123,7 @@ INLINE int route_output(struct pkt *p, u32 *oif, addr *via)
 {
 	struct local *here = local_entry(p->daddr);
 	struct route *r;
+	u32 type;
 
 	*via = p->daddr;
 	if ((p->daddr >> 28) == 14 || p->daddr == 0xffffffff) {
@@ -145,7 +146,9 @@ INLINE int route_output(struct pkt *p, u32 *oif, addr *via)
 	*oif = r->oif;
 	if (r->via)
 		*via = r->via;
-	return leaves_as_loopback(p->saddr, r->oif) ? -1 : 0;
+	/* ip_route_me_harder leaves out a source such as the broadcast address 127.255.255.255. */
+	type = address_type(p->saddr, 0);
+	return (type == RTN_UNICAST || type == RTN_LOCAL) && leaves_as_loopback(p->saddr, r->oif) ? -1 : 0;
 }
 
 /* Route an answer to the packet's source, and choose the source of the answer: the packet's destination if it

@@ -43,10 +43,12 @@ INLINE int arrives_here(struct pkt *p)
 	return type == RTN_UNICAST ? AWAY : HERE;
 }
 
-/* Find device and next hop for an address; a link-local one is on `device`. Returns -1 without a route. */
+/* Find device and next hop for an address; a link-local one is on `device`. Returns -1 without a route: a device
+ * without a link-local address has no route to fe80::/64 either (addrconf_add_linklocal). */
 INLINE int route_to(addr there, u32 device, u32 *oif, addr *via)
 {
 	struct local *here = local_entry(there);
+	struct device *d = devices.lookup(&device);
 	struct route *r;
 
 	*via = there;
@@ -54,12 +56,12 @@ INLINE int route_to(addr there, u32 device, u32 *oif, addr *via)
 		*oif = LOOPBACK_INDEX;
 		return 0;
 	}
-	if (is_of_link(there) || is_group(there)) {
+	if (is_group(there) || (is_of_link(there) && d && d->near[OF_LINK])) {
 		*oif = device;
 		return 0;
 	}
 	r = route_entry(there);
-	if (!r)
+	if (!r || (is_of_link(there) && r->oif != device))
 		return -1;
 	*oif = r->oif;
 	if (r->via)
