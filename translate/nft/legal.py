@@ -41,6 +41,7 @@ __all__ = [
     "FilledSet",
     "ForThisMachine",
     "HasLabel",
+    "HasTransport",
     "HashedTo",
     "InSet",
     "Key",
@@ -118,6 +119,14 @@ class WordMatch:
     offset: int
     mask: int
     values: IntervalSet
+
+
+@dataclass(frozen=True, slots=True)
+class HasTransport:
+    """True if the packet has a transport header of at least 3 bytes: it is no later fragment.
+
+    A load of 3 bytes is not one of ``nft_payload_fast_eval``, which would read such a fragment.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,6 +276,7 @@ Part = (
     | PortOf
     | WordMatch
     | TransportByte
+    | HasTransport
     | AnyProtocol
     | InSet
     | SetChange

@@ -40,21 +40,23 @@ print(json.dumps(states))
 
 
 def counts_of_both(
-    matches: Sequence[str], packets: Sequence[bytes], family: Family, *, level: int
+    matches: Sequence[str], packets: Sequence[bytes], family: Family, *, level: int, jumps: bool = False
 ) -> list[tuple[list[int], list[int]]]:
     """Return the packets that each match has counted after each packet: in iptables-legacy, and in nftables.
 
     ``matches`` are the words of rules of PREROUTING before their target. A rule that can never match has no
-    counter in nftables, and counts nothing.
+    counter in nftables, and counts nothing. With ``jumps`` each rule jumps to a chain that counts, so that
+    maps can take the place of several rules.
     """
-    rules = "\n".join(
-        (
-            "*mangle",
-            *(f"-A PREROUTING {words} -m nfacct --nfacct-name a{n}." for n, words in enumerate(matches)),
-            "COMMIT",
-            "",
-        )
-    )
+    counts = [f"-m nfacct --nfacct-name a{n}." for n in range(len(matches))]
+    if jumps:
+        chains = [f":c{n} - [0:0]" for n in range(len(matches))]
+        written = [f"-A PREROUTING {words} -j c{n}" for n, words in enumerate(matches)]
+        written += [f"-A c{n} {count}" for n, count in enumerate(counts)]
+    else:
+        chains = []
+        written = [f"-A PREROUTING {words} {count}" for words, count in zip(matches, counts, strict=True)]
+    rules = "\n".join(("*mangle", *chains, *written, "COMMIT", ""))
     legacy = rules.replace(" -m nfacct", " -m comment").replace("--nfacct-name", "--comment")
     text = emit(lower(read_ruleset(rules.encode(), name="rules", family=family), level=level)).text
     request = json.dumps((family is Family.IP6, legacy, text, [packet.hex() for packet in packets]))
@@ -68,7 +70,10 @@ def counts_of_both(
 
 
 def _of_iptables(saved: str) -> list[int]:
-    return [int(n) for n in re.findall(r"^\[(\d+):\d+\] -A", saved, re.MULTILINE)]
+    """Return the counts of the rules that have the comment of a match, in the order of these."""
+    pattern = re.compile(r"^\[(\d+):\d+\] -A .*--comment \"?a(\d+)\.", re.MULTILINE)
+    counts = {int(match[2]): int(match[1]) for match in pattern.finditer(saved)}
+    return [counts[n] for n in sorted(counts)]
 
 
 def _of_nft(listed: str, number: int) -> list[int]:

@@ -2,8 +2,9 @@
 
 One file for each decision: ``alternatives`` (tests that need several rules), ``connmarks``, ``natports``,
 ``recent``, ``ipsets``, ``containers`` (set, map of targets or verdict map), ``headers`` (protocols around
-ports), ``apart`` (matches that nft would join), ``depth`` (jumps that nest too deep). Rules that need none of
-them are ``ordinary``. All write into a ``draft``; ``chains`` passes them the statements one by one.
+ports), ``apart`` (matches that nft would join), ``depth`` (jumps that nest too deep), ``fragments`` (guards
+against later fragments). Rules that need none of them are ``ordinary``. All write into a ``draft``;
+``chains`` passes them the statements one by one.
 """
 
 from __future__ import annotations

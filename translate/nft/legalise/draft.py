@@ -54,6 +54,7 @@ from translate.nft.legalise.apart import kept_apart
 from translate.nft.legalise.connections import hashed_to, labelled
 from translate.nft.legalise.connlimits import counted_in, set_of_counts
 from translate.nft.legalise.filledsets import change_of, checked_update, filled_sets
+from translate.nft.legalise.fragments import guard_transport, reassembles
 from translate.nft.legalise.hashlimits import hash_sets, taken
 from translate.nft.legalise.headers import matches
 from translate.nft.legalise.ipsets import NamedSets
@@ -251,6 +252,8 @@ class DraftProgram:
         """Return the legal Program. Raises UnsupportedError with every rule that nftables cannot express."""
         refusals = [*self.refusals, *refused_answers(self.inventory), *refused_accounts(self.inventory)]
         refusals += refused_queues(self.inventory)
+        if not reassembles(self.chains):
+            refusals += guard_transport(self.chains, self.family)
         if refusals:
             raise UnsupportedError(tuple(sorted(refusals, key=lambda r: r.origin.line)))
         return LegalProgram(

@@ -3,8 +3,8 @@
 A key has a port with its protocol, so one set serves all protocols. ``th sport`` and ``th dport`` read the
 port for tcp, udp, sctp and udplite. Elements of a protocol without ports are refused, and also those of ICMP,
 whose "port" is type and code, because they would need another key. For a packet without a readable transport
-header the key cannot be built and the rule ends (``nft_payload_eval``). A negated test holds for such a
-packet, so it is written as two rules (``alternatives``).
+header the key cannot be built and the rule ends (``nft_payload_eval``, ``fragments``). A negated test holds
+for such a packet, so it is written as two rules (``alternatives``).
 
 Elements with nets become intervals, which must not overlap: for each address the longest prefix decides
 (``nomatch`` included), and the addresses in the set are joined into intervals.

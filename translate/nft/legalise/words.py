@@ -1,8 +1,8 @@
 """Tests of words (``-m u32``) as matches on the bytes of a header.
 
 A word behind masks and shifts is one masked word, whose values are shifted back. ``0>>22&0x3C@`` in IPv4
-leads to the transport header, which nft does not read in a later fragment (``nft_payload_eval``), so another
-test must exclude these. nft computes no other offset from a packet.
+leads to the transport header. Whether nft reads that in a later fragment depends on the offset
+(``fragments``), so another test must exclude these. nft computes no other offset from a packet.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from translate.ir.intervals import IntervalSet, intersection, union
 from translate.nft.legal import Part, WordMatch
 from translate.nft.limits.refusal import CannotSay
 
-__all__ = ["word_matches"]
+__all__ = ["excludes_later_fragments", "tests_for_first", "word_matches"]
 
 _ALL: Final = (1 << WORD_BITS) - 1
 _MOST_OFFSET: Final = 0xFF
@@ -51,19 +51,21 @@ def word_matches(test: WordTest, tests: Sequence[Test], family: Family) -> list[
     """Return the matches of a test that is not negated, in a rule with ``tests``. Raises CannotSay."""
     assert not test.negated, "written as its opposite"
     parts: list[Part] = []
-    whole = any(map(_excludes_later_fragments, tests))
+    whole = any(map(excludes_later_fragments, tests))
     for word in test.words:
         header, offset, part = _place(word, family)
         if header == "th" and not whole:
             reason = (
-                "nftables reads no transport header of a later fragment; a test such as 4&0x1FFF=0 before it"
+                "nftables does not read the data of every later fragment; a test such as 4&0x1FFF=0 before it"
                 " excludes these"
             )
             raise CannotSay("u32", reason)
         if offset > _MOST_OFFSET:
             raise CannotSay("u32", f"nftables reads no bytes beyond byte {_MOST_OFFSET} of a header")
         values = _before_shift(word.values, part)
-        whole = whole or (family is Family.IP and header == "nh" and _tests_for_first(part, values))
+        whole = whole or (
+            family is Family.IP and header == "nh" and tests_for_first(part.offset, part.mask, values)
+        )
         parts.append(WordMatch(header, offset, part.mask, values) if values else _NEVER)
     return parts
 
@@ -95,13 +97,14 @@ def _before_shift(values: Iterable[Interval], part: MaskedWord) -> IntervalSet:
     return tuple(v for v in possible if not v.is_point or not v.low & ~part.mask)
 
 
-def _tests_for_first(part: MaskedWord, values: IntervalSet) -> bool:
-    """Return whether only packets without a fragment offset have such a word."""
-    of_offset = part.offset == _FRAGMENT_WORD and part.mask & _FRAGMENT_OFFSET == _FRAGMENT_OFFSET
+def tests_for_first(offset: int, mask: int, values: IntervalSet) -> bool:
+    """Return whether only packets of IPv4 without a fragment offset have such a word in their IP header."""
+    of_offset = offset == _FRAGMENT_WORD and mask & _FRAGMENT_OFFSET == _FRAGMENT_OFFSET
     return of_offset and all(v.is_point and not v.low & _FRAGMENT_OFFSET for v in values)
 
 
-def _excludes_later_fragments(test: Test) -> bool:
+def excludes_later_fragments(test: Test) -> bool:
+    """Return whether the test is false of every later fragment."""
     if not isinstance(test, FieldTest):
         return False
     if test.field is Field.FRAGMENT:

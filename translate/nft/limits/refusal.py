@@ -30,7 +30,9 @@ REFUSED: Final = {
     "flowtable-invalid": "with `--flowtable`: a rule or policy that treats INVALID packets otherwise than"
     " a flowtable, and NAT; `--flowtable-unchecked` accepts this",
     "hashlimit-expire": "`-m hashlimit --hashlimit-htable-expire` with a part of a second",
-    "hashlimit-ports": "`-m hashlimit` by ports in a rule that does not test for a protocol with ports",
+    "hashlimit-ports": "`-m hashlimit` by ports in a rule that does not test for a protocol with ports, and"
+    " in IPv6 also in one that later fragments reach: without a test of a port, in rules that use no"
+    " conntrack",
     "hashlimit-shared": "`-m hashlimit` in two rules with one name and different limits",
     "helper-any": "`-m helper --helper ''` for any helper",
     "helper-name": "`-m helper` with a name that nft cannot spell",

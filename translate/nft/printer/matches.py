@@ -31,10 +31,21 @@ from translate.nft.chunks import CHUNKS
 from translate.nft.legal import Draw, Key, Masked, WordMatch
 from translate.nft.printer.fields import expression, keys, protocol, status
 
-__all__ = ["ANY_PROTOCOL", "field_match", "key_text", "port_match", "transport_byte_match", "word_match"]
+__all__ = [
+    "ANY_PROTOCOL",
+    "HAS_TRANSPORT",
+    "field_match",
+    "key_text",
+    "port_match",
+    "transport_byte_match",
+    "word_match",
+]
 
 ANY_PROTOCOL: Final = "meta l4proto { 0-5, 7-255, tcp }"
 """The match that is true of every packet (:class:`~translate.nft.legal.AnyProtocol`)."""
+
+HAS_TRANSPORT: Final = "@th,0,24 >= 0"
+"""The match that is true of all packets but later fragments (:class:`~translate.nft.legal.HasTransport`)."""
 
 _BRIDGE: Final = '"bridge"'
 _NO_BROADCAST: Final = " type . ip saddr != { broadcast . 1.0.0.0-255.255.255.254 }"
@@ -165,7 +176,7 @@ def _reverse_path(left: str, field: Field, family: Family) -> str:
 def _tcp_option(left: str, test: FieldTest) -> str:
     """Return a test for an option of a kind, or for none in a packet that has a header of TCP.
 
-    ``tcp option … missing`` also holds for a later fragment (``nft_exthdr_tcp_eval``).
+    ``tcp option … missing`` also holds for packets of other protocols (``nft_exthdr_tcp_eval``).
     """
     mask = test.mask or 0
     kind = mask.bit_length() - 1

@@ -37,6 +37,7 @@ from translate.nft.legal import (
     ForThisMachine,
     HashedTo,
     HasLabel,
+    HasTransport,
     InSet,
     LegalChain,
     LegalMap,
@@ -58,6 +59,7 @@ from translate.nft.model import NftChain, NftMap, NftRule, NftSet, NftTable
 from translate.nft.printer.fields import keys
 from translate.nft.printer.matches import (
     ANY_PROTOCOL,
+    HAS_TRANSPORT,
     field_match,
     key_text,
     port_match,
@@ -118,6 +120,8 @@ def _part(part: Part, program: LegalProgram) -> str:
             return word_match(part)
         case TransportByte(test=test):
             return transport_byte_match(test, family)
+        case HasTransport():
+            return HAS_TRANSPORT
         case AnyProtocol():
             return ANY_PROTOCOL
         case Random(numerator=numerator, negated=negated):

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from translate.ir import Program, Statement
+from dataclasses import replace
+
+from translate.ir import (
+    Apply,
+    ConnectionState,
+    Field,
+    FieldTest,
+    Interval,
+    LoweredChain,
+    Program,
+    Statement,
+    TableName,
+)
 from translate.nft import emit
 from translate.passes import lower
 from translate.read import read_ipsets, read_ruleset, with_sets
@@ -41,11 +53,26 @@ def statements(lowered: Program, chain: str) -> tuple[Statement, ...]:
     return lowered.chain(chain).statements
 
 
-def nft(table: str, *rules: str, level: int = 0, ipsets: str = "") -> dict[str, list[str]]:
-    """Return the rules of every chain, and the elements of every map and set, without comments."""
+_NEW = FieldTest(field=Field.CT_STATE, values=(Interval.point(ConnectionState.NEW),))
+_TRACKING = LoweredChain(
+    name="filter/tracking", table=TableName.FILTER, statements=(Apply(tests=(_NEW,), actions=()),)
+)
+"""A chain that no packet reaches. Its rule uses conntrack, which reassembles fragments."""
+
+
+def nft(
+    table: str, *rules: str, level: int = 0, ipsets: str = "", fragments: bool = False
+) -> dict[str, list[str]]:
+    """Return the rules of every chain, and the elements of every map and set, without comments.
+
+    With ``fragments``, later fragments reach the rules unless one of them uses conntrack.
+    """
     sets: dict[str, list[str]] = {}
     name = ""
-    for line in emit(program(table, *rules, level=level, ipsets=ipsets)).text.splitlines():
+    lowered = program(table, *rules, level=level, ipsets=ipsets)
+    if not fragments:
+        lowered = replace(lowered, chains=(*lowered.chains, _TRACKING))
+    for line in emit(lowered).text.splitlines():
         words = line.strip().split(" comment ")[0]
         verdict = line.partition(" : ")[2]
         if words.startswith(("chain ", "map ", "set ")):
@@ -55,4 +82,5 @@ def nft(table: str, *rules: str, level: int = 0, ipsets: str = "") -> dict[str, 
             sets[name].append(f"{words} : {verdict.rstrip(',')}" if verdict else words.rstrip(","))
         elif line.startswith("\t\t") and not words.startswith(("comment ", "type ", "elements ", "}")):
             sets[name].append(words)
+    sets.pop("filter_tracking", None)
     return sets

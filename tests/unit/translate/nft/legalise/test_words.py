@@ -47,9 +47,9 @@ def test_a_negated_test_returns_where_the_words_are() -> None:
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        ("0>>22&0x3C@0=1", "no transport header of a later fragment"),
-        ("4&0x1FFE=0&&0>>22&0x3C@0=1", "no transport header of a later fragment"),
-        ("4&0x1FFF=0:1&&0>>22&0x3C@0=1", "no transport header of a later fragment"),
+        ("0>>22&0x3C@0=1", "not read the data of every later fragment"),
+        ("4&0x1FFE=0&&0>>22&0x3C@0=1", "not read the data of every later fragment"),
+        ("4&0x1FFF=0:1&&0>>22&0x3C@0=1", "not read the data of every later fragment"),
         ("0>>22&0x38@0=1", "computes no offset"),
         ("4&0x1FFF=0&&0>>22&0x3C@12>>26&0x3C@0=1", "computes no offset"),
         ("256=1", "no bytes beyond byte 255"),
