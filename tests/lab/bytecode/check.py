@@ -2,7 +2,8 @@
 
 Each statement is written into a chain of its own, followed by a jump to a chain that stands for "what comes
 next", so that what stands before it in its own chain keeps no packet away. Chains that rules call are empty:
-a call is an event, and comes back. All are one text, which nft compiles at once.
+a call is an event, and comes back. All are one text, which nft compiles at once; statements that use
+conntrack are another, because no later fragment reaches the rules beside them.
 """
 
 from __future__ import annotations
@@ -24,17 +25,32 @@ from translate.errors import Refusal
 from translate.ir import (
     Apply,
     ClusterShare,
+    ConnectionLimit,
     ConnLabel,
+    Dnat,
     Field,
+    FieldTest,
     Jump,
     Lookup,
     LoweredChain,
+    Masquerade,
+    Netmap,
     Program,
+    Proxy,
     Recent,
+    Redirect,
+    RestoreMark,
+    SaveMark,
+    SetConnmark,
     SetTest,
     SetUpdate,
+    Snat,
     Statement,
+    SynProxy,
     TableName,
+    Template,
+    alternatives,
+    flat,
 )
 from translate.nft.legal import SharedCounter, SharedLimit, SharedQuota
 from translate.nft.model import NftChain, NftTable
@@ -112,9 +128,44 @@ def check(programs: Sequence[Program], compilers: Sequence[Nft], *, seed: int = 
         for s in chain.statements
         if not _counts(s, lists)
     }
-    apart, output, refused = expressible(_apart(programs, list(statements.values())))
+    groups: tuple[list[Statement], list[Statement]] = ([], [])
+    for statement in statements.values():
+        groups[_tracks(statement)].append(statement)
+    parts = [_checked(programs, group, compilers, seed) for group in groups if group]
+    return Checked(
+        statements=sum(part.statements for part in parts),
+        packets=sum(part.packets for part in parts),
+        differences=tuple(each for part in parts for each in part.differences),
+        refused=tuple(each for part in parts for each in part.refused),
+    )
+
+
+def _tracks(statement: Statement) -> bool:
+    """Return whether a statement uses conntrack, as far as the kinds of its tests and actions tell."""
+    fields = {test.field for test in flat(statement.tests) if isinstance(test, FieldTest)}
+    if isinstance(statement, Lookup):
+        fields.update(statement.fields)
+    if any(field.text.startswith("ct.") for field in fields):
+        return True
+    if any(isinstance(test, ConnectionLimit) for test in statement.tests):
+        return True
+    return any(isinstance(action, _TRACKING) for each in alternatives(statement) for action in each.actions)
+
+
+_TRACKING = (
+    *(Dnat, Snat, Masquerade, Redirect, Netmap, SetConnmark, SaveMark, RestoreMark),
+    *(Template, Proxy, SynProxy),
+)
+
+
+def _checked(
+    programs: Sequence[Program], statements: Sequence[Statement], compilers: Sequence[Nft], seed: int
+) -> Checked:
+    """Compare some of the statements, in one text."""
+    apart, output, refused = expressible(_apart(programs, statements))
     world, names = _surroundings(apart, output.structure)
     listings = [(nft, nft.compiled(output.text)) for nft in compilers]
+    reassembled = any(listing.reassembles() for _, listing in listings)
     # Chains of the text begin with those of the Program, in order.
     alone = [
         (chain.statements[0], made)
@@ -124,7 +175,8 @@ def check(programs: Sequence[Program], compilers: Sequence[Nft], *, seed: int = 
     differences: list[Difference] = []
     packets = 0
     for number, (statement, chain) in enumerate(alone):
-        samples = draw_samples(statement, world, seed + number)
+        drawn = draw_samples(statement, world, seed + number)
+        samples = (sample for sample in drawn if not (reassembled and sample.fragment))
         meant = [(sample, _meant(statement, sample, world)) for sample in samples]
         packets += len(meant)
         acts = any(_acts(sample, wanted) for sample, wanted in meant)

@@ -15,7 +15,8 @@ def network(state: State) -> bytes:
         sample.number(f).to_bytes(sample.family.bits // 8, "big") for f in (Field.SADDR, Field.DADDR)
     )
     if sample.family is Family.IP6:
-        return (6 << 28 | tos << 20).to_bytes(4, "big") + bytes(3) + bytes((ttl,)) + addresses
+        label = sample.number(Field.DPORT)  # where a port would be if this were a transport header
+        return (6 << 28 | tos << 20 | label).to_bytes(4, "big") + bytes(3) + bytes((ttl,)) + addresses
     # An offset in units of eight bytes for a later fragment, and the flag "more fragments".
     fragment = (185 if sample.fragment else 0) | 0x2000
     whole = bytes((0x45, tos)) + bytes(4) + fragment.to_bytes(2, "big")

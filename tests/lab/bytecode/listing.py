@@ -8,7 +8,20 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from tests.lab.bytecode.decoding import data_of, instruction, number, text
-from tests.lab.bytecode.instructions import Decide, Instruction, LookUp, UpdateSet, Verdict
+from tests.lab.bytecode.instructions import (
+    Decide,
+    Help,
+    Instruction,
+    LoadCt,
+    LookUp,
+    Nat,
+    ProxyHandshake,
+    SetCtMark,
+    SetCtZone,
+    TransparentProxy,
+    UpdateSet,
+    Verdict,
+)
 from tests.lab.bytecode.netlink import Attributes, Message, attributes, listed
 
 __all__ = ["Contents", "Listing", "listing_of"]
@@ -18,6 +31,9 @@ _NEW_SET: Final = 9
 _NEW_ELEMENTS: Final = 12
 _INTERVAL: Final = 0x4  # NFT_SET_INTERVAL
 _INTERVAL_END: Final = 0x1  # NFT_SET_ELEM_INTERVAL_END
+
+
+_OF_CONNTRACK: Final = (LoadCt, SetCtMark, SetCtZone, Nat, Help, ProxyHandshake, TransparentProxy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +101,14 @@ class Listing:
 
     rules: dict[str, list[tuple[Instruction, ...]]] = field(default_factory=dict)
     sets: dict[int, Contents] = field(default_factory=dict)
+
+    def reassembles(self) -> bool:
+        """Return whether the kernel reassembles fragments for an instruction (``nf_ct_netns_get``)."""
+        steps = (step for rules in self.rules.values() for rule in rules for step in rule)
+        return any(
+            isinstance(step, _OF_CONNTRACK) or (isinstance(step, UpdateSet) and step.limit is not None)
+            for step in steps
+        )
 
     def does_the_same(self, other: Listing, chain: str) -> bool:
         """Return whether both have equal rules and sets in all chains that a packet in ``chain`` can

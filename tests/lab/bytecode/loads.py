@@ -10,7 +10,7 @@ from typing import Final
 from tests.lab.bytecode.headers import network, transport
 from tests.lab.bytecode.instructions import NumberGenerator
 from tests.lab.bytecode.samples import EXTENSIONS, FRAGMENT, State
-from translate.ir import ACCOUNTS, Field
+from translate.ir import ACCOUNTS, Family, Field, Protocol
 
 __all__ = ["Loads", "NoMatch"]
 
@@ -123,15 +123,27 @@ class Loads:
         """``payload``: bytes of a header."""
         sample = self.state.sample
         if base == "transport":
-            if sample.fragment:
+            if sample.fragment and not _is_fast(offset, length):
                 raise NoMatch
-            return _part(transport(self.state), offset, length)
+            # nft_payload_fast_eval: data of an IPv4 fragment, or the header of IPv6 itself.
+            misread = sample.fragment and sample.family is Family.IP6
+            return _part((network if misread else transport)(self.state), offset, length)
         if base == "link":
             if not sample.ether:
                 raise NoMatch
             frame = bytes(6) + sample.number(Field.ETHER_SADDR).to_bytes(6, "big") + bytes(2)
             return frame[offset : offset + length]
         return _part(network(self.state) + transport(self.state), offset, length)
+
+    def chunks(self) -> int | str | None:
+        """Return the chunks of a packet of SCTP; in IPv4 also those in the data of a later fragment
+        (``nft_exthdr_sctp_eval``).
+        """
+        sample = self.state.sample
+        misread = sample.fragment and sample.family is Family.IP
+        if misread and sample.number(Field.L4PROTO) == Protocol.SCTP:
+            return sample.number(Field.SCTP_CHUNKS)
+        return self.state.get(Field.SCTP_CHUNKS)
 
     def extension(self, kind: int) -> bytes:
         """``exthdr``: an extension header of IPv6."""
@@ -190,6 +202,11 @@ class Loads:
 def _number(value: int, width: int) -> bytes:
     """Return a number in the byte order in which nf_tables stores values that are not from a header."""
     return int(value).to_bytes(width, sys.byteorder)
+
+
+def _is_fast(offset: int, length: int) -> bool:
+    """Return whether nft_payload_fast_eval evaluates a load (``nft_payload_select_ops``)."""
+    return length in (1, 2, 4) and offset % length == 0
 
 
 def _part(header: bytes, offset: int, length: int) -> bytes:

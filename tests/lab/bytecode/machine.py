@@ -162,7 +162,7 @@ class _Rule:
                 kinds = self._state.get(Field.TCP_OPTIONS)
                 self._put(target, bytes([isinstance(kinds, int) and kinds >> kind & 1]))
             case LoadChunk(kind=kind, target=target):
-                chunks = self._state.get(Field.SCTP_CHUNKS)
+                chunks = self._loads.chunks()
                 self._put(target, bytes([isinstance(chunks, int) and chunks >> kind & 1]))
             case LoadTcpOption(kind=2, offset=2, length=2, target=target):
                 self._put(target, self._loads.present(Field.TCP_MSS).to_bytes(2, "big"))

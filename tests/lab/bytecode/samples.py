@@ -116,7 +116,7 @@ class Sample:
 
     @property
     def fragment(self) -> bool:
-        """True for a later fragment, which has no transport header."""
+        """True for a later fragment, which has no transport header, only data that looks like one."""
         return bool(self.values[Field.FRAGMENT])
 
     def address_type(self, field: Field) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -64,13 +65,23 @@ def test_a_rule_that_does_not_match_is_left_at_once() -> None:
 @pytest.mark.parametrize(
     ("packet", "load"),
     [
-        (sample(FRAGMENT=1), LoadPayload("transport", 0, 2, 1)),
+        (sample(FRAGMENT=1), LoadPayload("transport", 0, 3, 1)),
+        (sample(FRAGMENT=1), LoadPayload("transport", 1, 2, 1)),
         (sample(CT_STATE=ConnectionState.UNTRACKED), LoadCt("mark", None, 1)),
         (sample(), LoadMeta("iifkind", 1)),  # a network card has no kind
     ],
 )
 def test_what_is_not_there_ends_the_rule(packet: Sample, load: Instruction) -> None:
     assert done(packet, (load, COUNT)) == []
+
+
+def test_a_fast_load_reads_a_later_fragment() -> None:
+    port = (LoadPayload("transport", 2, 2, 1), Compare("eq", 1, bytes([0, 80])), COUNT)
+    assert done(sample(FRAGMENT=1, DPORT=80), port) == ["count"]
+    label = replace(sample(FRAGMENT=1, DPORT=80), family=Family.IP6)
+    version = (LoadPayload("transport", 0, 1, 1), Compare("eq", 1, bytes([0x60])), COUNT)
+    assert done(label, port) == ["count"]
+    assert done(label, version) == ["count"]
 
 
 def test_a_shorter_constant_compares_the_first_bytes() -> None:
