@@ -71,14 +71,25 @@ the plan's packets through a copy of this node, unless --live is given. Exit sta
 1: there are differences, which are listed; 3: nothing is applied, or the table is gone.
 """
 
+_LOAD = """\
+example:
+  nfparity migrate load
+
+The systemd unit of verify --confirm --at-boot runs this before the network is configured. It loads the
+nft text stored by --at-boot, of all families in one transaction, if the plan is confirmed and all digests
+are right. Otherwise nothing is loaded and the exit status is 3 (2 for an edited plan): if the plan was not
+confirmed before the reboot, if it was rolled back, if a file is missing or changed, or if another program has
+loaded rules into the replaced tables. Exit status 0, too, if the translation is loaded already.
+"""
+
 _ROLLBACK = """\
 example:
   nfparity migrate rollback
 
 May be run again after any interruption. Needs no disk space. If the saved state is damaged, it restores from
 the intact files, or prints the commands that restore the rules from a copy (exit status 3). After a reboot
-the kernel has forgotten both rulesets: empty tables get the rules from before the plan was applied, and
-other tables are left as they are.
+without the unit of verify --at-boot the kernel has forgotten both rulesets: empty tables get the rules from
+before the plan was applied, and other tables are left as they are. The unit is removed.
 """
 
 _LONGEST: Final = 86400.0
@@ -151,6 +162,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     verify.add_argument("--live", action="store_true", help="compare the loaded table only; send no packets")
     verify.add_argument("--confirm", action="store_true", help="stop the timer of apply if nothing differs")
+    verify.add_argument(
+        "--at-boot",
+        action="store_true",
+        help="with --confirm: install and enable a systemd unit that loads the translation at boot",
+    )
+    load = add(
+        "load",
+        "load the confirmed translation after a reboot",
+        "Load the confirmed translation after a reboot.",
+        _LOAD,
+    )
     rollback = add(
         "rollback", "restore the rules from before apply", "Restore the rules from before apply.", _ROLLBACK
     )
@@ -160,7 +182,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "Print the state of the migration.",
         "example:\n  nfparity migrate status\n",
     )
-    for action in (apply, verify, rollback, status):
+    for action in (apply, verify, load, rollback, status):
         _add_state(action)
 
 
@@ -189,6 +211,7 @@ def run(arguments: argparse.Namespace) -> int:
         "plan": _plan,
         "apply": _apply,
         "verify": _verify,
+        "load": _load,
         "rollback": _rollback,
         "status": _status,
     }
@@ -265,6 +288,8 @@ def _verify(arguments: argparse.Namespace) -> int:
     from nfparity.migrate.verification import State, look, send_packets
     from nfparity.report.migration import live_data, live_lines
 
+    if arguments.at_boot and not arguments.confirm:
+        raise InputError("--at-boot needs --confirm: only a confirmed plan is loaded at boot")
     migration = _migration(arguments)
     verification = look(migration)
     data = live_data(verification)
@@ -282,11 +307,33 @@ def _verify(arguments: argparse.Namespace) -> int:
     if arguments.confirm and good:
         migration.confirm()
         lines.append("confirmed: the timer is stopped")
+        lines += _boot_lines(arguments, migration)
     elif arguments.confirm:
         lines.append("not confirmed")
     data["confirmed"] = bool(arguments.confirm and good) or verification.record.phase is Phase.CONFIRMED
     _show(arguments, data, lines)
     return _status_of(verification.state) or (0 if good else 1)
+
+
+def _boot_lines(arguments: argparse.Namespace, migration: Migration) -> list[str]:
+    """Enable the unit if requested; return lines about the next boot."""
+    from nfparity.migrate.bootunit import is_enabled
+
+    if arguments.at_boot:
+        return [f"loaded at boot by {migration.load_at_boot()}; nfparity migrate rollback removes it"]
+    if migration.place.units is None or is_enabled(migration.place.units):
+        return []
+    return [
+        "not loaded at boot: a reboot loses it; to keep it, run",
+        "  nfparity migrate verify --live --confirm --at-boot",
+    ]
+
+
+def _load(arguments: argparse.Namespace) -> int:
+    loaded = _migration(arguments).load()
+    text = "the confirmed translation is loaded" if loaded else "the translation is loaded already"
+    _show(arguments, {"loaded": loaded}, [text])
+    return 0
 
 
 def _rollback(arguments: argparse.Namespace) -> int:

@@ -21,10 +21,12 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 from harness.files.userfiles import read_text
-from nfparity.migrate import owned
+from nfparity.migrate import bootunit, owned
+from nfparity.migrate.bootload import is_loaded, load_confirmed, store_texts
 from nfparity.migrate.deadman import DeadMan, now
 from nfparity.migrate.journal import Hook, Journal
 from nfparity.migrate.owned import Mark
@@ -137,6 +139,30 @@ class Migration:
             confirmed.write(self.place.record)
             return confirmed
 
+    def load_at_boot(self) -> Path:
+        """Enable the unit that loads the confirmed translation at boot; return its path.
+
+        Raises InputError if nothing is confirmed, or outside of the host's network namespace.
+        """
+        place = self.place
+        if place.units is None:
+            raise InputError("a unit loads rules at boot only into the host's network namespace")
+        with place.locked():
+            record = self._settle().record
+            if record is None or record.phase is not Phase.CONFIRMED:
+                raise InputError("no plan is confirmed here; verify --confirm --at-boot does both")
+            store_texts(place, self.plan())
+            return bootunit.enable(place.units, place.folder)
+
+    def load(self) -> bool:
+        """Load the confirmed translation after a reboot; return False if it is loaded already.
+
+        Raises MachineError or InputError, with nothing loaded, for everything that :func:`load_confirmed`
+        refuses.
+        """
+        with self.place.locked(needed=False):
+            return load_confirmed(self.place)
+
     def rollback(self) -> RolledBack | None:
         """Restore the state before apply; return None if nothing is applied.
 
@@ -163,7 +189,7 @@ class Migration:
 
     def is_forgotten(self, record: Record) -> bool:
         """Return whether the applied table is gone because of a reboot."""
-        return record.is_forgotten(self.place)
+        return record.is_forgotten(self.place) and not is_loaded(record)
 
     def _begin(self, plan: MigrationPlan, within: float) -> _Begun:
         """Save everything needed for a rollback, and reserve the space of later writes."""
@@ -205,7 +231,11 @@ class Migration:
         place = self.place
         paths = [place.plan, place.journal, place.timer_log]
         for family in Family:
-            paths += [place.rules(family), *(place.others_rules(family, table) for table in TableName)]
+            paths += [
+                place.rules(family),
+                place.translation(family),
+                *(place.others_rules(family, table) for table in TableName),
+            ]
         for path in paths:
             remove(path)
 
@@ -251,6 +281,8 @@ class Migration:
         if remains.is_nothing:
             if remains.foreign:
                 self._record()
+            else:
+                bootunit.disable(self.place.units)
             return None
         record = remains.record
         if record is None or record.phase is Phase.ROLLED_BACK:

@@ -24,7 +24,7 @@ from translate.errors import MachineError
 from translate.ir import Family
 from translate.nft import TABLE
 
-__all__ = ["Mark", "Owned", "delete_table", "find", "is_there", "list_table", "load", "load_marked"]
+__all__ = ["Mark", "Owned", "delete_table", "find", "is_there", "list_table", "load", "load_marked", "marked"]
 
 _ABSENT: Final = "No such file or directory"
 _LONGEST: Final = 128
@@ -73,10 +73,15 @@ def load(text: str) -> None:
 
 def load_marked(family: Family, text: str, mark: Mark) -> None:
     """Load the table with its mark in one transaction. Raises MachineError; then nothing has changed."""
+    load(marked(family, text, mark))
+
+
+def marked(family: Family, text: str, mark: Mark) -> str:
+    """Return the text of the table with its mark."""
     table = f"table {family.value} {TABLE}"
     # An existing table keeps the comment with which it was created (nf_tables_updtable).
     before, deleted, after = text.partition(f"delete {table}\n")
-    load(f'{before}{deleted}add {table} {{ comment "{mark.comment()}"; }}\n{after}')
+    return f'{before}{deleted}add {table} {{ comment "{mark.comment()}"; }}\n{after}'
 
 
 def delete_table(family: Family) -> None:

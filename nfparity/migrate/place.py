@@ -20,6 +20,7 @@ from translate.ir import Family
 
 __all__ = ["MigrationPlace", "here", "tables_locked"]
 
+_UNITS: Final = Path("/etc/systemd/system")
 _ROOT: Final = Path("/var/lib/nfparity/migrate")
 _TABLES_LOCK: Final = Path("/run/xtables.lock")
 
@@ -38,6 +39,10 @@ class MigrationPlace:
     boot: str
     namespace: str
     lasting: bool
+    units: Path | None = None
+    """The directory for the unit that loads the translation at boot; None in other namespaces than the
+    host's.
+    """
 
     @property
     def record(self) -> Path:
@@ -62,6 +67,10 @@ class MigrationPlace:
     def rules(self, family: Family) -> Path:
         """The output of iptables-save before the first change, with counters."""
         return self.folder / f"{family.value}.iptables-save"
+
+    def translation(self, family: Family) -> Path:
+        """The nft text that is loaded at boot."""
+        return self.folder / f"{family.value}.nft"
 
     def others_rules(self, family: Family, table: str) -> Path:
         """Return the file for other programs' rules that an emptied table contained when it was restored."""
@@ -103,4 +112,5 @@ def here(state: Path | None = None) -> MigrationPlace:
         boot=namespace.boot,
         namespace=f"{namespace.inode} {namespace.cookie}",
         lasting=namespace.is_hosts or state is not None,
+        units=_UNITS if namespace.is_hosts else None,
     )

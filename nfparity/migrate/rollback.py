@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from nfparity.migrate import owned
+from nfparity.migrate import bootunit, owned
 from nfparity.migrate.journal import Journal, Steps
 from nfparity.migrate.place import MigrationPlace, tables_locked
 from nfparity.migrate.record import Phase, Record
@@ -81,6 +81,7 @@ class _Rollback:
         self._failures: list[str] = []
         self._complaints: list[str] = []
         self._failed: set[Family] = set()
+        self._any_loaded = False
 
     def run(self, *, complete: bool) -> RolledBack:
         """Run the rollback."""
@@ -89,6 +90,7 @@ class _Rollback:
         with tables_locked(needed=False, patience=_PATIENCE):
             for saved in reversed(self._families):
                 loaded = self._is_loaded(saved.family)
+                self._any_loaded = self._any_loaded or loaded
                 for table in reversed(saved.removed):
                     self._put_back(saved, table, loaded=loaded)
         for saved in reversed(self._families):
@@ -108,13 +110,17 @@ class _Rollback:
         done = self._record.at(Phase.ROLLED_BACK, removed=files)
         if complete:
             self._journal.step("rolled back", lambda: self._record_phase(done))
+            try:
+                bootunit.disable(self._place.units)
+            except MachineError as e:
+                self._complaints.append(str(e))
         if self._journal.complaint is not None:
             self._complaints.append(self._journal.complaint)
         return RolledBack(
             tables=tuple(self._tables),
             files=files,
             texts=tuple(self._texts),
-            forgotten=self._record.is_forgotten(self._place),
+            forgotten=self._record.is_forgotten(self._place) and not self._any_loaded,
             complaints=tuple(dict.fromkeys(self._complaints)),
         )
 

@@ -16,7 +16,7 @@ from translate.errors import InputError, ParseError, UnsupportedError
 from translate.ir import IpSet
 from translate.nft import NftOutput
 
-__all__ = ["digest_of_text", "translate", "translation_of"]
+__all__ = ["digest_of_text", "retranslated", "translate", "translation_of"]
 
 
 def translate(rules: Rules, level: int) -> NftOutput:
@@ -35,6 +35,18 @@ def translation_of(plan: FamilyPlan) -> str:
     Raises InputError if it is not the tested text, or if ipsets of the rules have changed; MachineError if
     the ipsets cannot be read.
     """
+    text, rules = _translated(plan)
+    if plan.ipsets:
+        _insist_on_same_sets(plan, rules)
+    return text
+
+
+def retranslated(plan: FamilyPlan) -> str:
+    """Return the nft text of a plan that is applied. Raises InputError if it is not the tested text."""
+    return _translated(plan)[0]
+
+
+def _translated(plan: FamilyPlan) -> tuple[str, Rules]:
     name = f"the plan's {plan.family.value} rules"
     try:
         rules = read_rules(plan.rules, plan.family, name, plan.left, plan.ipsets)
@@ -46,9 +58,7 @@ def translation_of(plan: FamilyPlan) -> str:
             f"the translation of {name} is not the one that was tested: the plan was made by another version "
             "of nfparity, or was changed; make another plan"
         )
-    if plan.ipsets:
-        _insist_on_same_sets(plan, rules)
-    return text
+    return text, rules
 
 
 def digest_of_text(text: str) -> str:
