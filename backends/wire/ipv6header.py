@@ -34,8 +34,10 @@ ROUTING: Final = 43
 """The number of a routing header."""
 
 HOP_BY_HOP: Final = 0
+"""The number of a header with options for every router."""
+
 DESTINATION: Final = 60
-"""The number of a header with options of the destination, and before it, that of hop-by-hop options."""
+"""The number of a header with options for the destination."""
 
 _FRAGMENT, _AH = 44, 51
 _OPTIONS: Final = frozenset({HOP_BY_HOP, ROUTING, DESTINATION})

@@ -321,7 +321,7 @@ def action_text(action: Action, family: Family) -> str:
         case External(target=target):
             return _EXTERNAL[target]
         case SynProxy():
-            return "answers a SYN in place of the server, and takes an ACK for the client's answer to that"
+            return "answers a SYN in place of the server, and checks an ACK for the cookie of this answer"
         case FillChecksum():
             return "computes its checksum if that was left to the network card"
         case NoTrack():
@@ -349,7 +349,7 @@ def _template_text(action: Template) -> str:
 
 
 _EXTERNAL: Final = {
-    ExternalTarget.IDLETIMER: "starts a timer again that reports the absence of packets",
+    ExternalTarget.IDLETIMER: "restarts a timer that reports the absence of packets",
     ExternalTarget.LED: "lights an LED",
     ExternalTarget.RATEEST: "counts it in an estimator of rates",
     ExternalTarget.SECMARK: "labels it for a security module",

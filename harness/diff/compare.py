@@ -156,7 +156,7 @@ def _but_source_ports(branch: OutcomeBranch) -> tuple[object, ...]:
 
 
 def _closest(flow: Flow, expected: FlowResult, observed: OutcomeBranch) -> int | None:
-    """Return the index of the expected branch with the fewest different fields, or the likeliest of these."""
+    """Return the index of the expected branch with the fewest different fields, the likeliest of several."""
     return min(
         range(len(expected.branches)),
         key=lambda i: (_distance(flow, expected.branches[i], observed), -expected.branches[i].probability, i),

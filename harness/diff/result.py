@@ -72,7 +72,7 @@ class BackendReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParityReport:
-    """The whole result. ``differences`` are in the order of backends and flows.
+    """The result of a whole comparison. ``differences`` are in the order of backends and flows.
 
     ``chancy`` is the number of flows with random outcomes, and ``repeated`` the number of their additional
     runs; ``miss`` is the chance, per flow and backend, that an outcome was not observed. The rules in

@@ -58,7 +58,7 @@ class LoadShrinker:
             here = best
             kept = smaller_lists(
                 rule_ids(here.ruleset),
-                lambda ids, here=here: (  # type: ignore[misc]  # the default is of this round
+                lambda ids, here=here: (  # type: ignore[misc]  # the default binds this round's value
                     (made := with_rules(here.ruleset, frozenset(ids))) is not None
                     and fails(replace(here, ruleset=made))
                 ),

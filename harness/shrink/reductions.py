@@ -155,7 +155,7 @@ def _load_error(translator: Translator, job: Job) -> str | None:
 
 
 def _without_alike(translator: Translator, job: Job, wanted: str) -> Ruleset | None:
-    """Return the rules without those that fail alone in the same way; None if there is none of them."""
+    """Return the rules without those that fail alone with the same error; None if no rule does."""
     ids = rule_ids(job.ruleset)
     kept = []
     for rule in ids:

@@ -1,4 +1,4 @@
-"""Reports of reduced faults, ready to be filed with the tool that has them."""
+"""Reports of reduced faults, for the developers of the translator at fault."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _RULES = "rules.txt"
 
 
 def difference_report(ruleset: Ruleset, wanted: Difference, *, command: str, backend: object) -> str:
-    """Return the report of a packet that goes otherwise than the rules say. ``command`` reproduces it."""
+    """Return the report of a packet that is not treated as the rules say. ``command`` reproduces it."""
     return (
         f"# {wanted.backend} differs in {wanted.field}\n\n"
         f"{_versions(wanted.backend)}\n\n"

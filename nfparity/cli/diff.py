@@ -266,7 +266,7 @@ def _with_random(arguments: argparse.Namespace, batches: tuple[Batch, ...]) -> t
 
     if not batches:
         if arguments.rules is None:
-            raise InputError("--random needs rules, or a corpus that brings them")
+            raise InputError("--random needs rules, or a corpus of cases with rules")
         rules = load_large_rules(arguments.rules, input_options(arguments))
         node = load_node(arguments.node, rules, rules=arguments.rules)
         batches = (

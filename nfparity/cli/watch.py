@@ -65,7 +65,7 @@ def _seconds(text: str) -> float:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Compare once, or again and again."""
+    """Compare the node with the snapshot once, or repeatedly."""
     from nfparity.watch import states_of
 
     if arguments.now is not None and arguments.every is not None:

@@ -165,7 +165,7 @@ class _Sources:
 
     @property
     def families(self) -> tuple[Family, ...]:
-        """The families with a copy."""
+        """The families of which a copy of the rules exists."""
         return tuple(dict.fromkeys(source.saved.family for source in self._copies))
 
     def best(self, family: Family, wanted: Saved | None, *, certain: bool) -> SavedFamily | None:

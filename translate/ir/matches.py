@@ -232,8 +232,8 @@ class ConnLabel:
 class ClusterShare:
     """True if a hash of the connection's original source selects one of ``nodes`` (``xt_cluster_mt``).
 
-    ``nodes`` has a bit for each of ``total`` nodes. Without a connection the test never holds. A frame to
-    several machines, whose packet is to a single one, counts as one to this machine from here on.
+    ``nodes`` has a bit for each of ``total`` nodes. Without a connection the test never holds. A multicast
+    frame with a packet to a unicast address counts as a frame to this machine from here on.
     """
 
     total: int

@@ -187,7 +187,7 @@ class HashedTo:
 
 @dataclass(frozen=True, slots=True)
 class ForThisMachine:
-    """Treat the packet's frame as one to this machine alone (``PACKET_HOST``)."""
+    """Change the type of the packet's frame to that of a frame to this machine (``PACKET_HOST``)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,8 +114,8 @@ def notes_on_hits(lists: Iterable[RecentList]) -> tuple[Note, ...]:
             known.origin,
             BACKEND,
             "recent-hits",
-            f"packets of one address in {_lists(known)} of -m recent that two processors handle at the same"
-            " time may count as one",
+            f"{_lists(known)} of -m recent may count two packets of one address as one, if two processors"
+            " handle them at the same time",
         )
         for known in lists
         if known.filled and known.hits
@@ -274,13 +274,13 @@ def notes_on_congestion(inventory: Inventory) -> Iterator[Note]:
 
 
 def notes_on_syn_proxies(inventory: Inventory) -> Iterator[Note]:
-    """Yield a note for each SYNPROXY rule: it drops wrong checksums of more packets than nftables' synproxy.
+    """Yield a note for each SYNPROXY rule, which checks the checksums of more segments than nftables.
 
-    The statement also takes segments with SYN and ACK, so it stands behind a test of the flags.
+    nftables' statement takes segments with both SYN and ACK as well, so a test of the flags stands before it.
     """
     text = (
-        "SYNPROXY drops every segment with a wrong checksum; nftables only those with SYN or ACK alone,"
-        " and lets the others go on to the next rules"
+        "SYNPROXY drops every segment with a wrong checksum; nftables drops those with SYN or ACK alone,"
+        " and evaluates the next rules for the others"
     )
     yield from (Note(origin, BACKEND, "synproxy", text) for origin in inventory.doing(SynProxy))
 

@@ -25,7 +25,7 @@ def lost(entry: Mapping[str, Any]) -> str | None:
     """Return the reason why JSON cannot express a set or map, or why nft refuses it, or None."""
     key, data = _types(entry.get("type")), _types(entry.get("map"))
     if _WIDTHLESS in (*(key or ()), *(data or ())):
-        return "one of its types is an integer (of a numgen, a vlan id), and JSON omits its width"
+        return "one of its types is an integer (such as a vlan id), whose width JSON omits"
     if not needs_text(entry, dynamic=False):
         return None
     if key is None or data is None:

@@ -47,10 +47,10 @@ class Skb:
     link: int = 0
     stripped: bool = False
     for_this_machine: bool = False
-    """True if ``-m cluster`` has taken a frame to several machines for one to this machine."""
+    """True if ``-m cluster`` has changed the type of a multicast frame to that of a frame to this machine."""
 
     def split(self) -> Skb:
-        """Return a copy for another run, with a copy of the connection, which must be unconfirmed."""
+        """Return a copy for another run of the flow, with a copy of its unconfirmed connection."""
         entry = None if self.entry is None else self.entry.split()
         return Skb(
             self.packet,

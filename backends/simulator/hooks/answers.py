@@ -71,7 +71,7 @@ class Answers:
         return self._answer(skb, rst, path, kind, why)
 
     def accept(self, skb: Skb, why: str) -> Fate:
-        """Answer a SYN with a cookie (``synproxy_send_client_synack``); no ACK of a flow returns one."""
+        """Answer a SYN with a cookie (``synproxy_send_client_synack``). No flow has an ACK with it."""
         if not skb.packet.flags & TcpFlag.SYN or skb.packet.bad_checksum:
             return Dropped(why)
         answer = synack(skb.packet)

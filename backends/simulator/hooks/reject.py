@@ -126,7 +126,7 @@ def _may_be_reset(packet: Packet) -> bool:
 
 
 def synack(packet: Packet) -> Packet:
-    """Return the answer to a SYN of a node that speaks for the server (``synproxy_send_client_synack``)."""
+    """Return the SYN with ACK that a node sends in place of the server (``synproxy_send_client_synack``)."""
     return Packet(
         family=packet.family,
         src=packet.dst,

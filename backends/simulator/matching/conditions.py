@@ -312,7 +312,8 @@ def _cluster(test: ClusterShare, view: View, _memory: Memory) -> bool:
         skb.for_this_machine = True
     if skb.entry is None:
         return False
-    # NF_CT_TUPLE_L3SIZE counts words, and is taken for bytes: the first word of an IPv6 address is hashed.
+    # The kernel uses NF_CT_TUPLE_L3SIZE, a number of words, as a number of bytes: of an IPv6 address it
+    # hashes the first word only.
     source = skb.entry.original.src.to_bytes(packet.family.bits // 8, "big")
     word = int.from_bytes(source[:4], sys.byteorder)
     node = reciprocal_scale(jhash2((word,), test.seed), test.total)
@@ -323,4 +324,4 @@ _GROUPS: Final = {
     Family.IP: Interval(0xE0000000, 0xEFFFFFFF),
     Family.IP6: Interval(0xFF << 120, (1 << 128) - 1),
 }
-"""Addresses of several machines (``xt_cluster_is_multicast_addr``)."""
+"""The multicast addresses of each family (``xt_cluster_is_multicast_addr``)."""

@@ -208,9 +208,9 @@ _READERS: Final[dict[Field, Reader]] = {
     Field.DESTINATION_LENGTH: attrgetter("skb.packet.destination_options"),
     # no packet of a corpus is a fragment
     **dict.fromkeys(_OF_FRAGMENTS, lambda view: None),
-    # no packet of a corpus is one of DCCP
+    # a corpus has no packets of DCCP
     Field.DCCP_TYPE: lambda view: None,
-    # a packet of a corpus has one chunk
+    # every packet of SCTP in a corpus has one chunk
     Field.SCTP_CHUNKS: lambda view: 1 << _HEARTBEAT if view.skb.packet.proto == Protocol.SCTP else None,
     # the node's routes have no realms
     Field.REALM: lambda view: 0,

@@ -19,7 +19,7 @@ __all__ = ["FilledSets"]
 
 _Key = tuple[object, ...]
 _MOST: Final = 65536
-"""Elements of a set without ``maxelem``."""
+"""The maximum number of elements of a set without ``maxelem``."""
 
 
 @dataclass(slots=True)
@@ -96,9 +96,9 @@ class FilledSets(Mapping[str, Members]):
             yield mask, table
 
     def _table(self, members: Members, view: View) -> tuple[int, dict[_Key, bool]]:
-        """Return the table for elements made from packets, which is that of the longest prefix in the set.
+        """Return the table to which packets add elements: that of the longest prefix in the set.
 
-        The first is that of ``nets[0].cidr`` in ``hash_net4_kadt``: of the longest prefix of all elements.
+        The kernel takes ``nets[0].cidr``, which is the longest prefix of all elements (``hash_net4_kadt``).
         """
         for mask, table in self._tables(members):
             if table or members.net is None:

@@ -14,7 +14,7 @@ __all__ = ["translated", "with_prefix"]
 _BITS: Final = 128
 _WORD: Final = 0xFFFF
 _SHORT: Final = 48
-"""The longest prefix whose change is made up for in the word behind 48 bits."""
+"""The longest prefix whose change is compensated in the word after the first 48 bits."""
 
 
 def with_prefix(packet: Packet, action: TranslatePrefix) -> Packet:
@@ -35,7 +35,7 @@ def with_prefix(packet: Packet, action: TranslatePrefix) -> Packet:
 def _changed(address: int, action: TranslatePrefix) -> int:
     changed = translated(address, action)
     if changed is None:
-        raise Undecided("an address without a word that makes up for its new prefix, which drops the packet")
+        raise Undecided("no word of the address can compensate the new prefix: the kernel drops the packet")
     return changed
 
 

@@ -156,7 +156,7 @@ _ANSWERED: Final = FieldTest(
 
 
 def _is_answered(view: View, _memory: Memory) -> bool:
-    """Return whether SYNPROXY takes the packet, which it also does if the checksum is wrong."""
+    """Return whether SYNPROXY takes the packet: a SYN, an ACK, or any segment with a wrong checksum."""
     flags = reader(Field.TCP_FLAGS)(view)
     return view.skb.packet.bad_checksum or (isinstance(flags, int) and flags & 0x17 in (0x02, 0x10))
 
@@ -166,7 +166,7 @@ _LASTING: Final = (Recent, HashLimit, SetUpdate, ConnLabel, ClusterShare)
 
 
 def _is_idle(rule: Rule) -> bool:
-    """Return whether outcomes do not depend on the rule: only side effects and no change of lists."""
+    """Return whether the rule cannot change an outcome: it has only side effects and changes no list."""
     does = rule.is_undecided or any(not isinstance(action, SideEffect) for action in rule.actions)
     return not (does or any(isinstance(test, _LASTING) for test in rule.tests))
 

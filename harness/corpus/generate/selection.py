@@ -49,7 +49,7 @@ class Selection:
         return rules is not None and index in rules
 
     def among(self, table: TableName, chain: str, positions: Sequence[int]) -> tuple[int, ...]:
-        """Return the chosen ones among ``positions``, which must ascend."""
+        """Return the chosen rules among ``positions``, which are in ascending order."""
         chosen = self.of(table, chain)
         if len(chosen) < len(positions) // 64:
             return tuple([i for i in chosen if _contains(positions, i)])

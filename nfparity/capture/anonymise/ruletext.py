@@ -108,9 +108,9 @@ def _value(option: str, at: int, word: str, chains: set[str], mapping: Mapping) 
 
 
 def _packet_words(text: str, mapping: Mapping) -> str:
-    """Replace the values of a ``-m u32`` test as IPv4 addresses: any of them may be one, or a part of one.
+    """Replace the values of a ``-m u32`` test like IPv4 addresses, because each may be one or a part of one.
 
-    Values below 2^24, such as ports, and from 0xE0000000 on stay, as the addresses do.
+    Values below 2^24, such as ports, and values from 0xE0000000 on are kept, as these addresses are.
     """
     if not _U32.fullmatch(text):
         return _rest(text, mapping)

@@ -63,7 +63,7 @@ def holds(test: FieldTest, value: int | str | None) -> bool:
 
 
 def is_value(value: int | str | None, wanted: Interval | Name) -> bool:
-    """Return whether a value is in an interval, or is the name."""
+    """Return whether a number is in the interval, or a text matches the name."""
     if isinstance(wanted, Name):
         return isinstance(value, str) and wanted.matches(value)
     return isinstance(value, int) and value in wanted

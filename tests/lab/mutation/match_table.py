@@ -33,7 +33,7 @@ class MatchTable:
         return cls(tuple(names[i] for i in order), frozenset(tuple(row[i] for i in order) for row in rows))
 
     def joined(self, other: MatchTable) -> MatchTable:
-        """Return the relation of packets that match both."""
+        """Return the table of the packets that match both tables."""
         fields = tuple(sorted({*self.fields, *other.fields}))
         rows = set()
         for row, other_row in itertools.product(self.rows, other.rows):

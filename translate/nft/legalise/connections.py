@@ -4,8 +4,9 @@
   the connection of a packet, and the rule goes on only for such packets, so a test for one stands before it.
 * ``jhash`` of the original source is ``xt_cluster_hash``: both scale Jenkins' hash of the address. It ends
   the rule without a connection, as the match does even if it is negated.
-* A frame to several machines, of a packet to one, becomes one to this machine before the match is evaluated.
-  In PREROUTING a rule of its own does this, after the tests before the match, which must not count or draw.
+* A multicast frame with a packet to a unicast address becomes a frame to this machine before the match is
+  evaluated. In PREROUTING a separate rule does this. It repeats the tests before the match, which must
+  therefore not count or draw.
 """
 
 from __future__ import annotations
@@ -64,12 +65,12 @@ def hashed_to(test: ClusterShare, family: Family) -> HashedTo:
         raise CannotSay("cluster-single", "nft does not hash to a single value")
     values = tuple(n for n in range(test.total) if bool(test.nodes >> n & 1) is not test.negated)
     if not values:
-        raise CannotSay("cluster-single", "the rule leaves no node of the cluster")
+        raise CannotSay("cluster-single", "the rule selects no node of the cluster")
     return HashedTo(test.total, test.seed, values)
 
 
 def to_this_machine(apply: Apply, family: Family, base: BaseHook | None) -> tuple[Test, ...] | None:
-    """Return the tests of the frames that ``-m cluster`` takes for this machine; None if there can be none.
+    """Return the tests for the multicast frames that ``-m cluster`` takes; None if there can be none.
 
     ``base`` is that of the rule's chain. nft changes the type of a packet in PREROUTING only, and the stack
     forwards no packet of another type (``nft_meta_set_validate``, ``ip_forward``). Raises CannotSay.
@@ -78,7 +79,7 @@ def to_this_machine(apply: Apply, family: Family, base: BaseHook | None) -> tupl
     if at is None or (base is not None and base.hook in _WITHOUT_GROUPS):
         return None
     if base is None or base.hook is not Hook.PREROUTING:
-        reason = "nftables takes frames to several machines for this one in a chain of PREROUTING alone"
+        reason = "nftables changes the type of multicast frames only in a chain of PREROUTING"
         raise CannotSay("cluster-hook", reason)
     before = apply.tests[:at]
     if not all(isinstance(test, FieldTest | SetTest) for test in before):

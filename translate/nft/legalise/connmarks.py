@@ -61,7 +61,7 @@ NOT_LOOPBACK: Final = FieldTest(field=Field.OIF, values=(Name("lo"),), negated=T
 ANSWERED_BY_PROXY: Final = FieldTest(
     field=Field.TCP_FLAGS, mask=0x17, values=(Interval.point(0x02), Interval.point(0x10))
 )
-"""True of the packets that ``synproxy_tg4`` answers, and of which ``nft_synproxy_eval`` takes more."""
+"""The test for the packets that ``synproxy_tg4`` takes. ``nft_synproxy_eval`` takes others, too."""
 
 Connmark = SetConnmark | SaveMark | RestoreMark
 

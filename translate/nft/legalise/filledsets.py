@@ -35,7 +35,7 @@ from translate.passes.inventory import Inventory
 __all__ = ["change_of", "checked_update", "filled_sets", "updates_apart"]
 
 _SIZE = 65536
-"""Elements of an ipset without ``maxelem``."""
+"""The maximum number of elements of an ipset without ``maxelem``."""
 
 
 def filled_sets(

@@ -104,7 +104,7 @@ _NAT: Final = (Dnat, Snat, Masquerade, Redirect, Netmap)
 def refused_offloads(
     program: Program, devices: frozenset[str], *, unchecked: bool = False
 ) -> tuple[Refusal, ...]:
-    """Return a refusal for each rule and policy that treats a later packet otherwise than a flowtable.
+    """Return a refusal for each rule and policy that does not treat later packets as a flowtable does.
 
     ``devices`` are those of the flowtable. ``unchecked`` is described at
     :func:`~translate.nft.limits.laterpackets.later_packets`.
@@ -128,7 +128,7 @@ def _translations(program: Program) -> Iterator[Refusal]:
         for statement in chain.statements:
             for each in alternatives(statement):
                 if any(isinstance(action, _NAT) for action in each.actions):
-                    reason = "NAT does not apply to packets that conntrack finds INVALID, a flowtable does"
+                    reason = "NAT does not change packets that conntrack finds INVALID; a flowtable does"
                     yield CannotSay("flowtable-invalid", reason).at(each.origin)
 
 
@@ -252,7 +252,7 @@ def _doing(action: Action) -> str:
         case Duplicate():
             return "the rule duplicates"
         case External():
-            return "the rule has an effect elsewhere for"
+            return "the rule has an effect outside of the packet filter for"
         case Dnat() | Snat() | Masquerade() | Redirect() | Netmap():
             return "the rule translates"
         case Accept() | Return() | Jump() | Goto():

@@ -27,8 +27,8 @@ REFUSED: Final = {
     "eui64": "`-m eui64`",
     "external": "`-j IDLETIMER`, `LED`, `RATEEST`, `SECMARK` and `CONNSECMARK`",
     "flowtable": "with `--flowtable`: a rule or policy that does more than accept later packets",
-    "flowtable-invalid": "with `--flowtable`: a rule or policy that treats INVALID packets otherwise than"
-    " a flowtable, and NAT; `--flowtable-unchecked` accepts this",
+    "flowtable-invalid": "with `--flowtable`: a rule or policy that does not treat INVALID packets as a"
+    " flowtable does, and NAT; `--flowtable-unchecked` accepts this",
     "hashlimit-expire": "`-m hashlimit --hashlimit-htable-expire` with a part of a second",
     "hashlimit-ports": "`-m hashlimit` by ports in a rule that does not test for a protocol with ports, and"
     " in IPv6 also in one that later fragments reach: without a test of a port, in rules that use no"

@@ -58,7 +58,7 @@ def _type(word: str, text: str, index: int) -> int:
     number = CHUNK_TYPES.get(name.upper())
     if number is None:
         at = text.index(word)
-        raise OptionError(f'"{name}" is no type of chunk', option=index, argument=2, offset=at)
+        raise OptionError(f'"{name}" is not a chunk type', option=index, argument=2, offset=at)
     if colon:
         raise NotModelledError(f"--chunk-types with flags of chunks ({word})", option=index)
     return number

@@ -1,4 +1,4 @@
-"""``-j SYNPROXY``: handshakes of TCP with the clients of a server, in its place."""
+"""``-j SYNPROXY``: TCP handshakes with the clients of a server, made in the server's place."""
 
 from __future__ import annotations
 

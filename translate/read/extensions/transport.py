@@ -154,7 +154,7 @@ def _dccp(options: Options, context: Context) -> tuple[Test, ...]:
         for word in option.arguments[0].split(","):
             if word.upper() not in _DCCP_TYPES:
                 at = option.arguments[0].index(word)
-                raise OptionError(f'"{word}" is no type of DCCP', option=index, offset=at)
+                raise OptionError(f'"{word}" is not a packet type of DCCP', option=index, offset=at)
             types.append(_DCCP_TYPES[word.upper()])
         tests.append(FieldTest(field=Field.DCCP_TYPE, values=union(types), negated=option.negated))
     return _or_header(tests, context)

@@ -17,7 +17,7 @@ RECENT = ("-A INPUT -m recent --name l --set", "-A INPUT -m recent --name l --rc
             "filter",
             (RECENT[0], f"{RECENT[1].removesuffix('-j DROP')} --hitcount 3 -j DROP"),
             "recent-hits",
-            "at the same time may count as one",
+            "may count two packets of one address as one",
         ),
         ("filter", ("-A INPUT -m limit --limit 7/min --limit-burst 5 -j DROP",), "limit-burst", "holds 4.9"),
         ("filter", ("-A FORWARD -m physdev --physdev-is-in -j DROP",), "physdev", "br_netfilter"),

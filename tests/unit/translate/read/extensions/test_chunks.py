@@ -45,7 +45,7 @@ def test_what_is_kept_as_written(read_rule: ReadRule, options: str) -> None:
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [("some INIT", '"some" is none of any, all and only'), ("any INIT,4", '"4" is no type of chunk')],
+    [("some INIT", '"some" is none of any, all and only'), ("any INIT,4", '"4" is not a chunk type')],
 )
 def test_faults(read_rule: ReadRule, options: str, message: str) -> None:
     with pytest.raises(ParseError) as caught:

@@ -76,7 +76,7 @@ def test_types_of_dccp(read_rule: ReadRule, read_fault: ReadFault) -> None:
     assert words == ["-m", "dccp", "--dport", "5", "!", "--dccp-types", "DATA,INVALID"]
     words = parse_printed("dccp REQUEST,INVALID", None, Family.IP).matches
     assert words == ["-m", "dccp", "--dccp-types", "REQUEST,INVALID"]
-    assert '"5" is no type of DCCP' in read_fault("-p dccp -m dccp --dccp-types DATA,5").message
+    assert '"5" is not a packet type of DCCP' in read_fault("-p dccp -m dccp --dccp-types DATA,5").message
 
 
 @pytest.mark.parametrize("words", ["", "-p udp", "! -p dccp"])
