@@ -40,6 +40,8 @@ IPV4 = (
         "-p ah -m ah --ahspi 5",
     ),
     *("-p ipcomp -m ipcomp --ipcompspi 5", '-p udp -m u32 --u32 "4&0x1fff=0&&0>>22&0x3c@0>>16=5"'),
+    "-p udp -m hashlimit --hashlimit-name h --hashlimit-mode dstport --hashlimit-above 1/hour"
+    " --hashlimit-burst 1",  # reads ports of later fragments
     *("-p udp ! -f --dport 6", "-p tcp --dport 6 -m tcpmss --mss 1:9"),
 )
 IPV6 = (

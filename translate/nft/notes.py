@@ -30,6 +30,7 @@ from translate.ir import (
     TcpFlag,
     Test,
     alternatives,
+    flat,
 )
 from translate.nft.limits.refusal import BACKEND
 from translate.passes.inventory import Inventory
@@ -48,6 +49,7 @@ __all__ = [
     "notes_on_counters_of_connections",
     "notes_on_filled_sets",
     "notes_on_hits",
+    "notes_on_later_fragments",
     "notes_on_limits",
     "notes_on_lists",
     "notes_on_reverse_paths",
@@ -271,6 +273,33 @@ def notes_on_congestion(inventory: Inventory) -> Iterator[Note]:
         " header of TCP. Where conntrack is used, fragments are reassembled before"
     )
     yield from (Note(origin, BACKEND, "ecn", text) for origin in inventory.doing(SetTcpFlags))
+
+
+def notes_on_later_fragments(program: Program) -> Iterator[Note]:
+    """Yield a note for each rule that later fragments reach, and that treats them otherwise than iptables.
+
+    Only for Programs whose translation has no fragments reassembled. ``tcpmss_mt`` and ``match_tcp`` of
+    ``xt_ecn`` read data of later fragments of IPv4. ``xt_socket`` has fragments reassembled, which
+    ``nft_socket`` has not.
+    """
+    read = "iptables reads data of later fragments as if they began with a header of TCP; nftables does not"
+    apart = "iptables reassembles fragments before all rules because of -m socket; nftables does not"
+    for chain in program.chains:
+        for statement in chain.statements:
+            fields = {test.field for test in flat(statement.tests) if isinstance(test, FieldTest)}
+            for each in alternatives(statement):
+                if Field.TAKER in fields:
+                    yield Note(each.origin, BACKEND, "socket-fragments", apart)
+                if program.family is Family.IP6 or not fields.isdisjoint(_PORTS):
+                    continue
+                reads_size = Field.TCP_MSS in fields and Field.TCP_FLAGS not in fields
+                if reads_size or (Field.TCP_FLAGS in fields and _CONGESTION in each.origin.text):
+                    yield Note(each.origin, BACKEND, "later-fragments", read)
+
+
+_PORTS: Final = frozenset({Field.SPORT, Field.DPORT})
+"""Fields that iptables finds in no later fragment."""
+_CONGESTION: Final = " --ecn-tcp-"
 
 
 def notes_on_syn_proxies(inventory: Inventory) -> Iterator[Note]:

@@ -77,6 +77,7 @@ from translate.nft.notes import (
     notes_on_counters_of_connections,
     notes_on_filled_sets,
     notes_on_hits,
+    notes_on_later_fragments,
     notes_on_limits,
     notes_on_lists,
     notes_on_reverse_paths,
@@ -252,7 +253,8 @@ class DraftProgram:
         """Return the legal Program. Raises UnsupportedError with every rule that nftables cannot express."""
         refusals = [*self.refusals, *refused_answers(self.inventory), *refused_accounts(self.inventory)]
         refusals += refused_queues(self.inventory)
-        if not reassembles(self.chains):
+        whole = reassembles(self.chains)
+        if not whole:
             refusals += guard_transport(self.chains, self.family)
         if refusals:
             raise UnsupportedError(tuple(sorted(refusals, key=lambda r: r.origin.line)))
@@ -273,7 +275,7 @@ class DraftProgram:
                 *self.quotas.values(),
                 *self._helpers(),
             ),
-            notes=self._notes(),
+            notes=(*self._notes(), *(() if whole else notes_on_later_fragments(self.program))),
         )
 
     def _helpers(self) -> Iterable[SharedHelper]:

@@ -22,6 +22,9 @@ RECENT = ("-A INPUT -m recent --name l --set", "-A INPUT -m recent --name l --rc
         ("filter", ("-A INPUT -m limit --limit 7/min --limit-burst 5 -j DROP",), "limit-burst", "holds 4.9"),
         ("filter", ("-A FORWARD -m physdev --physdev-is-in -j DROP",), "physdev", "br_netfilter"),
         ("mangle", ("-A FORWARD -p tcp --syn -j TCPMSS --set-mss 1400",), "tcpmss", "adds no MSS option"),
+        ("filter", ("-A INPUT -p tcp -m tcpmss --mss 5 -j DROP",), "later-fragments", "reads data"),
+        ("filter", ("-A INPUT -p tcp -m ecn --ecn-tcp-cwr -j DROP",), "later-fragments", "reads data"),
+        ("mangle", ("-A PREROUTING -m socket -j MARK --set-mark 1",), "socket-fragments", "reassembles"),
         (
             "nat",
             ("-A PREROUTING -p tcp --dport 1000:1003 -j DNAT --to-destination 10.0.0.1:2000-2003/1000",),
@@ -45,6 +48,9 @@ def test_a_note_has_the_line_of_its_rule(
         "-A INPUT -m limit --limit 6/min --limit-burst 5 -j DROP",  # whole packets
         "-A INPUT -m recent --name l --rcheck -j DROP",  # nothing fills the list
         "-A INPUT -p tcp --syn -j DROP",
+        "-A INPUT -p tcp --syn -m tcpmss --mss 5 -j DROP",
+        "-A INPUT -p tcp --dport 5 -m ecn --ecn-tcp-cwr -j DROP",
+        "-A INPUT -p tcp -m tcpmss --mss 5 -m conntrack --ctstate NEW -j DROP",
     ],
 )
 def test_rules_that_mean_the_same_have_no_note(rule: str) -> None:
