@@ -152,8 +152,7 @@ def test_a_route_changes(protocol: str, family: Family) -> None:
     def run(scene: Scene) -> tuple[object, bool]:
         scene.client(Open("c", KINDS[protocol], family))
         answers = scene.client(Say("c", FIRST))
-        v6 = "-6 " if family is Family.IP6 else ""
-        scene.ip("node", f"{v6}route replace {DETOUR[family]} dev eth2")
+        scene.ip("node", f"route replace {DETOUR[family]} dev eth2")
         before = scene.arrived("detour", "eth0")
         answers += scene.client(Say("c", MANY))
         return answers, scene.arrived("detour", "eth0") >= before + len(MANY)
