@@ -80,7 +80,7 @@ def expected_flows(job: Job, seed: int, count: int = FLOWS) -> Iterator[tuple[Fl
     for flow in random_flows(ruleset, node, seed=seed, count=count):
         # Chance that each packet draws anew has too many ways for long flows.
         short = Flow(id=flow.id, steps=flow.steps[:3])
-        if not any(_is_left_out(s, loud) for s in short.steps if isinstance(s, Send)):
+        if not any(_is_left_out(s, loud, node) for s in short.steps if isinstance(s, Send)):
             with suppress(InputError):  # too many ways even so
                 cut, result = _unanswered(short, simulation, ruleset)
                 more = refused + _refused_by_routing(cut, result)
@@ -110,8 +110,11 @@ def _refused_by_routing(flow: Flow, result: FlowResult) -> Counter[int]:
     return most
 
 
-def _is_left_out(sent: Send, loud: set[int]) -> bool:
+def _is_left_out(sent: Send, loud: set[int], node: Node) -> bool:
     packet = sent.packet
+    # The raw socket that sends the node's own packets defeats suppress_prefixlength (docs/limits.md).
+    if sent.entry is None and any(rule.suppress is not None for rule in node.rules_of(Family.IP6)):
+        return True
     # The tc program drops replies to what left the node from ::1 (docs/limits.md).
     localhost = sent.entry is None and packet.family is Family.IP6 and packet.src == 1
     return packet.src in loud or localhost
