@@ -86,8 +86,8 @@ def test_a_ruleset(path: Path, compilers: list[Nft]) -> None:
     if b"QUEUE" in path.read_bytes():
         try:
             compilers[0].compiled("table ip t {\n\tchain c {\n\t\tqueue num 0\n\t}\n}\n")
-        except NftError as e:
-            pytest.skip(f"this kernel has no nft_queue: {e}")
+        except NftError:
+            pytest.skip("this kernel has no nft_queue (CONFIG_NFT_QUEUE)")
     _same(load_rules(str(path)), compilers)
 
 
