@@ -14,8 +14,9 @@ __all__ = ["set_accounting", "set_node_sysctls", "set_own_sysctls"]
 _OWN: Final = {
     # An echo request must count as delivered, without an answer.
     "net.ipv4.icmp_echo_ignore_all": "1",
-    # Errors are limited per peer and per namespace; both limits turn rejects into drops.
-    "net.ipv4.icmp_ratelimit": "0",
+    # Errors are limited per peer and per namespace; both limits turn rejects into drops. A rate limit of 0
+    # would take the tokens with which ip_error answers that there is no route (inet_peer_xrlim_allow).
+    "net.ipv4.icmp_ratemask": "0",
     "net.ipv4.icmp_msgs_per_sec": "1000000000",
     "net.ipv4.icmp_msgs_burst": "1000000000",
     # The path MTU of an ICMP error expires at once: otherwise TCPMSS clamps later flows to it.
