@@ -60,7 +60,7 @@ def enable(units: Path, folder: Path) -> Path:
         write_durably(path, unit_text(folder).encode())
         path.chmod(0o644)
         remove(link)
-        # What systemctl enable does for WantedBy=; it needs no running systemd.
+        # The link that systemctl enable makes for WantedBy=. A running systemd is not needed.
         link.symlink_to(path)
         sync_folder(link.parent)
     except OSError as e:

@@ -11,7 +11,7 @@ import os
 import pytest
 
 from tests.kernel.helpers.counted import counts_of_both
-from tests.lab.fragments import FLOW_LABEL, Fragment, drawn_tests, fragment, whole
+from tests.kernel.helpers.fragments import FLOW_LABEL, Fragment, drawn_tests, fragment, whole
 from translate.ir import Family
 
 pytestmark = [

@@ -276,11 +276,11 @@ def notes_on_congestion(inventory: Inventory) -> Iterator[Note]:
 
 
 def notes_on_later_fragments(program: Program) -> Iterator[Note]:
-    """Yield a note for each rule that later fragments reach, and that treats them otherwise than iptables.
+    """Yield a note for each rule that treats later fragments differently in iptables.
 
-    Only for Programs whose translation has no fragments reassembled. ``tcpmss_mt`` and ``match_tcp`` of
-    ``xt_ecn`` read data of later fragments of IPv4. ``xt_socket`` has fragments reassembled, which
-    ``nft_socket`` has not.
+    Only for Programs without an expression that makes the kernel reassemble fragments. ``tcpmss_mt`` and
+    ``match_tcp`` of ``xt_ecn`` read data of later fragments of IPv4. ``xt_socket`` makes the kernel
+    reassemble fragments; ``nft_socket`` does not.
     """
     read = "iptables reads data of later fragments as if they began with a header of TCP; nftables does not"
     apart = "iptables reassembles fragments before all rules because of -m socket; nftables does not"
