@@ -32,7 +32,7 @@ import select
 import socket
 import struct
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from backends.model.link import device_mac, neighbour_mac
@@ -248,25 +248,6 @@ class TapNode:
         """Yield the IP packets that have left, device by device, without reading their marks."""
         for fd in self._taps.values():
             yield from self._packets(fd, QUEUE)
-
-    # For measurements
-
-    def stop_watching(self) -> None:
-        """Stop reporting packets that come out; the stack then makes no copies of them."""
-        self._poll.unregister(self._sniffer.fileno())
-        self._sniffer.close()
-
-    def flood(self, device: str, packets: Sequence[bytes]) -> float:
-        """Send IP packets into ``device`` in order, and return the CPU seconds that the sending took.
-
-        Packets that leave wait to be drained, and are lost once the queue of their device is full.
-        """
-        fd, header = self._taps[device], self._headers[device]
-        frames = [header + packet for packet in packets]
-        write, began = os.write, time.thread_time()
-        for frame in frames:
-            write(fd, frame)
-        return time.thread_time() - began
 
     # Building
 

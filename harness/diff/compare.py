@@ -5,31 +5,25 @@ agrees if every observed path is in the set. Otherwise the path is compared with
 with the fewest different fields. If a backend has run a flow often enough, a branch that was never observed
 is a difference, too. If the rules leave the outcome open (a match that is not modelled), a backend agrees
 with any of the possible outcomes.
-
-One special case: a masquerade may pick the port (and address) that the packet already had. Then source NAT is
-not visible, so the ``snat`` of that packet and the ``dnat`` of the answer are not compared.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import lru_cache
-from itertools import takewhile
 from operator import attrgetter
 from typing import Final
 
-from backends.model.flow import Again, Flow, Pause, Reply, Send, Step
-from backends.model.outcome import FlowResult, Outcome, OutcomeBranch, Verdict
-from backends.model.packet import Port, PortClass
-from harness.corpus.outcomes import outcome_to_json
+from backends.model.flow import Again, Flow, Pause, Reply, Send
+from backends.model.outcome import FlowResult, Outcome, OutcomeBranch
+from backends.model.packet import PortClass
+from harness.diff.agreement import acting_steps, distance, port_agrees
+from harness.diff.mismatch import Mismatch, different_fields, outcome_texts
 from harness.diff.paths import normal_paths
-from translate.ir import Family, TcpFlag
+from translate.ir import TcpFlag
 
 __all__ = [
     "DifferentPath",
-    "Mismatch",
     "compare",
     "differing_paths",
     "matching_branches",
@@ -37,25 +31,7 @@ __all__ = [
     "step_text",
 ]
 
-_FIELDS: Final = tuple(field.name for field in fields(Outcome))
-_PORTS: Final = ("sport", "dport")
-_PLAIN: Final = tuple(field for field in _FIELDS if field not in (*_PORTS, "quoted"))
-"""The fields that are compared for equality; ports, also those in ``quoted``, may be in a class."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mismatch:
-    """One field of one step that is not as expected; values are plain JSON values or None.
-
-    ``step`` is an index into the flow's steps, or None for the flow as a whole (``field`` is then
-    ``note``). ``branch`` is the index of the expected branch that it was compared with.
-    """
-
-    step: int | None
-    field: str
-    expected: object
-    observed: object
-    branch: int | None = None
+_BUT_SOURCE_PORT: Final = attrgetter(*(field.name for field in fields(Outcome) if field.name != "sport"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +70,7 @@ def differing_paths(
     matched: set[int] = set()
     strange: list[OutcomeBranch] = []
     moved: dict[str, Mismatch] = {}
-    wanted = len(_acting(flow))
+    wanted = len(acting_steps(flow))
     known = _Known(expected)
     comes_again = any(isinstance(step, Again) for step in flow.steps)
     for branch in observed.branches:
@@ -116,7 +92,9 @@ def differing_paths(
             none = Mismatch(step=None, field="branches", expected=0, observed=1)
             yield DifferentPath(branch, (none,))
             continue
-        yield DifferentPath(branch, tuple(_differences(flow, expected.branches[closest], branch, closest)))
+        yield DifferentPath(
+            branch, tuple(different_fields(flow, expected.branches[closest], branch, closest))
+        )
     for key in sorted(moved):
         yield DifferentPath(None, (moved[key],))
     if not strange:
@@ -137,18 +115,15 @@ class _Known:
             self._places.setdefault(_but_source_ports(branch), []).append(place)
 
     def matching(self, observed: OutcomeBranch) -> tuple[int, ...]:
-        """Return the indices of matching branches, without the special case described in the module."""
+        """Return the indices of matching branches, without the special case of :mod:`.agreement`."""
         return tuple(
             place
             for place in self._places.get(_but_source_ports(observed), ())
             if all(
-                _port_agrees(want.sport, have.sport)
+                port_agrees(want.sport, have.sport)
                 for want, have in zip(self._branches[place].outcomes, observed.outcomes, strict=True)
             )
         )
-
-
-_BUT_SOURCE_PORT: Final = attrgetter(*(field for field in _FIELDS if field != "sport"))
 
 
 def _but_source_ports(branch: OutcomeBranch) -> tuple[object, ...]:
@@ -159,7 +134,7 @@ def _closest(flow: Flow, expected: FlowResult, observed: OutcomeBranch) -> int |
     """Return the index of the expected branch with the fewest different fields, the likeliest of several."""
     return min(
         range(len(expected.branches)),
-        key=lambda i: (_distance(flow, expected.branches[i], observed), -expected.branches[i].probability, i),
+        key=lambda i: (distance(flow, expected.branches[i], observed), -expected.branches[i].probability, i),
         default=None,
     )
 
@@ -183,7 +158,7 @@ def _never_seen(
         yield Mismatch(
             step=step,
             field="path",
-            expected=_readable(outcome, flow.family),
+            expected=outcome_texts(outcome, flow.family),
             observed="never seen",
             branch=index,
         )
@@ -191,7 +166,7 @@ def _never_seen(
 
 def _first_apart(flow: Flow, branch: OutcomeBranch, others: Sequence[OutcomeBranch]) -> tuple[int, Outcome]:
     """Return the first step at which a branch differs from all others, or the last step if there is none."""
-    steps = [i for i, _ in _acting(flow)]
+    steps = [i for i, _ in acting_steps(flow)]
     place = 0
     for place, outcome in enumerate(branch.outcomes):
         if all(other.outcomes[place] != outcome for other in others):
@@ -201,7 +176,7 @@ def _first_apart(flow: Flow, branch: OutcomeBranch, others: Sequence[OutcomeBran
 
 def matching_branches(flow: Flow, expected: FlowResult, observed: OutcomeBranch) -> tuple[int, ...]:
     """Return the indices of the expected branches that ``observed`` agrees with."""
-    return tuple(i for i, branch in enumerate(expected.branches) if not _distance(flow, branch, observed))
+    return tuple(i for i, branch in enumerate(expected.branches) if not distance(flow, branch, observed))
 
 
 def step_text(flow: Flow, step: int | None) -> str:
@@ -211,77 +186,6 @@ def step_text(flow: Flow, step: int | None) -> str:
     acting = flow.steps[step]
     kind = "first packet" if step == 0 else type(acting).__name__.lower()
     return f"{kind} {acting.packet}" if isinstance(acting, Send) else f"{kind} (step {step})"
-
-
-def _acting(flow: Flow) -> list[tuple[int, Step]]:
-    """Return the steps that have an outcome, with their indices."""
-    return [(i, s) for i, s in enumerate(flow.steps) if not isinstance(s, Pause)]
-
-
-def _distance(flow: Flow, expected: OutcomeBranch, observed: OutcomeBranch) -> int:
-    """Return the number of fields that differ; a different verdict weighs more than any field."""
-    if len(expected.outcomes) != len(observed.outcomes):
-        return 1000
-    total = 0
-    for (_, want, have), ignored in zip(
-        _paired(flow, expected, observed), _ignored(flow, expected, observed), strict=False
-    ):
-        if want == have:
-            continue
-        total += 20 * (want.verdict is not have.verdict)
-        total += sum(getattr(want, f) != getattr(have, f) for f in _PLAIN if f not in ignored)
-        total += sum(not _port_agrees(getattr(want, f), getattr(have, f)) for f in _PORTS)
-        total += not _quoted_agrees(want, have)
-    return total
-
-
-def _paired(
-    flow: Flow, expected: OutcomeBranch, observed: OutcomeBranch
-) -> list[tuple[int, Outcome, Outcome]]:
-    """Yield the expected and observed outcome of each step, up to the first that the rules leave open."""
-    steps = [i for i, _ in _acting(flow)]
-    paired = zip(steps, expected.outcomes, observed.outcomes, strict=False)
-    return list(takewhile(lambda triple: triple[1].verdict is not Verdict.UNKNOWN, paired))
-
-
-def _port_agrees(expected: Port | None, observed: Port | None) -> bool:
-    if isinstance(expected, PortClass):
-        if isinstance(observed, PortClass):
-            return expected.low <= observed.low and observed.high <= expected.high
-        return observed is not None and observed in expected
-    return expected == observed
-
-
-def _quoted_agrees(expected: Outcome, observed: Outcome) -> bool:
-    want, have = expected.quoted, observed.quoted
-    if want is None or have is None:
-        return want is have
-    return (
-        (want.src, want.dst) == (have.src, have.dst)
-        and _port_agrees(want.sport, have.sport)
-        and _port_agrees(want.dport, have.dport)
-    )
-
-
-def _ignored(flow: Flow, expected: OutcomeBranch, observed: OutcomeBranch) -> list[frozenset[str]]:
-    """Return for each outcome the fields that are not compared (see the module)."""
-    ignored = []
-    sent: Send | None = None
-    coincided = False
-    for (_, step), want, have in zip(_acting(flow), expected.outcomes, observed.outcomes, strict=False):
-        if isinstance(step, Send):
-            sent = step
-        if isinstance(step, Send | Again):
-            packet = None if sent is None else sent.packet
-            coincided = (
-                packet is not None
-                and isinstance(want.sport, PortClass)
-                and (have.src, have.sport) == (packet.src, packet.icmp_id if packet.is_icmp else packet.sport)
-            )
-            ignored.append(frozenset({"snat"}) if coincided else frozenset[str]())
-        else:
-            ignored.append(frozenset({"dnat"}) if coincided else frozenset[str]())
-    return ignored
 
 
 def _moved_ports(
@@ -322,87 +226,3 @@ def _restarts(step: Again | Reply) -> bool:
     if flags is None:
         return False
     return bool(flags & TcpFlag.RST) or (isinstance(step, Again) and bool(flags & TcpFlag.SYN))
-
-
-def _differences(
-    flow: Flow, expected: OutcomeBranch, observed: OutcomeBranch, index: int
-) -> Iterator[Mismatch]:
-    texts = (json.dumps(by_step, sort_keys=True) for by_step in _plain(flow, expected, observed))
-    differences = _different_fields(*texts)
-    if not differences:
-        raise AssertionError(f"{flow.id}: no branch agrees, but no field differs from branch {index}")
-    for step, field, want, have in differences:
-        yield Mismatch(step=step, field=field, expected=want, observed=have, branch=index)
-
-
-@lru_cache(maxsize=4096)
-def _different_fields(wanted: str, observed: str) -> tuple[tuple[int, str, object, object], ...]:
-    """Return step, name and both values of each field that differs, from the JSON text of :func:`_plain`.
-
-    Flows to services of one kind mostly differ in the same fields, and deepdiff takes a millisecond.
-    """
-    from deepdiff import DeepDiff
-
-    differences: list[tuple[int, str, object, object]] = []
-    for items in DeepDiff(json.loads(wanted), json.loads(observed), view="tree").values():
-        for item in items:
-            step, field = item.path(output_format="list")
-            differences.append((int(step), field, _present(item.t1), _present(item.t2)))
-    return tuple(sorted(differences, key=lambda f: (f[0], _order(f[1]), f[1])))
-
-
-def _present(value: object) -> object:
-    return value if isinstance(value, str | int | float | bool | dict | list) else None
-
-
-def _order(field: str) -> int:
-    names = ("verdict", "with", "out", "src", "sport", "dst", "dport", "dnat", "snat", "mark", "ttl")
-    head = field.partition(".")[0]
-    return names.index(head) if head in names else len(names)
-
-
-def _plain(
-    flow: Flow, expected: OutcomeBranch, observed: OutcomeBranch
-) -> tuple[dict[str, dict[str, object]], dict[str, dict[str, object]]]:
-    """Return the fields of both branches that differ, as dictionaries by step with the same keys.
-
-    The keys are the same because deepdiff treats two dictionaries with few common keys as single values.
-    Equal fields are left out because deepdiff takes half a millisecond for those of two steps. If the
-    verdicts differ, only they are kept, because the other fields depend on them.
-    """
-    wanted: dict[str, dict[str, object]] = {}
-    have_fields: dict[str, dict[str, object]] = {}
-    family = flow.family
-    ignored: Sequence[frozenset[str]] = _ignored(flow, expected, observed)
-    for (step, want, have), unseen in zip(_paired(flow, expected, observed), ignored, strict=False):
-        wanted_fields, other = _readable(want, family), _readable(_with_classes(want, have), family)
-        moved = want.verdict is not have.verdict
-        keys = {"verdict"} if moved else (wanted_fields.keys() | other.keys()) - unseen
-        different = {key for key in keys if wanted_fields.get(key) != other.get(key)}
-        if different:
-            wanted[str(step)] = {key: wanted_fields.get(key) for key in different}
-            have_fields[str(step)] = {key: other.get(key) for key in different}
-    return wanted, have_fields
-
-
-def _with_classes(expected: Outcome, observed: Outcome) -> Outcome:
-    for field in _PORTS:
-        want = getattr(expected, field)
-        if isinstance(want, PortClass) and _port_agrees(want, getattr(observed, field)):
-            observed = replace(observed, sport=want) if field == "sport" else replace(observed, dport=want)
-    if observed.quoted is not None and _quoted_agrees(expected, observed):
-        observed = replace(observed, quoted=expected.quoted)
-    return observed
-
-
-def _readable(outcome: Outcome, family: Family) -> dict[str, object]:
-    """Return the outcome as a flat dictionary, with port classes as text."""
-    flat: dict[str, object] = {}
-    for key, value in outcome_to_json(outcome, family).items():
-        inner = value.items() if key == "quoted" and isinstance(value, dict) else ()
-        flat |= {f"quoted.{name}": _port_text(v) for name, v in inner} or {key: _port_text(value)}
-    return flat
-
-
-def _port_text(value: object) -> object:
-    return f"{value['min']}-{value['max']}" if isinstance(value, dict) else value

@@ -6,7 +6,7 @@ from backends.model.contract import Job
 from backends.model.flow import Flow, Send
 from backends.simulator import PolicyApplied, RuleVisited, Simulation, TracedBranch
 from harness.corpus.ruletext import place
-from harness.diff.compare import Mismatch
+from harness.diff.mismatch import Mismatch
 from translate.ir import Goto, Jump, Policy, Return, Rule, TableName
 
 __all__ = ["deciding_rules", "find_branch", "rules_of_branch"]

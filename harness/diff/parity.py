@@ -23,7 +23,8 @@ from harness.corpus.outcomes import probability_text
 from harness.corpus.ruletext import place
 from harness.diff.backends import REFERENCE, backend
 from harness.diff.batch import Batch
-from harness.diff.compare import Mismatch, mismatches, step_text
+from harness.diff.compare import mismatches, step_text
+from harness.diff.mismatch import Mismatch
 from harness.diff.replay import Progress, Replayed, ReplayOptions, Replays, replay
 from harness.diff.result import BackendReport, CaseResult, Difference, ParityReport
 from harness.diff.sampling import MISS, Sampling

@@ -18,7 +18,8 @@ from backends.model.contract import Backend, Job
 from backends.model.flow import Flow, Pause, Send
 from backends.model.outcome import FlowResult, Outcome, OutcomeBranch, Verdict
 from backends.simulator import RuleVisited, Simulation, SimulatorBackend, TracedBranch
-from harness.diff.compare import DifferentPath, Mismatch, differing_paths
+from harness.diff.compare import DifferentPath, differing_paths
+from harness.diff.mismatch import Mismatch
 from harness.diff.paths import normal_paths
 from harness.diff.replay import Progress, ReplayOptions, replay
 from harness.diff.sampling import CERTAIN, Sampling

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from backends.model.node import node_from_json
 from harness.counted import counted
 from harness.files.userfiles import STDIN_NAME, read_text, write_text
+from nfparity.cli.migratehelp import APPLY, EXAMPLE, LOAD, PLAN, ROLLBACK, VERIFY
 from nfparity.cli.options import add_format, add_level, print_assumptions, print_notes
 from translate.errors import InputError, MachineError, ParseError, UnsupportedError
 from translate.ir import Family, TableName
@@ -24,74 +25,6 @@ if TYPE_CHECKING:
     from nfparity.migrate.rollback import RolledBack
     from nfparity.migrate.verification import State
 
-_EXAMPLE = """\
-example:
-  nfparity migrate plan -o node.plan        # shows the changes, and tests them with packets
-  nfparity migrate apply node.plan          # rolls back by itself unless confirmed within 120 s
-  nfparity migrate verify --confirm
-  nfparity migrate rollback                 # the rules from before, with their counters
-
-Acts on the network namespace that it is run in. The result is static: it does not follow later changes, of
-Services for example; plan says which alternatives do. First stop the program that writes the rules
-(kube-proxy): it would write them again next to the translation. The old rules are kept under
-/var/lib/nfparity/migrate.
-"""
-
-_PLAN = """\
-example:
-  nfparity migrate plan -o node.plan
-  nfparity migrate plan --family ip --variant legacy -o node.plan
-  nfparity migrate plan --keep-table filter --keep-table raw -o node.plan
-
-Nothing is changed. Packets made from the rules are sent through copies of this node in private namespaces:
-with the translation alone, and with both rulesets loaded, as during apply. Exit status 1 if a packet is
-treated differently; then no plan is written. Rules that cannot be translated, or must not run twice for
-one packet, are refused with their lines (2); --keep-table TABLE leaves the table that they are in as it is.
-"""
-
-_APPLY = """\
-example:
-  nfparity migrate apply node.plan
-  nfparity migrate apply node.plan --confirm-within 600
-
-Refuses to run if the rules or their ipsets have changed since the plan was made, or if the plan was edited
-(exit status 2). The plan's rules are translated again, and the result is loaded. Disk space for the rollback
-is reserved before the first change; without it nothing is changed (3). A background process rolls back
-unless nfparity migrate verify --confirm is run in time, and at once if this command is killed.
-"""
-
-_VERIFY = """\
-example:
-  nfparity migrate verify --confirm
-  nfparity migrate verify --live --format json    # for monitoring: changes nothing, takes a moment
-
-Compares the loaded nftables table with what apply loaded: chains by their rules, sets and maps by their
-elements, in any order. Counters, handles, comments and elements that packets added are ignored. Then sends
-the plan's packets through a copy of this node, unless --live is given. Exit status 0: nothing differs;
-1: there are differences, which are listed; 3: nothing is applied, or the table is gone.
-"""
-
-_LOAD = """\
-example:
-  nfparity migrate load
-
-The systemd unit of verify --confirm --at-boot runs this before the network is configured. It loads the
-nft text stored by --at-boot, of all families in one transaction, if the plan is confirmed and all digests
-are right. Otherwise nothing is loaded and the exit status is 3 (2 for an edited plan): if the plan was not
-confirmed before the reboot, if it was rolled back, if a file is missing or changed, or if another program has
-loaded rules into the replaced tables. Exit status 0, too, if the translation is loaded already.
-"""
-
-_ROLLBACK = """\
-example:
-  nfparity migrate rollback
-
-May be run again after any interruption. Needs no disk space. If the saved state is damaged, it restores from
-the intact files, or prints the commands that restore the rules from a copy (exit status 3). After a reboot
-without the unit of verify --at-boot the kernel has forgotten both rulesets: empty tables get the rules from
-before the plan was applied, and other tables are left as they are. The unit is removed.
-"""
-
 _LONGEST: Final = 86400.0
 _SHORTEST: Final = 120.0
 """The default time to confirm, in seconds."""
@@ -99,7 +32,7 @@ _SHORTEST: Final = 120.0
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.epilog = _EXAMPLE
+    parser.epilog = EXAMPLE
     actions = parser.add_subparsers(title="actions", dest="action", metavar="ACTION", required=True)
 
     def add(name: str, summary: str, description: str, epilog: str) -> argparse.ArgumentParser:
@@ -117,7 +50,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "plan",
         "make a plan, and test it with packets",
         "Make a plan from the live rules, and test it with packets.",
-        _PLAN,
+        PLAN,
     )
     plan.add_argument("-o", dest="output", metavar="PLAN", help="write the plan to this file")
     plan.add_argument(
@@ -145,7 +78,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add_level(plan)
     plan.add_argument("--seed", type=int, default=0, help="random seed of the packets (default: 0)")
-    apply = add("apply", "load the translation and empty the old tables", "Apply a plan.", _APPLY)
+    apply = add("apply", "load the translation and empty the old tables", "Apply a plan.", APPLY)
     apply.add_argument("plan", metavar="PLAN", help="a plan of nfparity migrate plan")
     apply.add_argument(
         "--confirm-within",
@@ -158,7 +91,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "verify",
         "compare the loaded table with the applied one",
         "Compare the loaded table with the one that apply loaded.",
-        _VERIFY,
+        VERIFY,
     )
     verify.add_argument("--live", action="store_true", help="compare the loaded table only; send no packets")
     verify.add_argument("--confirm", action="store_true", help="stop the timer of apply if nothing differs")
@@ -171,10 +104,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "load",
         "load the confirmed translation after a reboot",
         "Load the confirmed translation after a reboot.",
-        _LOAD,
+        LOAD,
     )
     rollback = add(
-        "rollback", "restore the rules from before apply", "Restore the rules from before apply.", _ROLLBACK
+        "rollback", "restore the rules from before apply", "Restore the rules from before apply.", ROLLBACK
     )
     status = add(
         "status",

@@ -132,11 +132,6 @@ class Service:
         """Yield the service's rules for any of ``parts``."""
         return (line for line in self.lines if line.part in parts)
 
-    def packets(self, *parts: Purpose) -> int | None:
-        """Return the sum of the counters of the service's rules for ``parts``; None without counters."""
-        counted = [line.packets for line in self.lines_for(*parts) if line.packets is not None]
-        return sum(counted) if counted else None
-
     def label(self, family: Family) -> str:
         """Return the service's name, or the address and port."""
         if self.name is not None:

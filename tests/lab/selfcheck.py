@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
-from functools import partial
 from typing import Any, Final
 
 from backends.model.contract import Backend, Job
@@ -41,7 +39,9 @@ __all__ = [
     "REPEAT",
     "Subject",
     "check",
+    "check_options",
     "cluster_subject",
+    "print_checks",
     "read_clusters",
     "subject_of",
 ]
@@ -123,13 +123,13 @@ def _batch(subject: Subject, flows: tuple[Flow, ...]) -> Batch:
     return Batch(rules_path=subject.name, rules=subject.ruleset, node=subject.node, flows=flows, corpus=None)
 
 
-def _subjects(options: argparse.Namespace) -> Iterator[Callable[[], Subject]]:
+def _subjects(options: argparse.Namespace) -> Iterator[Subject]:
     for path in options.rules:
-        yield partial(_file_subject, path, options.node)
+        yield _file_subject(path, options.node)
     if not options.rules:
         for name, shape in read_clusters(options.clusters).items():
             if not options.only or name in options.only:
-                yield partial(cluster_subject, name, shape)
+                yield cluster_subject(name, shape)
 
 
 def _file_subject(path: str, node: str | None) -> Subject:
@@ -137,44 +137,31 @@ def _file_subject(path: str, node: str | None) -> Subject:
     return subject_of(path, ruleset, load_node(node, ruleset))
 
 
-def main() -> int:
-    """Print a line for each ruleset, level and backend, and the differences; return the worst exit status."""
-    parser = argparse.ArgumentParser(prog="python -m tests.lab.selfcheck", description=__doc__)
-    parser.add_argument("rules", metavar="RULES", nargs="*", help="files of rules; default: the clusters")
-    parser.add_argument("--node", metavar="FILE", help="the node for RULES; inferred from them if absent")
-    parser.add_argument("--clusters", metavar="FILE", default=CLUSTERS, help=f"default: {CLUSTERS}")
-    parser.add_argument("--only", metavar="NAME", action="append", help="just this cluster (may be repeated)")
+def check_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of :func:`print_checks`."""
     parser.add_argument("--backends", metavar="A,B", default=",".join(BACKENDS), help="default: all")
     parser.add_argument("--levels", default=",".join(map(str, LEVELS)), help="default: %(default)s")
-    parser.add_argument("--repeat", type=int, default=REPEAT, metavar="N", help="default: %(default)s")
-    options = parser.parse_args()
-    try:
-        return _run(options)
-    except (InputError, MachineError) as e:
-        return print_error(e)
 
 
-def _run(options: argparse.Namespace) -> int:
+def print_checks(subjects: Iterable[Subject], options: argparse.Namespace, *, repeat: int = 0) -> int:
+    """Print a line for each subject, level and backend, and the differences; return the worst exit status."""
     able, skipped = choose_backends(parse_backends(options.backends), requested=False)
     for choice in skipped:
         print(f"{choice.name} is skipped: {choice.skipped}")
     worst = 0
-    for make in _subjects(options):
-        started = time.monotonic()
-        subject = make()
-        rules = sum(len(c.rules) for t in subject.ruleset.tables for c in t.chains)
-        made = f"{len(subject.flows)} flows made in {time.monotonic() - started:.1f} s"
-        print(f"{subject.name}: {rules} rules, {made}", flush=True)
+    for subject in subjects:
+        rules = sum(1 for _ in subject.ruleset.rules())
+        print(f"{subject.name}: {rules} rules, {len(subject.flows)} flows", flush=True)
         levels = [int(level) for level in options.levels.split(",")]
         for level in levels:
             carriers = [b for b in able if level == levels[0] or level <= _highest(b.name)]
-            reports = tuple(check(subject, carriers, level=level, repeat=options.repeat))
+            reports = tuple(check(subject, carriers, level=level, repeat=repeat))
             for carrier in carriers:
                 _print(carrier.name, level, reports)
             for report in reports:
                 if not report.parity:
                     print_parity(report, sys.stdout)
-                    worst = worst_status((worst, report.status))
+                worst = worst_status((worst, report.status))
     return worst
 
 
@@ -191,6 +178,22 @@ def _print(name: str, level: int, reports: Sequence[ParityReport]) -> None:
         flows, differing = sum(b.flows for _, b in mine), sum(b.differing for _, b in mine)
         result = f"{flows:7} flows {differing:5} different"
     print(f"  -O{level} {name:<16} {result}", flush=True)
+
+
+def main() -> int:
+    """Check the rules of the command line; return the worst exit status."""
+    parser = argparse.ArgumentParser(prog="python -m tests.lab.selfcheck", description=__doc__)
+    parser.add_argument("rules", metavar="RULES", nargs="*", help="files of rules; default: the clusters")
+    parser.add_argument("--node", metavar="FILE", help="the node for RULES; inferred from them if absent")
+    parser.add_argument("--clusters", metavar="FILE", default=CLUSTERS, help=f"default: {CLUSTERS}")
+    parser.add_argument("--only", metavar="NAME", action="append", help="just this cluster (may be repeated)")
+    check_options(parser)
+    parser.add_argument("--repeat", type=int, default=REPEAT, metavar="N", help="default: %(default)s")
+    options = parser.parse_args()
+    try:
+        return print_checks(_subjects(options), options, repeat=options.repeat)
+    except (InputError, MachineError) as e:
+        return print_error(e)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ WORDS = ("backends.model",)
 # Each third-party library and the modules that may import it; all of them lazily unless said otherwise.
 LIBRARIES = {
     "dask": {"nfparity.assess.fleet.daskpool"},
-    "deepdiff": {"harness.diff.compare"},
+    "deepdiff": {"harness.diff.mismatch"},
     "distributed": {"nfparity.assess.fleet.daskpool"},
     "jinja2": {"nfparity.report.pages.page"},
     "rich": {"nfparity.report.assessment", "harness.report.progress", "harness.report.text"},

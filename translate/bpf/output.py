@@ -113,10 +113,6 @@ class BpfOutput:
         macros = "".join(f"#define {macro} {size}\n" for macro, size in sizes.items())
         return "\n".join((macros, self.before, chains, self.after))
 
-    def render_rules(self) -> str:
-        """Return the part that is generated from rules: chains and contents of maps, without the runtime."""
-        return f"{self.chains}\n{self._contents()}"
-
     def _contents(self) -> str:
         lines = []
         for contents in self.maps:

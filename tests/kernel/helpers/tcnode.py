@@ -17,7 +17,7 @@ from backends.tc_ebpf.counters import read_counters
 from backends.tc_ebpf.dataplane import Dataplane
 from backends.tc_ebpf.loader import TcEbpfLoader
 from backends.testbed.suppress_stack_rst import suppress_stack_rst
-from backends.testbed.tapnode import TapNode
+from tests.lab.unobservednode import UnobservedNode
 from translate.bpf import emit
 from translate.ir import Family
 from translate.passes import lower
@@ -44,11 +44,10 @@ class StartWith:
     loader: Loader
 
     def __call__(self) -> Server:
-        tap = TapNode(self.node, self.loader.family)
+        tap = UnobservedNode(self.node, self.loader.family)
         suppress_stack_rst(self.loader.reset_fallback, self.loader.family)
         self.loader.load(tap)
         tap.apply_sysctls()
-        tap.stop_watching()
         return Server(tap, self.loader)
 
 
@@ -56,7 +55,7 @@ class StartWith:
 class Server:
     """The child's side: a message ``("name", …)`` calls the method ``name``."""
 
-    tap: TapNode
+    tap: UnobservedNode
     loader: Loader
 
     def __call__(self, message: tuple[Any, ...]) -> Any:

@@ -18,7 +18,7 @@ from typing import Any, Final
 from backends.model.node import Node
 from backends.replay.loader import Loader
 from backends.testbed.command import run
-from backends.testbed.tapnode import TapNode
+from tests.lab.unobservednode import UnobservedNode
 from translate.bpf import MapChange
 from translate.errors import MachineError
 
@@ -42,9 +42,7 @@ class StartNode:
 
     def __call__(self) -> _Server:
         """Return the server of the node's measurements."""
-        tap = TapNode(self.node)
-        tap.stop_watching()
-        return _Server(tap, self.loader)
+        return _Server(UnobservedNode(self.node), self.loader)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +104,7 @@ class Flooded:
 class _Server:
     """Serves the requests in the child."""
 
-    tap: TapNode
+    tap: UnobservedNode
     loader: Loader | None
 
     def __call__(self, message: Any) -> Any:

@@ -36,11 +36,6 @@ class PortRange:
     low: int
     high: int
 
-    @property
-    def interval(self) -> Interval | None:
-        """The ports, or None if there are none."""
-        return Interval(self.low, self.high) if self.low <= self.high else None
-
 
 @dataclass(frozen=True, slots=True)
 class NatPortRange:

@@ -5,8 +5,8 @@ from backends.model.flow import Flow
 from backends.simulator import Simulation, simulate
 from harness.corpus.jsonlines import read_flows
 from harness.corpus.ruletext import place
-from harness.diff.compare import Mismatch
 from harness.diff.deciding_rules import deciding_rules, find_branch
+from harness.diff.mismatch import Mismatch
 from translate.ir import Rule
 
 LINE = (

@@ -1,64 +1,30 @@
-"""The legal form of a Program: a statement is exactly one nft rule, a container exactly one map or set.
-
-``legalise`` makes it and ``printer`` prints it part by part, without decisions. A test or action of
-:mod:`translate.ir` that is one match or one statement of nft is used as it is. The types here are for the
-rest: a header that a match implies, a test of a set, a lookup in a map.
-"""
+"""Matches and statements of a rule that are not tests or actions of :mod:`translate.ir`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
-from translate.errors import Note
-from translate.ir import (
-    Action,
-    Entry,
-    Family,
-    Field,
-    FieldTest,
-    Hook,
-    Lookup,
-    NatPorts,
-    Nth,
-    Origin,
-    Policy,
-    Random,
-)
+from translate.ir import Action, FieldTest, NatPorts, Nth, Random
 from translate.ir.intervals import IntervalSet
+from translate.nft.legal.containers import Key
+from translate.nft.legal.objects import SharedHelper
 
 __all__ = [
     "AddLabel",
     "AnyProtocol",
-    "BaseHook",
     "Count",
     "CountedInSet",
-    "DnatTarget",
     "DnatTo",
-    "Draw",
-    "Element",
-    "FilledSet",
     "ForThisMachine",
     "HasLabel",
     "HasTransport",
     "HashedTo",
     "InSet",
-    "Key",
-    "LegalChain",
-    "LegalMap",
-    "LegalProgram",
-    "LegalRule",
-    "Masked",
     "Part",
     "PortOf",
     "SetChange",
     "SetHelper",
-    "SharedCounter",
-    "SharedHelper",
-    "SharedLimit",
-    "SharedObject",
-    "SharedQuota",
     "TakenInSet",
     "TransportByte",
     "VerdictOf",
@@ -66,31 +32,6 @@ __all__ = [
     "WithinQuota",
     "WordMatch",
 ]
-
-
-# Keys.
-
-
-@dataclass(frozen=True, slots=True)
-class Masked:
-    """An address of the packet under a mask."""
-
-    field: Field
-    mask: int
-
-
-@dataclass(frozen=True, slots=True)
-class Draw:
-    """A random number below ``below``."""
-
-    below: int
-
-
-Key = tuple[Field | Masked | Draw, ...]
-"""The key of a map or set: its parts, in order."""
-
-
-# Parts of a rule, in addition to tests and actions of the IR.
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,141 +236,3 @@ Part = (
     | Action
 )
 """One match or one statement of a rule."""
-
-
-# Rules and chains.
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LegalRule:
-    """One nft rule. ``calls`` are the chains that it can jump or go to."""
-
-    parts: tuple[Part, ...]
-    calls: tuple[str, ...] = ()
-    origin: Origin
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BaseHook:
-    """The hook and priority of a base chain, and its policy."""
-
-    type: str
-    hook: Hook
-    priority: int
-    policy: Policy
-
-
-@dataclass(slots=True, kw_only=True)
-class LegalChain:
-    """A chain under construction; ``name`` is nft's, and ``note`` describes the chain."""
-
-    name: str
-    note: str
-    origin: Origin
-    base: BaseHook | None = None
-    rules: list[LegalRule] = field(default_factory=list)
-
-
-# Containers.
-
-
-@dataclass(frozen=True, slots=True)
-class DnatTarget:
-    """The data of a map of DNAT targets: an address, and a port if ``ported``."""
-
-    ported: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Element:
-    """One entry of a container: its key, its origin, and its verdict or DNAT target in a map."""
-
-    entry: Entry
-    data: Action | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LegalMap:
-    """A verdict map, a map of DNAT targets (``data`` is a :class:`DnatTarget`), or a set (``data`` is None).
-
-    ``elements`` are made from the entries of ``lookup``, which is None if there was no Lookup.
-    """
-
-    name: str
-    key: Key
-    data: Literal["verdict"] | DnatTarget | None
-    interval: bool
-    elements: tuple[Element, ...]
-    lookup: Lookup | None = None
-    note: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FilledSet:
-    """A set that packets fill. ``timeout`` is in seconds; None keeps keys forever, unless the rules that put
-    them there give them a time, which needs ``ends``. The set begins with ``elements``.
-    """
-
-    name: str
-    key: Key
-    size: int
-    timeout: int | None
-    note: str
-    ends: bool = False
-    elements: tuple[Element, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SharedCounter:
-    """A counter that rules share, with its name; ``note`` describes it."""
-
-    name: str
-    note: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SharedLimit:
-    """A token bucket that rules share: ``rate`` tokens per ``unit``, at most ``burst``, full at first."""
-
-    name: str
-    rate: int
-    unit: str
-    burst: int
-    note: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SharedQuota:
-    """A quota that rules share: true up to ``size`` bytes, or only ``over`` them."""
-
-    name: str
-    size: int
-    over: bool
-    note: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SharedHelper:
-    """A helper of conntrack, by its name in the kernel and the ``protocol`` of its connections."""
-
-    name: str
-    helper: str
-    protocol: str
-    note: str
-
-
-SharedObject = SharedCounter | SharedLimit | SharedQuota | SharedHelper
-"""A named object."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LegalProgram:
-    """A Program in legal form. ``called`` maps qualified names of chains to nft's."""
-
-    family: Family
-    chains: tuple[LegalChain, ...]
-    called: Mapping[str, str]
-    maps: tuple[LegalMap, ...]
-    sets: tuple[FilledSet, ...]
-    objects: tuple[SharedObject, ...]
-    notes: tuple[Note, ...] = ()
