@@ -166,6 +166,7 @@ class Conversation:
             bad_checksum=False,
             tos=0,
             filled_to=0,
+            mss=request.mss if request.flags & TcpFlag.SYN else None,
             smac=None,
             dmac=None,
             routing=None,

@@ -135,3 +135,13 @@ def test_what_fills_a_gre_packet_is_behind_a_header() -> None:
         payloads = [one.packet.payload for one in sent if one is not None]
         assert [p[: len(head) // 2].hex() for p in payloads] == [head] * 3
         assert len(set(payloads)) == 3
+
+
+def test_a_reply_has_a_segment_size_only_where_the_answered_segment_has_one() -> None:
+    first = Send(packet=with_fields(TCP.packet, mss=1000), entry="in")
+    _, answer = through(lambda p: p, first, Reply())
+    assert answer is not None
+    assert answer.packet.mss == 1000
+    _, _, later = through(lambda p: p, first, Again(), Reply(flags=SYN | FIN))
+    assert later is not None
+    assert later.packet.mss is None
