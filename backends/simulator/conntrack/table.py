@@ -82,14 +82,21 @@ class Conntrack:
         if not self._table:
             return None
         for number in dict.fromkeys((zone.of(ORIGINAL), zone.of(REPLY))) if zone.number else _ZERO:
-            known = self._table.get(_key(t, number))
-            if known is not None and known[0].expires <= self.now:
-                self.kill(known[0])
-                known = None
-            if known is not None and zone.of(known[1]) == number:
+            known = self._entry(t, zone, number)
+            if known is not None:
                 return known
+        return None
+
+    def _entry(self, t: Tuple, zone: Zone, number: int) -> tuple[ConntrackEntry, int] | None:
+        """Return the entry with this tuple that is hashed with zone ``number``."""
+        known = self._table.get(_key(t, number))
+        if known is not None and known[0].expires <= self.now:
+            self.kill(known[0])
+            known = None
+        if known is not None and zone.of(known[1]) == number:
+            return known
         for picked, entry, direction in self._picked:
-            if entry.expires <= self.now or zone.of(direction) != entry.zone.of(direction):
+            if entry.expires <= self.now or not zone.of(direction) == entry.zone.of(direction) == number:
                 continue
             if self._alike(picked, t) and self._equal(picked, t):
                 return entry, direction
@@ -109,7 +116,7 @@ class Conntrack:
         A connection with the same original tuple in the same zone is the same connection: confirming it
         resolves the clash.
         """
-        known = self.find(t, ignored.zone) if self._table else None
+        known = self._entry(t, ignored.zone, ignored.zone.of(REPLY)) if self._table else None
         if known is None or known[0] is ignored:
             return False
         same_zone = known[0].zone.of(ORIGINAL) == ignored.zone.of(ORIGINAL)
@@ -146,14 +153,16 @@ class Conntrack:
         entry = skb.entry
         if entry is None or entry.confirmed or skb.direction != ORIGINAL:
             return True
-        if self._table and (self.find(entry.original, entry.zone) or self.find(entry.reply, entry.zone)):
+        both = ((entry.original, ORIGINAL), (entry.reply, REPLY))
+        if self._table and any(self._entry(t, entry.zone, entry.zone.of(side)) for t, side in both):
             return False
         entry.confirmed = True
         entry.status |= _CONFIRMED
         entry.expires += self.now
-        for t, direction in ((entry.original, ORIGINAL), (entry.reply, REPLY)):
-            self._table[_key(t, entry.zone.of(direction))] = (entry, direction)
-            if isinstance(t.sport, PickedPort) or isinstance(t.dport, PickedPort):
+        for t, direction in both:
+            # With zones of one direction, two connections can have one tuple in opposite directions.
+            stored = self._table.setdefault(_key(t, entry.zone.of(direction)), (entry, direction))
+            if stored[0] is not entry or isinstance(t.sport, PickedPort) or isinstance(t.dport, PickedPort):
                 self._picked.append((t, entry, direction))
         return True
 

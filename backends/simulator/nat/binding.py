@@ -184,7 +184,7 @@ class Nat:
     def _unique(self, original: Tuple, wanted: NatRange, entry: ConntrackEntry, manip: Manip) -> Tuple:
         if manip is _SOURCE and not wanted.random:
             if self._in_range(original, wanted):
-                if not self._used(original, entry):
+                if not self._used_unchanged(original, entry):
                     return original
             else:
                 same = self._same_source(original, wanted, entry)
@@ -208,6 +208,23 @@ class Nat:
         reply = invert(t)
         assert reply is not None
         return self.conntrack.taken(reply, entry)
+
+    def _used_unchanged(self, t: Tuple, entry: ConntrackEntry) -> bool:
+        """Return whether the tuple, which NAT has not changed, is used (``nf_nat_used_tuple_new``).
+
+        Two UDP packets in opposite directions at the same time make two connections. NAT keeps the second as
+        it is, and leaves the clash to the confirmation.
+        """
+        reply = invert(t)
+        assert reply is not None
+        if not self.conntrack.taken(reply, entry):
+            return False
+        if t.proto != Protocol.UDP:
+            return True
+        known = self.conntrack.find(t, entry.zone) or self.conntrack.find(reply, entry.zone)
+        return known is not None and (
+            bool(known[0].status & (SNAT | DNAT)) or known[0].original != entry.reply
+        )
 
     def _in_range(self, t: Tuple, wanted: NatRange) -> bool:
         """Return whether a source is in the range (``in_range``)."""

@@ -4,7 +4,8 @@ import pytest
 
 from backends.model.flow import Again, IcmpError, Pause, Reply, Send
 from backends.model.outcome import Verdict
-from translate.ir import TcpFlag
+from backends.model.withfields import with_fields
+from translate.ir import Protocol, TcpFlag
 
 # Each state leaves its own mark, so an outcome tells what conntrack said.
 STATES = """
@@ -212,3 +213,15 @@ def test_notrack_takes_what_is_invalid_when_it_comes_through_the_loopback_device
         filter: -A INPUT -m conntrack --ctstate UNTRACKED -j DROP"""
     stray = lab.tcp("10.1.0.1", "10.1.0.1", None, flags=RST)
     assert lab.run(rules, stray)[0].verdict is Verdict.DROP
+
+
+def test_a_udp_reply_without_the_zone_of_its_connection_is_dropped_where_nat_leaves_the_clash(lab) -> None:
+    rules = """
+        raw: -A PREROUTING -i west -j CT --zone-reply 2
+        nat: -A PREROUTING -d 10.99.0.1 -j DNAT --to-destination 10.99.0.2
+    """
+    udp = lab.udp("10.1.0.5", "8.8.8.8")
+    sctp = Send(packet=with_fields(udp.packet, proto=Protocol.SCTP), entry="west")
+    dropped, moved = (lab.run(rules, first, Reply())[1] for first in (udp, sctp))
+    assert dropped.verdict is Verdict.DROP
+    assert moved.snat  # only UDP's clashes are left to the confirmation (nf_nat_used_tuple_new)
