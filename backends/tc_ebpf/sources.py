@@ -103,7 +103,14 @@ _LABELS: Final = (
 )
 """``ip6addrlbl_init_table``, longest first; everything else has label 1."""
 
-_LINK_SCOPES: Final = (*_prefix("fe80::/10"), 2), (*_prefix("::1/128"), 2), (*_prefix("fec0::/10"), 5)
+_SCOPES: Final = (
+    (*_prefix("::/128"), -1),
+    (*_prefix("::1/128"), 2),
+    (*_prefix("fe80::/10"), 2),
+    (*_prefix("fec0::/10"), 5),
+)
+"""``__ipv6_addr_src_scope``; everything else but groups is global."""
+
 _GLOBAL: Final = 14
 _GROUPS: Final = _prefix("ff00::/8")
 _ORCHID: Final = _prefix("2001:10::/28")
@@ -167,7 +174,7 @@ def _score(a: OwnAddress, index: int, dst: int) -> tuple[int, ...]:
 
 def _borders(candidates: Sequence[OwnAddress]) -> set[_Prefix]:
     """Return the prefixes at whose borders the source of destinations may change."""
-    borders = {(0, 0), _GROUPS, *((p, n) for p, n, _ in (*_LABELS, *_LINK_SCOPES))}
+    borders = {(0, 0), _GROUPS, *((p, n) for p, n, _ in (*_LABELS, *_SCOPES))}
     borders |= {(0xFF << 120 | scope << 112 | flags << 116, 16) for scope in range(16) for flags in range(16)}
     for a in candidates:
         lengths = {_WIDTH, a.length}
@@ -181,7 +188,7 @@ def _borders(candidates: Sequence[OwnAddress]) -> set[_Prefix]:
 def _scope(address: int) -> int:
     if _within(address, _GROUPS):
         return address >> 112 & 15
-    return next((scope for p, n, scope in _LINK_SCOPES if _within(address, (p, n))), _GLOBAL)
+    return next((scope for p, n, scope in _SCOPES if _within(address, (p, n))), _GLOBAL)
 
 
 def _label(address: int) -> int:

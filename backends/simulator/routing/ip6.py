@@ -15,7 +15,7 @@ from backends.model.node import Address, Node
 from backends.model.routes import LOCAL, MAIN, RoutingRule
 from backends.simulator.routing.path import LOOPBACK, NoRoute, Path
 from backends.simulator.routing.rules import LookupKey, RoutingRules
-from backends.simulator.routing.scopes import LINK_LOCAL, MAPPED, reach_of, scope_of
+from backends.simulator.routing.scopes import LINK_LOCAL, LINK_SCOPE, MAPPED, reach_of, scope_of
 from backends.simulator.routing.source_address import select_source
 from translate.errors import Refusal, UnsupportedError
 from translate.ir import NOWHERE, AddressType, Family, Interval, parse_address
@@ -160,7 +160,7 @@ class Router6:
 
     def select_address(self, dev: str, dst: int) -> int:
         """Return the source address for sending out of ``dev`` to ``dst`` (``ipv6_dev_get_saddr``)."""
-        only = dst in LINK_LOCAL or dst == _LOCALHOST.value or _multicast(dst)
+        only = _multicast(dst) or scope_of(dst) <= LINK_SCOPE
         names = (dev,) if only else tuple(self._devices)
         return select_source([(a, name) for name in names for a in self._devices[name]], dst, dev)
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from translate.ir import Family, Interval, parse_address
 
-__all__ = ["LINK_LOCAL", "MAPPED", "MULTICAST", "Reach", "reach_of", "scope_of"]
+__all__ = ["LINK_LOCAL", "LINK_SCOPE", "MAPPED", "MULTICAST", "Reach", "reach_of", "scope_of"]
 
 
 def _prefix(text: str, length: int) -> Interval:
@@ -20,7 +20,7 @@ MULTICAST: Final = _prefix("ff00::", 8)
 _SITE_LOCAL: Final = _prefix("fec0::", 10)
 _COMPATIBLE: Final = _prefix("::", 96)
 _UNSPECIFIED, _LOOPBACK = 0, 1
-_NODE, _LINK, _SITE, _GLOBAL = 1, 2, 5, 14
+_NODE, LINK_SCOPE, _SITE, _GLOBAL = 1, 2, 5, 14
 
 
 class Reach(IntFlag):
@@ -32,16 +32,21 @@ class Reach(IntFlag):
     COMPATIBLE = 0x80
 
 
-_REACH_OF_GROUPS: Final = {_NODE: Reach.LOOPBACK, _LINK: Reach.LINK, _SITE: Reach.SITE}
+_REACH_OF_GROUPS: Final = {_NODE: Reach.LOOPBACK, LINK_SCOPE: Reach.LINK, _SITE: Reach.SITE}
 """``ipv6_addr_scope2type``"""
 
 
 def scope_of(address: int) -> int:
-    """Return the scope of an address as a number, larger for a wider scope (``__ipv6_addr_src_scope``)."""
+    """Return the scope of an address as a number, larger for a wider scope (``__ipv6_addr_src_scope``).
+
+    That of ``::`` is -1, and a link's is :data:`LINK_SCOPE`.
+    """
     if address in MULTICAST:
         return address >> 112 & 0xF
+    if address == _UNSPECIFIED:
+        return -1
     if address in LINK_LOCAL or address == _LOOPBACK:
-        return _LINK
+        return LINK_SCOPE
     return _SITE if address in _SITE_LOCAL else _GLOBAL
 
 
