@@ -35,7 +35,6 @@ _IFA_F_DEPRECATED: Final = 0x20
 _IFA_F_TENTATIVE: Final = 0x40
 _RTN_UNICAST: Final = 1
 _RTN_LOCAL: Final = 2
-_RTN_BROADCAST: Final = 3
 _RTN_REFUSING: Final = (6, 7, 8, 9)  # blackhole, unreachable, prohibit, throw
 _WITHOUT_ANYCAST: Final = 127
 _MAPPED: Final = 0xFFFF
@@ -152,6 +151,8 @@ class _Reader:
     def locals(self, routes: list[Any]) -> Iterator[Entry]:
         # If several devices have the same IPv4 address, __ip_dev_find finds the last one.
         own = {a.value: a.index for a in self.addresses}
+        # Without routing rules, IPv4 refuses only the node's addresses as sources (fib_validate_source).
+        checked_in_full = self.family is Family.IP and not self.plain_rules
         known = set()
         for route in routes:
             address, length = self._destination(route)
@@ -160,7 +161,7 @@ class _Reader:
             known.add((address, length))
             mine = route["type"] == _RTN_LOCAL and length == self.family.bits
             home = own.get(address, 0) if mine else 0
-            if not self.plain_rules and self.family is Family.IP and route["type"] == _RTN_BROADCAST:
+            if checked_in_full and not home:
                 home = route.get_attr("RTA_OIF") or 0  # no valid source either (__fib_validate_source)
             value = self._structure("local").pack(
                 type=route["type"], oif=route.get_attr("RTA_OIF") or 0, own=home
