@@ -304,8 +304,8 @@ INLINE int handle_leave(struct __sk_buff *skb, struct pkt *p)
 		return redirect_to_group(skb, p);
 	}
 	/* neigh_update sends a waiting packet to the neighbour of the route that is attached to it, here the route from
-	 * before DNAT. On the way through lo the packet loses this route. A loopback source gets no new one. */
-	if (!is_loopback(p->saddr) && awaits_neighbour(skb, p))
+	 * before DNAT. On the way through lo the packet loses this route, and gets a new one if its source allows it. */
+	if (allows_route(p->saddr) && awaits_neighbour(skb, p))
 		return into_loopback(skb, p, AT_NEIGHBOUR);
 	return to_neighbour(skb, p);
 }

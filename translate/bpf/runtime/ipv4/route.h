@@ -118,6 +118,12 @@ INLINE int leaves_as_loopback(addr source, u32 oif)
 	return is_loopback(source) && oif != LOOPBACK_INDEX && !(device_flags(oif) & DEVICE_ROUTE_LOCALNET);
 }
 
+/* Whether a packet with this source can get a route to another node (ip_route_output_key_hash_rcu). */
+INLINE int allows_route(addr source)
+{
+	return !is_loopback(source) && (source >> 24) != 0 && (source >> 28) != 14 && source != 0xffffffff;
+}
+
 /* Route a packet made on the node: find device and next hop. Returns -1 without a route. */
 INLINE int route_output(struct pkt *p, u32 *oif, addr *via)
 {

@@ -33,6 +33,9 @@ INLINE int not_received(struct pkt *p)
 INLINE int martian(struct pkt *p) { return 0; }
 INLINE int source_refused(struct pkt *p) { return 0; }
 
+/* Whether a packet with this source can get a route to another node. */
+INLINE int allows_route(addr source) { return !is_loopback(source); }
+
 /* Groups are delivered; the stack drops those that the node has not joined. A link-local address, or ::1, is
  * local only on its own device (rt6_need_strict). */
 INLINE int arrives_here(struct pkt *p)
