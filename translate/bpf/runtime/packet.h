@@ -58,7 +58,7 @@ INLINE int parse(struct __sk_buff *skb, struct pkt *p)
 		return -1;
 	p->has_ports = p->has_icmp = p->has_tcp = 0;
 	p->sport = p->dport = p->icmp_id = p->check = p->udp_length = 0;
-	p->icmp_type = p->icmp_code = p->tcp_flags = p->tcp_doff = p->gre = 0;
+	p->icmp_type = p->icmp_code = p->tcp_flags = p->tcp_doff = 0;
 	p->seq = p->ack = p->window = 0;
 	p->spi_of = 0;
 	if (p->proto == PROTO_TCP && !bpf_skb_load_bytes(skb, p->l4, l4, 20)) {
