@@ -61,9 +61,10 @@ INLINE void track_error(struct __sk_buff *skb, struct pkt *p, u64 now)
 	inner.sport = inner.dport = 0;
 	p->quoted_ports = is_port_protocol(p->quoted_proto);
 	if (p->quoted_proto == PROTO_GRE) {
-		if (bpf_skb_load_bytes(skb, p->quoted_l4, l4, sizeof(l4)))
-			return;
-		parse_gre(p, l4);
+		p->gre = GRE_SHORT;
+		p->gre_key = 0;
+		if (!bpf_skb_load_bytes(skb, p->quoted_l4, l4, sizeof(l4)))
+			parse_gre(p, l4);
 		if (p->gre == GRE_STRANGE)
 			return;
 		inner.dport = p->gre_key;
