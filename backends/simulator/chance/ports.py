@@ -145,15 +145,22 @@ class Ports:
         """Return whether the two are known to be the same port, without splitting the run."""
         if isinstance(a, PickedPort) and isinstance(b, PickedPort):
             return self._picks[a.serial] is self._picks[b.serial]
-        return a == b
+        return self._known(a) == self._known(b)
+
+    def _known(self, port: Port) -> Port:
+        """Return the number of a pick that has only one possible port, and any other port as it is."""
+        if isinstance(port, PickedPort):
+            possible = self._picks[port.serial].possible
+            if len(possible) == 1 and possible[0].is_point:
+                return possible[0].low
+        return port
 
     def shown(self, port: Port | None) -> Port | None:
         """Return the port in the form of outcomes: a number, or the range of its possible values."""
+        port = None if port is None else self._known(port)
         if not isinstance(port, PickedPort):
             return port
         possible = self._picks[port.serial].possible
-        if len(possible) == 1 and possible[0].is_point:
-            return possible[0].low
         narrowed = possible[0].low > port.low or possible[-1].high < port.high
         if narrowed:
             return PortClass(possible[0].low, possible[-1].high)

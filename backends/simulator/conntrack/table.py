@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from backends.model.packet import GRE, Packet, Port, Tuple
@@ -95,12 +96,18 @@ class Conntrack:
             known = None
         if known is not None and zone.of(known[1]) == number:
             return known
-        for picked, entry, direction in self._picked:
+        for other, entry, direction in self._candidates(t):
             if entry.expires <= self.now or not zone.of(direction) == entry.zone.of(direction) == number:
                 continue
-            if self._alike(picked, t) and self._equal(picked, t):
+            if self._alike(other, t) and self._equal(other, t):
                 return entry, direction
         return None
+
+    def _candidates(self, t: Tuple) -> Iterable[tuple[Tuple, ConntrackEntry, int]]:
+        """Return the entries that may have this tuple, although its key is not in the table."""
+        if not (isinstance(t.sport, PickedPort) or isinstance(t.dport, PickedPort)):
+            return self._picked
+        return [(entry.tuple(side), entry, side) for entry, side in self._table.values()] + self._picked
 
     def _alike(self, a: Tuple, b: Tuple) -> bool:
         if (a.src, a.dst, a.proto) != (b.src, b.dst, b.proto):

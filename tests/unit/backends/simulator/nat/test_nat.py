@@ -99,6 +99,20 @@ def test_a_port_in_range_is_kept_and_one_outside_is_not(lab) -> None:
     assert lab.run(rules, lab.udp("10.1.0.5", "10.9.0.1", dport=99))[0].dport == PortClass(50, 60)
 
 
+def test_a_port_picked_for_a_destination_may_clash_with_a_known_one(lab) -> None:
+    rules = """
+        nat: -A PREROUTING -p udp -j DNAT --to-destination 10.2.0.5:8000-8003
+        nat: -A POSTROUTING -j SNAT --to-source 192.0.2.7
+    """
+    kept, picked = (lab.udp("10.1.0.5", "10.9.0.1", dport=port) for port in (8000, 99))
+    branches = trace(lab.job(rules), Flow(id="clash", steps=(kept, picked)))
+    # Since Linux 6.8 the pick is 8000, so that the source port is taken; before, it was any of the four.
+    assert {(b.steps[1].outcome.sport, b.steps[1].outcome.dport) for b in branches} == {
+        (4000, PortClass(8001, 8003)),
+        (HIGH, 8000),
+    }
+
+
 def test_an_address_of_a_range_depends_on_both_ends_and_never_on_chance(lab) -> None:
     rules = "nat: -A PREROUTING -d 10.9.0.0/24 -j DNAT --to-destination 10.2.0.10-10.2.0.20"
     low, high = lab.ip("10.2.0.10"), lab.ip("10.2.0.20")
