@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from backends.model.flow import Again, Flow, IcmpError, Reply, Send
 from backends.model.leading import leading, security_index
-from backends.model.packet import Icmp6Type, IcmpType, Packet
+from backends.model.packet import FRAGMENT_SIZE, Icmp6Type, IcmpType, Packet
 from backends.model.withfields import with_fields
 from translate.ir import Family, Protocol, TcpFlag
 
@@ -111,6 +111,8 @@ class Conversation:
 
     def _payload(self, packet: Packet) -> bytes:
         # A SYN, FIN or RST may carry data, but data would move the sequence numbers.
+        if packet.is_later_fragment:
+            return _filled(packet, packet.payload or self.tag())
         bare = security_index(packet) is not None and len(packet.payload) == len(leading(packet))
         if packet.proto == Protocol.TCP or (packet.payload and not bare):
             return _filled(packet, packet.payload)
@@ -124,6 +126,10 @@ class Conversation:
         made = self._made.get(self._count)
         if made is None:
             packet = step.packet
+            fragment = packet.fragment
+            if fragment is not None and fragment.id is None:
+                ident = zlib.crc32(self.tag()) & 0xFFFF
+                packet = with_fields(packet, fragment=fragment._replace(id=ident))
             start = there = packet.seq
             if packet.proto == Protocol.TCP:
                 start, there = packet.seq or self._start(server=False), self._start(server=True)
@@ -138,7 +144,9 @@ class Conversation:
         if talk is None:
             return None
         packet = talk.sent.packet
-        if packet.proto == Protocol.TCP:
+        if packet.is_later_fragment:
+            packet = with_fields(packet, payload=_filled(packet, self.tag()))
+        elif packet.proto == Protocol.TCP:
             flags = TcpFlag.ACK if step.flags is None else step.flags
             ack = talk.server_next if flags & TcpFlag.ACK else 0
             packet = with_fields(packet, flags=flags, seq=talk.client_next, ack=ack)
@@ -153,6 +161,8 @@ class Conversation:
         if talk is None or talk.arrived is None:
             return None
         request = talk.arrived.packet
+        if request.fragment is not None:
+            return None
         packet = with_fields(
             request,
             src=request.dst,
@@ -227,10 +237,21 @@ class Conversation:
 
 
 def _filled(packet: Packet, payload: bytes) -> bytes:
-    """Return the payload, followed by zeros up to the packet's required length."""
-    if not packet.filled_to:
-        return payload
-    return payload + bytes(max(0, packet.filled_to - with_fields(packet, payload=payload).length))
+    """Return the payload, followed by zeros up to the packet's required length.
+
+    A fragment with others after it ends at a multiple of 8 bytes (RFC 791, 3.2).
+    """
+    if packet.filled_to:
+        payload += bytes(max(0, packet.filled_to - with_fields(packet, payload=payload).length))
+    if packet.fragment is not None and packet.fragment.more:
+        headers = _HEADERS[packet.family] + (0 if packet.routing is None else packet.routing.size)
+        headers += 0 if packet.hop_options is None else 8 * (packet.hop_options + 1)
+        payload += bytes((headers - with_fields(packet, payload=payload).length) % FRAGMENT_SIZE)
+    return payload
+
+
+_HEADERS = {Family.IP: 20, Family.IP6: 40}
+"""The length of each IP header."""
 
 
 def _advance(seq: int, packet: Packet) -> int:

@@ -9,11 +9,13 @@ from translate.ir import PORT_PROTOCOLS, Family, Protocol, TcpFlag, format_addre
 
 __all__ = [
     "DEFAULT_TTL",
+    "FRAGMENT_SIZE",
     "GRE",
     "LONGEST_QUOTE",
     "NOT_TAKEN",
     "NO_NEXT_HEADER",
     "Address",
+    "Fragment",
     "Icmp6Type",
     "IcmpType",
     "Packet",
@@ -85,6 +87,8 @@ The error has at most 576 bytes (RFC 1812, 4.3.2.3), or 1280 bytes for ICMPv6 (R
 """
 
 _MSS_LENGTH: Final = 4
+FRAGMENT_SIZE: Final = 8
+"""The length of the fragment header of IPv6, and the unit of a fragment's offset, in bytes."""
 _HEADER: Final = {Family.IP: 20, Family.IP6: 40}
 _TRANSPORT: Final = {
     (family, int(proto)): length
@@ -134,6 +138,20 @@ class Routing(NamedTuple):
         return 8 * (self.length + 1)
 
 
+class Fragment(NamedTuple):
+    """The place of a fragment in its packet (RFC 791, 3.1; RFC 8200, 4.5).
+
+    ``offset`` counts units of 8 bytes; ``more``: another fragment follows. ``id`` is the identification of
+    the packet; None is one of its own for each packet that a flow sends. ``reserved`` is the reserved byte of
+    the fragment header of IPv6.
+    """
+
+    offset: int
+    more: bool = False
+    id: int | None = None
+    reserved: int = 0
+
+
 @dataclass(frozen=True, kw_only=True)  # without slots, because with_fields copies __dict__
 class Packet:
     """One packet. Addresses are integers of the family; ports are None without a port header.
@@ -147,7 +165,9 @@ class Packet:
     hardware addresses of the frame, None for those of the neighbour and of the device
     (:mod:`backends.model.link`). ``routing`` is the routing header of an IPv6 packet that has one;
     ``hop_options`` and ``destination_options`` are the lengths of headers with such options, in units of 8
-    bytes after the first one, None without the header. ``time`` is the time on the node's clock when the
+    bytes after the first one, None without the header. ``fragment`` is the place of a packet that is a
+    fragment. The first one has the transport header, with a checksum that it does not fulfil alone. A later
+    one has the payload and nothing else. ``time`` is the time on the node's clock when the
     packet is sent, in seconds since 1970 (UTC). None is the present, or the time of the packet before it and
     the pauses since. Only the simulator sets its clock. ``cpu`` is the number of the processor that handles
     the packet. Ports are a :class:`PortClass` only in the simulator, for a port that the kernel picks.
@@ -180,21 +200,28 @@ class Packet:
     routing: Routing | None = None
     hop_options: int | None = None
     destination_options: int | None = None
+    fragment: Fragment | None = None
     time: int | None = None
     cpu: int = 0
 
     @property
     def length(self) -> int:
         """The length of the IP packet in bytes, headers included (``tot_len``, 40 + ``payload_len``)."""
-        length = _HEADER[self.family] + _TRANSPORT.get((self.family, self.proto), 0)
+        length = _HEADER[self.family]
+        if self.fragment is not None and self.family is Family.IP6:
+            length += FRAGMENT_SIZE
+        if not self.is_later_fragment:
+            length += _TRANSPORT.get((self.family, self.proto), 0)
         if self.routing is not None:
             length += self.routing.size
         length += sum(8 * (units + 1) for units in self.option_headers if units is not None)
         if self.quoted is not None and self.is_icmp:
             return length + min(self.quoted.length, LONGEST_QUOTE[self.family])
+        body = len(self.payload)
+        if self.is_later_fragment:
+            return length + body
         if self.proto == Protocol.TCP and self.mss is not None and self.flags & TcpFlag.SYN:
             length += _MSS_LENGTH
-        body = len(self.payload)
         return length + (-(-body // 4) * 4 if self.proto == Protocol.SCTP else body)
 
     @property
@@ -204,13 +231,18 @@ class Packet:
 
     @property
     def has_ports(self) -> bool:
-        """True if the protocol has ports."""
-        return self.proto in PORT_PROTOCOLS
+        """True if the packet has ports: its protocol has them, and it is no later fragment."""
+        return self.proto in PORT_PROTOCOLS and not self.is_later_fragment
+
+    @property
+    def is_later_fragment(self) -> bool:
+        """True for a fragment without a transport header."""
+        return self.fragment is not None and self.fragment.offset != 0
 
     @property
     def is_icmp(self) -> bool:
-        """True for ICMP and ICMPv6."""
-        return self.proto in _ICMP
+        """True for a packet with a header of ICMP or ICMPv6."""
+        return self.proto in _ICMP and not self.is_later_fragment
 
     def __str__(self) -> str:
         """Return the packet in the form of ``explain --packet``: ``udp 10.0.0.1:1 > 10.0.0.2:53``."""
@@ -225,6 +257,8 @@ class Packet:
             name = Protocol(self.proto).name.lower()
         except ValueError:
             name = f"proto-{self.proto}"
+        if self.is_later_fragment:
+            return f"{name} {src} > {dst}, a later fragment"
         if not self.has_ports:
             return f"{name} {src} > {dst}"
         return f"{name} {src}:{self.sport} > {dst}:{self.dport}"

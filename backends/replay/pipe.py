@@ -18,7 +18,7 @@ from typing import Any, Final, assert_never
 
 from backends.model.flow import Again, Flow, IcmpError, Pause, Repeated, Reply, Send, Step
 from backends.model.outcome import FlowResult, Outcome, OutcomeBranch, QuotedTuple, Verdict
-from backends.model.packet import Packet, Routing
+from backends.model.packet import Fragment, Packet, Routing
 from backends.wire.datagrams import Datagram, Passed, result_of, to_datagram
 from translate.ir import Family, TcpFlag
 
@@ -136,6 +136,8 @@ def _from_packet(packet: Packet) -> dict[str, Any]:
         plain["quoted"] = _from_packet(packet.quoted)
     if packet.routing is not None:
         plain["routing"] = tuple(packet.routing)
+    if packet.fragment is not None:
+        plain["fragment"] = tuple(packet.fragment)
     return plain
 
 
@@ -145,6 +147,8 @@ def _to_packet(plain: dict[str, Any]) -> Packet:
         plain["quoted"] = _to_packet(plain["quoted"])
     if plain["routing"] is not None:
         plain["routing"] = Routing(*plain["routing"])
+    if plain["fragment"] is not None:
+        plain["fragment"] = Fragment(*plain["fragment"])
     packet = object.__new__(Packet)
     object.__setattr__(packet, "__dict__", plain)
     return packet

@@ -11,6 +11,8 @@ from translate.ir import Family
 
 __all__ = ["set_accounting", "set_node_sysctls", "set_own_sysctls"]
 
+_WHOLE_DAY: Final = "86400"
+"""Seconds, longer than any replay."""
 _OWN: Final = {
     # An echo request must count as delivered, without an answer.
     "net.ipv4.icmp_echo_ignore_all": "1",
@@ -19,6 +21,8 @@ _OWN: Final = {
     "net.ipv4.icmp_ratemask": "0",
     "net.ipv4.icmp_msgs_per_sec": "1000000000",
     "net.ipv4.icmp_msgs_burst": "1000000000",
+    # A node that gives up a packet of which it has some fragments reports this to the sender.
+    "net.ipv4.ipfrag_time": _WHOLE_DAY,
     # The path MTU of an ICMP error expires at once: otherwise TCPMSS clamps later flows to it.
     "net.ipv4.route.mtu_expires": "0",
     # These are inherited from the machine otherwise (net.core.devconf_inherit_init_net).
@@ -44,6 +48,8 @@ _OF_FAMILY: Final = {
         "net.ipv6.icmp.echo_ignore_all": "1",
         "net.ipv6.icmp.ratelimit": "0",
         "net.ipv6.route.mtu_expires": "0",
+        "net.ipv6.ip6frag_time": _WHOLE_DAY,
+        "net.netfilter.nf_conntrack_frag6_timeout": _WHOLE_DAY,
         "net.ipv6.flowlabel_reflect": "2",  # see backends.testbed.suppress_stack_rst
     },
 }

@@ -77,6 +77,7 @@ def to_datagram(flow: Flow, family: Family) -> Datagram | None:
         or packet.smac is not None
         or packet.dmac is not None
         or packet.routing is not None
+        or packet.fragment is not None
         or packet.cpu
         or packet.option_headers != (None, None)
         or not isinstance(sport, int)

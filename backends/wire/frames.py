@@ -9,8 +9,10 @@ from backends.model.withfields import with_fields
 from backends.wire.checksums import crc32c, ones_sum
 from backends.wire.ipv6header import (
     DESTINATION,
+    FRAGMENT,
     HOP_BY_HOP,
     ROUTING,
+    pack_fragment,
     pack_ipv6,
     pack_options,
     pack_routing,
@@ -41,6 +43,8 @@ _MTU: Final = 1400
 _KNOWN_BY: Final = 256
 """The bytes of a payload that identify a packet; an ICMP error quotes at least as many."""
 
+_KNOWN_OF_FRAGMENT: Final = 8
+
 Identity = tuple[object, ...]
 """The properties that a packet keeps while it is rewritten on its way; see :func:`identity`."""
 
@@ -49,8 +53,11 @@ def identity(packet: Packet) -> Identity:
     """Return the properties that identify this packet and survive NAT, TTL and marks.
 
     A TCP segment is identified by its sequence number, any other packet by the beginning of its payload, and
-    an ICMP error by its quoted packet, which has enough of either.
+    an ICMP error by its quoted packet, which has enough of either. A later fragment is identified by its
+    first bytes, behind which ECN may change flags (``set_ect_tcp``).
     """
+    if packet.is_later_fragment:
+        return (packet.proto, "fragment", packet.payload[:_KNOWN_OF_FRAGMENT])
     if packet.quoted is not None:
         return (packet.proto, "quotes", *identity(packet.quoted))
     if packet.proto == Protocol.TCP:
@@ -67,7 +74,12 @@ def build(packet: Packet) -> bytes:
     for Linux's conntrack (6.18 checks the sum with UDP's protocol number), unless ``nf_conntrack_checksum``
     is off. Raises UnsupportedError for DCCP, which is not supported (Linux has no DCCP since 6.16).
     """
+    if packet.fragment is not None and not packet.is_later_fragment:
+        # The checksum is that of the whole packet, of which the rest is not there.
+        packet = with_fields(packet, bad_checksum=True)
     match packet.proto:
+        case _ if packet.is_later_fragment:
+            body = packet.payload
         case Protocol.UDP | Protocol.UDPLITE:
             body = _build_udp(packet)
         case Protocol.TCP:
@@ -86,6 +98,8 @@ def build(packet: Packet) -> bytes:
         proto = packet.proto
         if packet.destination_options is not None:
             proto, body = DESTINATION, pack_options(packet.destination_options, proto) + body
+        if packet.fragment is not None:
+            proto, body = FRAGMENT, pack_fragment(packet.fragment, proto) + body
         if packet.routing is not None:
             proto, body = ROUTING, pack_routing(packet.routing, proto) + body
         if packet.hop_options is not None:
@@ -100,17 +114,19 @@ def build(packet: Packet) -> bytes:
         )
         return header + body
     length = 20 + len(body)
-    flags = _DONT_FRAGMENT if packet.proto == Protocol.TCP else 0
+    flags, ident = _DONT_FRAGMENT if packet.proto == Protocol.TCP else 0, 0
+    if packet.fragment is not None:
+        flags = packet.fragment.offset | packet.fragment.more << 13
+        ident = packet.fragment.id or 0
     # The sum of the header before it is built: each field at its place in its word.
-    total = (
-        (0x4500 | packet.tos) + length + flags + (packet.ttl << 8 | packet.proto) + packet.src + packet.dst
-    )
+    total = (0x4500 | packet.tos) + length + ident + flags + (packet.ttl << 8 | packet.proto)
+    total += packet.src + packet.dst
     checksum = 0xFFFF - (total % 0xFFFF)
     header = IP_HEADER.pack(
         0x45,
         packet.tos,
         length,
-        0,
+        ident,
         flags,
         packet.ttl,
         packet.proto,

@@ -10,15 +10,17 @@ import struct
 from dataclasses import dataclass
 from typing import Final
 
-from backends.model.packet import Routing
+from backends.model.packet import Fragment, Routing
 
 __all__ = [
     "DESTINATION",
     "FLOW_LABEL",
+    "FRAGMENT",
     "HOP_BY_HOP",
     "IPV6_HEADER_SIZE",
     "ROUTING",
     "Ipv6Header",
+    "pack_fragment",
     "pack_ipv6",
     "pack_options",
     "pack_routing",
@@ -30,6 +32,7 @@ FLOW_LABEL: Final = 0xF1A70
 """The flow label of every packet sent; ``backends.testbed.suppress_stack_rst`` finds resets by it."""
 
 _HEADER: Final = struct.Struct("!IHBB16s16s")
+_FRAGMENT_HEADER: Final = struct.Struct("!BBHI")
 ROUTING: Final = 43
 """The number of a routing header."""
 
@@ -39,7 +42,10 @@ HOP_BY_HOP: Final = 0
 DESTINATION: Final = 60
 """The number of a header with options for the destination."""
 
-_FRAGMENT, _AH = 44, 51
+FRAGMENT: Final = 44
+"""The number of a fragment header."""
+
+_AH = 51
 _OPTIONS: Final = frozenset({HOP_BY_HOP, ROUTING, DESTINATION})
 _PADDING: Final = 1
 _EXPERIMENT: Final = 0x1E
@@ -51,8 +57,8 @@ class Ipv6Header:
     """The contents of the headers before the transport header.
 
     ``length`` is the length of the whole packet according to the header; ``offset`` is the start of the
-    header of protocol ``proto``. ``fragment``: it is a part of a packet (an "atomic" fragment is a whole
-    one); ``cut``: the extension headers continue beyond the data.
+    header of protocol ``proto``. ``fragment`` is the place in its packet of one that is a part (an "atomic"
+    fragment is a whole packet); ``cut``: the extension headers continue beyond the data.
     """
 
     src: int
@@ -62,7 +68,7 @@ class Ipv6Header:
     tos: int
     length: int
     offset: int
-    fragment: bool = False
+    fragment: Fragment | None = None
     cut: bool = False
 
 
@@ -84,25 +90,33 @@ def pack_options(units: int, proto: int) -> bytes:
     return bytes((proto, units, kind, size - 4)).ljust(size, b"\0")
 
 
+def pack_fragment(fragment: Fragment, proto: int) -> bytes:
+    """Return a fragment header before data of ``proto``."""
+    where = fragment.offset << 3 | fragment.more
+    return _FRAGMENT_HEADER.pack(proto, fragment.reserved, where, fragment.id or 0)
+
+
 def unpack_ipv6(data: bytes) -> Ipv6Header | None:
     """Return the headers of the packet in ``data``; None without a complete IPv6 header."""
     if len(data) < IPV6_HEADER_SIZE or data[0] >> 4 != 6:
         return None
     first, length, following, ttl, src, dst = _HEADER.unpack_from(data)
-    offset, fragment, cut = IPV6_HEADER_SIZE, False, False
-    later = False
-    while following in _OPTIONS or following in (_FRAGMENT, _AH):
+    offset, cut, later = IPV6_HEADER_SIZE, False, False
+    fragment: Fragment | None = None
+    while following in _OPTIONS or following in (FRAGMENT, _AH):
         if later:
             break  # a later fragment does not continue with a header
         if len(data) < offset + 8:
             cut = True
             break
         protocol, size = following, data[offset + 1]
-        if protocol == _FRAGMENT:
-            where = int.from_bytes(data[offset + 2 : offset + 4], "big")
-            fragment, later = fragment or bool(where & 0xFFF9), where & 0xFFF8 != 0
+        if protocol == FRAGMENT:
+            _, reserved, where, ident = _FRAGMENT_HEADER.unpack_from(data, offset)
+            if where & 0xFFF9 and fragment is None:
+                fragment = Fragment(where >> 3, bool(where & 1), ident, reserved)
+            later = where & 0xFFF8 != 0
         following = data[offset]
-        if protocol == _FRAGMENT:
+        if protocol == FRAGMENT:
             offset += 8
         else:
             offset += (size + 2) * 4 if protocol == _AH else (size + 1) * 8

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from backends.model.packet import Icmp6Type, IcmpType, Packet
+from backends.model.packet import Fragment, Icmp6Type, IcmpType, Packet
 from backends.wire.checksums import crc32c, ones_sum
 from backends.wire.ipv6header import unpack_ipv6
 from backends.wire.layouts import (
@@ -71,7 +71,7 @@ def parse(data: bytes, *, inner: bool = False) -> Parsed:
         return _parse6(data, inner=inner)
     if len(data) < 20:
         raise FrameError(f"{len(data)} bytes are not an IPv4 packet")
-    first, tos, length, _, fragment, ttl, proto, _, src, dst = IP_HEADER.unpack_from(data)
+    first, tos, length, ident, where, ttl, proto, _, src, dst = IP_HEADER.unpack_from(data)
     header = (first & 15) * 4
     if first >> 4 != 4 or header < 20 or len(data) < header:
         raise FrameError(f"no IPv4 header: first byte {first:#04x}, {len(data)} bytes")
@@ -82,10 +82,11 @@ def parse(data: bytes, *, inner: bool = False) -> Parsed:
         faults.append(f"IP length {length}, but {len(data)} bytes")
     whole = length <= len(data)
     body = data[header:length] if whole else data[header:]
-    if fragment & 0x3FFF:
-        faults.append("a fragment")
+    fields: dict[str, object] = {}
+    if where & 0x3FFF:
+        fields["fragment"] = Fragment(where & 0x1FFF, bool(where & 0x2000), ident)
         whole = False
-    fields = _parse_body(Family.IP, proto, body, src, dst, whole, faults)
+    fields |= _parse_body(Family.IP, proto, body, src, dst, whole, faults, later=bool(where & 0x1FFF))
     packet = Packet(family=Family.IP, src=src, dst=dst, proto=proto, ttl=ttl, tos=tos, **fields)  # type: ignore[arg-type]  # each _parse_ function sets fields of its own type
     return Parsed(packet, tuple(faults))
 
@@ -101,12 +102,15 @@ def _parse6(data: bytes, *, inner: bool) -> Parsed:
         faults.append(f"extension headers cut short after {len(data)} bytes")
     whole = header.length <= len(data) and not header.cut
     body = data[header.offset : header.length] if whole else data[header.offset :]
-    if header.fragment:
-        faults.append("a fragment")
-        whole = False
     fields: dict[str, object] = {}
+    later = False
+    if header.fragment is not None:
+        fields["fragment"], later = header.fragment, header.fragment.offset != 0
+        whole = False
     if not header.cut:
-        fields = _parse_body(Family.IP6, header.proto, body, header.src, header.dst, whole, faults)
+        fields |= _parse_body(
+            Family.IP6, header.proto, body, header.src, header.dst, whole, faults, later=later
+        )
     packet = Packet(
         family=Family.IP6,
         src=header.src,
@@ -120,9 +124,20 @@ def _parse6(data: bytes, *, inner: bool) -> Parsed:
 
 
 def _parse_body(
-    family: Family, proto: int, body: bytes, src: int, dst: int, whole: bool, faults: list[str]
+    family: Family,
+    proto: int,
+    body: bytes,
+    src: int,
+    dst: int,
+    whole: bool,
+    faults: list[str],
+    *,
+    later: bool,
 ) -> dict[str, object]:
+    """Return the fields of the transport header; a ``later`` fragment has none."""
     fields: dict[str, object] = {}
+    if later:
+        return {"payload": body}
     match proto:
         case Protocol.UDP | Protocol.UDPLITE:
             _parse_udp(body, src, dst, proto, whole, fields, faults)

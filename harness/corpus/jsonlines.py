@@ -10,7 +10,11 @@ of ``src``. Further keys of a packet: ``ttl``, ``tos``, ``payload``, ``length`` 
 the payload), ``mark``, ``bad_checksum``, and ``smac`` and ``dmac``, the hardware addresses of its frame
 (default: those of the neighbour on the link and of the node's device). A packet of IPv6 may have a routing
 header: ``"routing": {"type": 0, "left": 0, "length": 0}``, each 0 by default, and ``hop_options`` and
-``destination_options``, headers of this length in units of 8 bytes, without the first. ``time`` is the node's
+``destination_options``, headers of this length in units of 8 bytes, without the first. A packet that came in
+may be a fragment: ``"fragment": {"offset": 185, "more": true, "id": 7}``; the offset counts units of 8 bytes.
+Without ``more`` it is the last one, without ``id`` each packet has an identification of its own. The first
+fragment, at offset 0, has the keys of a whole packet; a later one has no ports, flags or ICMP type, and only
+data after its IP header. ``time`` is the node's
 clock in UTC (``2026-01-05T12:00:00``; default: the present). ``cpu`` is the processor that handles the
 packet, 0 by default. ``then`` lists the steps after the first packet: ``{"reply": {}}``,
 ``{"again": {"flags": "FA"}}``,
@@ -103,6 +107,8 @@ def _read_send(obj: JsonObject, node: Node | None) -> Send | None:
             obj.problem(key, "only packets made on the node have an owner", 'they have "in": null')
     if entry is None and (packet.smac, packet.dmac) != (None, None):
         obj.problem("in", "a packet made on the node has no frame", "leave out smac and dmac")
+    if entry is None and packet.fragment is not None:
+        obj.problem("fragment", "the node makes whole packets", "name the interface where it comes in")
     return Send(packet=packet, entry=entry)
 
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 from typing import Any, Final
 
 from backends.model.clock import time_from_text, time_to_text
-from backends.model.packet import DEFAULT_TTL, Packet, Routing
+from backends.model.packet import DEFAULT_TTL, Fragment, Packet, Routing
 from backends.model.withfields import with_fields
 from translate.ir import PORT_PROTOCOLS, Family, Protocol, TcpFlag, format_address, format_mac, parse_mac
 from translate.jsoninput import MISSING, JsonObject
 
 __all__ = [
+    "LAST_OFFSET",
     "LONGEST",
     "LONGEST_OPTIONS",
     "flags_to_text",
@@ -28,6 +29,9 @@ __all__ = [
 
 LONGEST: Final = 1500
 """The MTU of the node's devices, in bytes."""
+
+LAST_OFFSET: Final = 8000
+"""The greatest offset of a fragment, in units of 8 bytes: every fragment there ends before 65,536 bytes."""
 
 LONGEST_OPTIONS: Final = 31
 """The length of a header with the longest option, in units of 8 bytes after the first one."""
@@ -197,6 +201,29 @@ def _read_routing(obj: JsonObject, family: Family) -> Routing | None:
     return Routing(*(part or 0 for part in parts))
 
 
+def _read_fragment(obj: JsonObject, family: Family, proto: int | None) -> Fragment | None:
+    value = obj.take("fragment")
+    if value is MISSING:
+        return None
+    if not isinstance(value, dict):
+        obj.problem("fragment", 'expected {"offset": …, "more": …, "id": …}')
+        return None
+    inner = obj.child("fragment", value)
+    offset = inner.integer("offset", 0, low=0, high=LAST_OFFSET) or 0
+    more = inner.flag("more")
+    ident = inner.integer("id", None, low=0, high=0xFFFF if family is Family.IP else 0xFFFFFFFF)
+    reserved = inner.integer("reserved", 0, low=0, high=0xFF) or 0
+    inner.finish()
+    if not offset and not more:
+        obj.problem("fragment", "it is a whole packet", 'give it an offset, or "more": true')
+    if reserved and family is Family.IP:
+        obj.problem("fragment", "only the fragment header of IPv6 has a reserved byte")
+    if (family, proto, offset) == (Family.IP, Protocol.TCP, 1):
+        # tcp_mt drops it ("hotdrop"), wherever a rule of iptables tests for a port or flags.
+        obj.problem("fragment", "fragments of TCP at offset 1 are not simulated")
+    return Fragment(offset, more, ident, reserved)
+
+
 def _read_options(obj: JsonObject, key: str, family: Family) -> int | None:
     units = obj.integer(key, None, low=0, high=LONGEST_OPTIONS)
     if units is not None and family is Family.IP:
@@ -227,6 +254,8 @@ def read_packet(obj: JsonObject, *, quotable: bool = True) -> Packet | None:
     smac, dmac = _read_mac(obj, "smac"), _read_mac(obj, "dmac")
     routing = _read_routing(obj, family)
     options = [_read_options(obj, key, family) for key in ("hop_options", "destination_options")]
+    fragment = _read_fragment(obj, family, proto)
+    later = fragment is not None and fragment.offset != 0
     time = _read_time(obj)
     cpu = obj.integer("cpu", 0, low=0, high=0xFFFFFFFF)
     payload = b""
@@ -236,12 +265,14 @@ def read_packet(obj: JsonObject, *, quotable: bool = True) -> Packet | None:
     except ValueError:
         obj.problem("payload", "expected bytes in hexadecimal")
     fields: dict[str, Any] = {}
-    if proto in PORT_PROTOCOLS:
+    if later and options[1] is not None:
+        obj.problem("destination_options", "a later fragment has no header but the fragment header")
+    if proto in PORT_PROTOCOLS and not later:
         for key in ("sport", "dport"):
             fields[key] = obj.integer(key, None, low=0, high=65535)
             if not obj.has(key):
                 obj.problem(None, f"{key} is missing")
-    if proto == Protocol.TCP:
+    if proto == Protocol.TCP and not later:
         fields["seq"] = obj.integer("seq", 0, low=0, high=0xFFFFFFFF)
         fields["ack"] = obj.integer("ack", 0, low=0, high=0xFFFFFFFF)
         try:
@@ -250,7 +281,7 @@ def read_packet(obj: JsonObject, *, quotable: bool = True) -> Packet | None:
             obj.problem("flags", str(e))
         if obj.has("mss"):
             fields["mss"] = obj.integer("mss", None, low=0, high=65535)
-    if proto in (Protocol.ICMP, Protocol.ICMPV6):
+    if proto in (Protocol.ICMP, Protocol.ICMPV6) and not later:
         kind, code = _read_icmp(obj, family)
         fields["icmp_type"], fields["icmp_code"] = kind, code
         if icmp_has_identifier(family, kind):
@@ -283,6 +314,7 @@ def read_packet(obj: JsonObject, *, quotable: bool = True) -> Packet | None:
         routing=routing,
         hop_options=options[0],
         destination_options=options[1],
+        fragment=fragment,
         time=time,
         cpu=cpu,
     )
@@ -298,7 +330,7 @@ def packet_fields(packet: Packet) -> dict[str, object]:
     }
     if packet.has_ports:
         out["sport"], out["dport"] = packet.sport, packet.dport
-    if packet.proto == Protocol.TCP:
+    if packet.proto == Protocol.TCP and not packet.is_later_fragment:
         if packet.flags != TcpFlag.SYN:
             out["flags"] = flags_to_text(packet.flags)
         out.update({k: v for k, v in (("seq", packet.seq), ("ack", packet.ack)) if v})
@@ -327,6 +359,9 @@ def packet_fields(packet: Packet) -> dict[str, object]:
         out["length"] = packet.filled_to
     if packet.routing is not None:
         out["routing"] = packet.routing._asdict()
+    if packet.fragment is not None:
+        parts = packet.fragment._asdict().items()
+        out["fragment"] = {key: part for key, part in parts if part not in (None, 0)}
     lengths = zip(("hop_options", "destination_options"), packet.option_headers, strict=True)
     out.update({key: units for key, units in lengths if units is not None})
     if packet.time is not None:

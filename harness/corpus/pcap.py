@@ -140,7 +140,7 @@ def _unfit(parsed: Parsed, family: Family | None) -> str | None:
     packet = parsed.packet
     if family not in (None, packet.family):
         return f"IPv{packet.family.version}, another address family than the rules'"
-    if "a fragment" in parsed.faults:
+    if packet.fragment is not None:
         return "a fragment"
     if any("length" in fault or "cut short" in fault for fault in parsed.faults if "quoted" not in fault):
         return "not a whole packet"

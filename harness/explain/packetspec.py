@@ -9,7 +9,8 @@
 
 Options: ``in IFACE`` (``-``: made on the node, like ``from node``), ``ttl N``, ``tos N``, ``length N``,
 ``routing TYPE/LEFT/LENGTH`` (a routing header of IPv6), ``hop LENGTH`` and ``destination LENGTH`` (headers of
-IPv6 with options), ``smac MAC`` and ``dmac MAC`` of the frame,
+IPv6 with options), ``fragment OFFSET`` (a fragment at this offset in units of 8 bytes; 0 is the first one),
+``smac MAC`` and ``dmac MAC`` of the frame,
 ``time 2026-01-05T12:00:00`` (in UTC), ``cpu N`` (the processor that handles the packet), ``mark N``,
 ``uid N``, ``gid N``, ``flags SA``, ``type T/C`` or its name, ``id N``, ``payload HEX``, ``mss N`` of a SYN,
 ``bad-checksum``. Without ``in`` the packet enters at the interface of the route to its source. The default
@@ -24,10 +25,11 @@ from typing import Final
 from backends.model.clock import time_from_text
 from backends.model.flow import Flow, Send
 from backends.model.node import Node
-from backends.model.packet import Packet, Routing
+from backends.model.packet import Fragment, Packet, Routing
 from backends.model.withfields import with_fields
 from harness.corpus.entry import entry_of
 from harness.corpus.packets import (
+    LAST_OFFSET,
     LONGEST,
     LONGEST_OPTIONS,
     icmp_has_identifier,
@@ -46,7 +48,7 @@ DEFAULT_SPORT: Final = 40000
 _NAME: Final = "--packet"
 _WITH_VALUE: Final = (
     *("in", "from", "ttl", "tos", "length", "routing", "hop", "destination", "smac", "dmac", "time", "cpu"),
-    *("mark", "uid", "gid", "flags", "type", "mss", "id", "payload"),
+    *("fragment", "mark", "uid", "gid", "flags", "type", "mss", "id", "payload"),
 )
 
 
@@ -173,6 +175,12 @@ def _with_option(words: _Words, packet: Packet, option: str, value: str) -> Pack
             if option == "hop":
                 return with_fields(packet, hop_options=units)
             return with_fields(packet, destination_options=units)
+        case "fragment":
+            offset = _number(words, value, "offset", LAST_OFFSET)
+            if (packet.proto, packet.family, offset) == (Protocol.TCP, Family.IP, 1):
+                raise words.error("fragments of TCP at offset 1 are not simulated")
+            made = with_fields(packet, fragment=Fragment(offset, more=not offset))
+            return with_fields(made, sport=None, dport=None, icmp_type=None, icmp_id=None) if offset else made
         case "smac":
             return with_fields(packet, smac=_mac(words, value))
         case "dmac":
@@ -232,6 +240,8 @@ def _placed(words: _Words, packet: Packet, entry: str | None, node: Node) -> Flo
         raise words.error("only packets made on the node carry a mark", hint="add: from node")
     if (packet.uid or packet.gid) and entry is not None:
         raise words.error("only packets made on the node have an owner", hint="add: from node")
+    if entry is None and packet.fragment is not None:
+        raise words.error("the node makes whole packets", hint="name the interface where it enters: in IFACE")
     if entry is None and (packet.smac, packet.dmac) != (None, None):
         raise words.error("a packet made on the node has no frame", hint="leave out smac and dmac")
     return Flow(id="packet", steps=(Send(packet=packet, entry=entry),))

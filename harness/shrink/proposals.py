@@ -34,7 +34,8 @@ __all__ = [
 _PLAIN: Final[Mapping[str, object]] = MappingProxyType(
     {
         **dict.fromkeys(("mark", "uid", "gid", "seq", "ack", "tos", "filled_to", "cpu"), 0),
-        **dict.fromkeys(("mss", "smac", "dmac", "routing", "hop_options", "destination_options", "time")),
+        **dict.fromkeys(("mss", "smac", "dmac", "routing", "fragment", "time")),
+        **dict.fromkeys(("hop_options", "destination_options")),
         "payload": b"",
         "bad_checksum": False,
         "ttl": DEFAULT_TTL,

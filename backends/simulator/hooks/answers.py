@@ -43,7 +43,8 @@ class Answers:
 
     def _unreachable(self, skb: Skb, kind: RejectKind, why: str) -> Fate:
         if not checksum_holds(skb.packet):
-            return self._silent(kind, "its checksum is wrong", why)
+            wrong = "it is a later fragment" if skb.packet.is_later_fragment else "its checksum is wrong"
+            return self._silent(kind, wrong, why)
         return self.error(skb, *unreachable(skb.packet.family, kind), kind, why)
 
     def error(self, skb: Skb, icmp_type: int, code: int, kind: RejectKind | str, why: str) -> Fate:

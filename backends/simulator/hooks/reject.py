@@ -41,6 +41,8 @@ def no_error(skb: Skb) -> str | None:
     assert skb.path is not None
     if not skb.path.answerable or (packet.dmac is not None and skb.type is not PacketType.UNICAST):
         return _FOR_MANY
+    if packet.is_later_fragment and packet.family is Family.IP:
+        return "later fragments are not answered"
     if not _is_no_error(packet):
         return "ICMP errors are not answered with ICMP errors"
     return None if _sender_is_one(packet) else _NO_SENDER
@@ -48,8 +50,8 @@ def no_error(skb: Skb) -> str | None:
 
 def _is_no_error(packet: Packet) -> bool:
     if packet.family is Family.IP6:
-        # is_ineligible
-        return packet.proto != Protocol.ICMPV6 or (packet.icmp_type or 0) >= 128
+        # is_ineligible, which finds no ICMP in a later fragment
+        return not packet.is_icmp or (packet.icmp_type or 0) >= 128
     if packet.proto != Protocol.ICMP:
         return True
     icmp_type = packet.icmp_type or 0
@@ -81,12 +83,16 @@ def icmp_error(packet: Packet, icmp_type: int, code: int, source: int) -> Packet
 def checksum_holds(packet: Packet) -> bool:
     """Return whether ``nf_send_unreach`` accepts the packet's checksum and so answers.
 
+    It does not answer later fragments, and the checksum of a first fragment is that of the whole packet.
+
     For unknown protocols it requires that all bytes of the payload sum to a valid checksum
     (``nf_ip_checksum``), which they almost never do. A few protocols are exempt (``nf_reject_verify_csum``).
     """
     ours = Protocol.ICMP if packet.family is Family.IP else Protocol.ICMPV6
+    if packet.is_later_fragment:
+        return False
     if packet.proto in (Protocol.TCP, Protocol.UDP, ours):
-        return not packet.bad_checksum
+        return not packet.bad_checksum and packet.fragment is None
     if packet.proto in _OTHERWISE_SUMMED:
         return True
     if packet.family is Family.IP6:
@@ -122,7 +128,8 @@ def _may_be_reset(packet: Packet) -> bool:
     """
     if packet.family is Family.IP6 and (packet.src in MAPPED or packet.dst in MAPPED):
         return False
-    return packet.proto == Protocol.TCP and not packet.flags & TcpFlag.RST and not packet.bad_checksum
+    summed = not packet.bad_checksum and packet.fragment is None
+    return packet.proto == Protocol.TCP and not packet.flags & TcpFlag.RST and summed
 
 
 def synack(packet: Packet) -> Packet:

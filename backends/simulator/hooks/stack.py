@@ -15,9 +15,11 @@ from backends.simulator.conntrack.skb import Skb, SocketKind
 from backends.simulator.conntrack.table import Conntrack
 from backends.simulator.hooks.answers import Answers
 from backends.simulator.hooks.fate import Delivered, Dropped, Fate, Forwarded
+from backends.simulator.hooks.gathering import Gathering
 from backends.simulator.hooks.reject import (
     unreachable,
 )
+from backends.simulator.matching.assumptions import Undecided
 from backends.simulator.matching.fields import View
 from backends.simulator.nat.binding import Nat
 from backends.simulator.routing.path import LOOPBACK, NoRoute, Path
@@ -89,6 +91,7 @@ class Stack:
     """The number of each of the node's interfaces, from 1."""
     first: bool = True
     """True for the first packet of the flow."""
+    gathering: Gathering = field(default_factory=Gathering)
     _answers: Answers = field(init=False)
 
     def __post_init__(self) -> None:
@@ -97,6 +100,7 @@ class Stack:
     def begin(self) -> None:
         """Forget all packets, for another run."""
         self.first = True
+        self.gathering.waiting.clear()
         self.conntrack.begin()
         self.recorder.begin()
 
@@ -148,6 +152,8 @@ class Stack:
         before = skb.packet.dst
         if (why := self.router.not_received(skb.packet.src, before, skb.dev)) is not None:
             return Dropped(why)
+        if skb.packet.fragment is not None and self._reassembles():
+            return self.gathering.keep(skb.packet)
         if (fate := self._hook(Hook.PREROUTING, skb)) is not None:
             return fate
         if skb.packet.dst != before:
@@ -175,6 +181,8 @@ class Stack:
 
     def _deliver(self, skb: Skb) -> Fate:
         """Deliver the packet to the node (``ip_local_deliver``)."""
+        if skb.packet.fragment is not None and skb.packet.family is Family.IP:
+            return self.gathering.keep(skb.packet)
         if (fate := self._hook(Hook.INPUT, skb)) is not None:
             return fate
         return self._delivered(skb)
@@ -184,7 +192,16 @@ class Stack:
             return Dropped("another connection has the same tuple")
         if skb.packet.routing is not None and (fate := self._beyond(skb, skb.packet.routing)) is not None:
             return fate
+        if skb.packet.fragment is not None:
+            return self.gathering.keep(skb.packet)
         return Delivered(skb.packet, skb.mark)
+
+    def _reassembles(self) -> bool:
+        """Return whether the kernel reassembles fragments before the rules. Raises Undecided if unknown."""
+        known = self.prepared.reassembles
+        if known is None:
+            raise Undecided("a rule that is not known may make the kernel reassemble fragments")
+        return known
 
     def _beyond(self, skb: Skb, routing: Routing) -> Fate | None:
         """Return the fate of a packet with a routing header after INPUT (``ipv6_rthdr_rcv``), or None."""
@@ -268,6 +285,8 @@ class Stack:
         return None
 
     def _track(self, hook: Hook, skb: Skb) -> None:
+        if skb.packet.fragment is not None:
+            return  # no rule uses conntrack, or the fragment would not be here
         self.conntrack.track(skb, incoming=hook is Hook.PREROUTING)
         if self.recorder.enabled:
             entry = skb.entry
@@ -306,6 +325,8 @@ class Stack:
 
     def _nat(self, table: PreparedTable, view: View, start: Checkpoint | None = None) -> Fate | None:
         skb, hook = view.skb, view.hook
+        if skb.packet.fragment is not None:
+            return None  # without conntrack no packet comes to the rules (nf_nat_inet_fn)
         if self.nat.asks(hook, skb):
             decision = self._decide_nat(table, view, start)
             match decision:

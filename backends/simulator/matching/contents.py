@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from backends.model.packet import PortClass
+from backends.model.packet import FRAGMENT_SIZE, PortClass
 from backends.simulator.conntrack.skb import Skb, SocketKind
 from backends.wire.frames import build
 from translate.ir import Family, Protocol
@@ -55,6 +55,9 @@ def contents(skb: Skb) -> Contents:
     else:
         start += sum(8 * (units + 1) for units in packet.option_headers if units is not None)
         start += 0 if packet.routing is None else packet.routing.size
+        start += 0 if packet.fragment is None else FRAGMENT_SIZE
+    if packet.is_later_fragment:
+        return Contents(data, bytes(known))
     if skb.socket is SocketKind.KERNEL:
         known[start:] = bytes(len(data) - start)
     if skb.stripped:

@@ -10,11 +10,11 @@ from typing import Final
 from backends.model.clock import clock_value
 from backends.model.leading import security_index
 from backends.model.link import eui64, neighbour_mac
-from backends.model.packet import Port
+from backends.model.packet import Fragment, Port
 from backends.simulator.conntrack.connection import ORIGINAL, REPLY, ConntrackEntry
 from backends.simulator.conntrack.skb import Skb, SocketKind
 from backends.simulator.routing.router import AnyRouter
-from translate.ir import CLOCKS, INDEX_PROTOCOLS, Field, Hook, Protocol, TcpFlag
+from translate.ir import CLOCKS, INDEX_PROTOCOLS, Family, Field, Hook, Protocol, TcpFlag
 
 __all__ = ["Reader", "Value", "View", "reader"]
 
@@ -67,18 +67,21 @@ def _icmp_code(view: View) -> Value:
 
 def _tcp_flags(view: View) -> Value:
     packet = view.skb.packet
-    return int(packet.flags) if packet.proto == Protocol.TCP else None
+    return int(packet.flags) if packet.proto == Protocol.TCP and not packet.is_later_fragment else None
 
 
 def _tcp_mss(view: View) -> Value:
     """Return the size that a SYN announces; no other segment of a corpus has the option (``tcpmss_mt``)."""
     packet = view.skb.packet
+    if packet.is_later_fragment:
+        return None
     return packet.mss if packet.proto == Protocol.TCP and packet.flags & TcpFlag.SYN else None
 
 
 def _tcp_options(view: View) -> Value:
     """Return the kinds of a segment's options; those of a corpus have at most the MSS."""
-    if view.skb.packet.proto != Protocol.TCP:
+    packet = view.skb.packet
+    if packet.proto != Protocol.TCP or packet.is_later_fragment:
         return None
     return 0 if _tcp_mss(view) is None else 1 << _MSS_KIND
 
@@ -92,7 +95,12 @@ def _length(view: View) -> Value:
 def _security_index(field: Field) -> Reader:
     """Return a reader of an index of IPsec, which only packets of one protocol have (``xt_esp``)."""
     proto = INDEX_PROTOCOLS[field]
-    return lambda view: security_index(view.skb.packet) if view.skb.packet.proto == proto else None
+
+    def read(view: View) -> Value:
+        packet = view.skb.packet
+        return security_index(packet) if packet.proto == proto and not packet.is_later_fragment else None
+
+    return read
 
 
 def _ether_saddr(view: View) -> Value:
@@ -125,6 +133,24 @@ def _of_clock(field: Field) -> Reader:
 def _of_routing(number: int) -> Reader:
     """Return a reader of a part of the routing header, which most packets lack (``rt_mt6``)."""
     return lambda view: None if view.skb.packet.routing is None else view.skb.packet.routing[number]
+
+
+def _sctp_chunks(view: View) -> Value:
+    """Return the kinds of a packet's chunks; every one of a corpus has one chunk."""
+    packet = view.skb.packet
+    return 1 << _HEARTBEAT if packet.proto == Protocol.SCTP and not packet.is_later_fragment else None
+
+
+def _of_fragment(read: Callable[[Fragment], int]) -> Reader:
+    """Return a reader of the fragment header, which most packets lack (``frag_mt6``)."""
+
+    def value(view: View) -> Value:
+        packet = view.skb.packet
+        if packet.fragment is None or packet.family is Family.IP:
+            return None
+        return read(packet.fragment)
+
+    return value
 
 
 def _of_connection(read: Callable[[ConntrackEntry], Value]) -> Reader:
@@ -177,15 +203,10 @@ def _reverse_route_by_mark(view: View) -> Value:
     return int(view.router.leads_back(skb.packet.src, skb.packet.dst, view.iif, skb.mark, loose=True))
 
 
-_OF_FRAGMENTS: Final = (
-    *(Field.FRAGMENT_ID, Field.FRAGMENT_OFFSET, Field.FRAGMENT_MORE),
-    *(Field.FRAGMENT_RESERVED, Field.FRAGMENT_RESERVED2),
-)
-
 _READERS: Final[dict[Field, Reader]] = {
     Field.SADDR: attrgetter("skb.packet.src"),
     Field.DADDR: attrgetter("skb.packet.dst"),
-    Field.FRAGMENT: lambda view: 0,
+    Field.FRAGMENT: lambda view: int(view.skb.packet.is_later_fragment),
     Field.L4PROTO: attrgetter("skb.packet.proto"),
     Field.SPORT: _sport,
     Field.DPORT: _dport,
@@ -206,12 +227,14 @@ _READERS: Final[dict[Field, Reader]] = {
     Field.ROUTING_LENGTH: _of_routing(2),
     Field.HOP_LENGTH: attrgetter("skb.packet.hop_options"),
     Field.DESTINATION_LENGTH: attrgetter("skb.packet.destination_options"),
-    # no packet of a corpus is a fragment
-    **dict.fromkeys(_OF_FRAGMENTS, lambda view: None),
+    Field.FRAGMENT_ID: _of_fragment(lambda fragment: fragment.id or 0),
+    Field.FRAGMENT_OFFSET: _of_fragment(lambda fragment: fragment.offset),
+    Field.FRAGMENT_MORE: _of_fragment(lambda fragment: int(fragment.more)),
+    Field.FRAGMENT_RESERVED: _of_fragment(lambda fragment: fragment.reserved),
+    Field.FRAGMENT_RESERVED2: _of_fragment(lambda fragment: 0),
     # a corpus has no packets of DCCP
     Field.DCCP_TYPE: lambda view: None,
-    # every packet of SCTP in a corpus has one chunk
-    Field.SCTP_CHUNKS: lambda view: 1 << _HEARTBEAT if view.skb.packet.proto == Protocol.SCTP else None,
+    Field.SCTP_CHUNKS: _sctp_chunks,
     # the node's routes have no realms
     Field.REALM: lambda view: 0,
     Field.MARK: attrgetter("skb.mark"),

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from backends.model.packet import Packet, PortClass
-from translate.ir import Field, HashLimit
+from translate.ir import PORT_PROTOCOLS, Family, Field, HashLimit
 
 __all__ = ["HashTables", "first_of_each"]
 
@@ -55,7 +55,17 @@ def _part(table: HashLimit, where: Field, packet: Packet) -> object:
             return packet.src & table.source_mask
         case Field.DADDR:
             return packet.dst & table.destination_mask
+        case _ if packet.is_later_fragment:
+            return _data_as_port(packet, where)
         case _:
             port = packet.sport if where is Field.SPORT else packet.dport
             # A port that the kernel has picked differs between connections.
             return port if isinstance(port, int | PortClass) else 0
+
+
+def _data_as_port(packet: Packet, where: Field) -> int:
+    """Return the port that ``hashlimit_init_dst`` reads of a later fragment; in IPv6 it reads none."""
+    if packet.family is Family.IP6 or packet.proto not in PORT_PROTOCOLS:
+        return 0
+    at = 0 if where is Field.SPORT else 2
+    return int.from_bytes(packet.payload[at : at + 2], "big")

@@ -54,7 +54,7 @@ def take_effect(action: Action, skb: Skb) -> None:
     match action:
         case SetMark(value=value, mask=mask):
             skb.mark = skb.mark & ~mask ^ value
-        case LimitMss(mss=mss):
+        case LimitMss(mss=mss) if not skb.packet.is_later_fragment:
             skb.packet = with_segment_size(skb, mss)
         case StripOptions(options=options) if MSS_OPTION in options and skb.packet.mss is not None:
             skb.packet = with_fields(skb.packet, mss=None)
@@ -69,7 +69,7 @@ def take_effect(action: Action, skb: Skb) -> None:
             skb.packet = with_fields(skb.packet, tos=skb.packet.tos & ~mask ^ value)
         case TranslatePrefix():
             skb.packet = with_prefix(skb.packet, action)
-        case SetTcpFlags(value=value, mask=mask) if skb.packet.proto == Protocol.TCP:
+        case SetTcpFlags(value=value, mask=mask) if _is_segment(skb):
             skb.packet = with_fields(skb.packet, flags=TcpFlag(int(skb.packet.flags) & ~mask ^ value))
         case SetTtl(value=value):
             skb.packet = with_fields(skb.packet, ttl=value)
@@ -81,6 +81,11 @@ def take_effect(action: Action, skb: Skb) -> None:
             skb.entry, skb.direction, skb.state = template_of(action), ORIGINAL, ConnectionState.NEW
         case _:
             pass
+
+
+def _is_segment(skb: Skb) -> bool:
+    """Return whether the packet has a header of TCP; ECN changes data of later fragments (docs/limits.md)."""
+    return skb.packet.proto == Protocol.TCP and not skb.packet.is_later_fragment
 
 
 def _shifted(mark: int, shift: int) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from backends.simulator.conntrack.reassembly import reassembles
 from backends.simulator.matching.conditions import Condition, Memory, condition, hidden_condition
 from backends.simulator.matching.fields import View, reader
 from backends.simulator.matching.hashlimits import first_of_each
@@ -196,8 +197,18 @@ class Prepared:
     """The rule of each table of ``-m hashlimit`` that is loaded first."""
     sets: dict[str, Members]
     """The ipsets by name."""
+    ruleset: Ruleset
     _hooks: dict[TableName, dict[str, frozenset[Hook]]] = field(default_factory=dict)
     """For each table in a call of :meth:`hooks_of`, the hooks from which each of its chains is reached."""
+
+    _reassembles: list[bool | None] = field(default_factory=list)
+
+    @property
+    def reassembles(self) -> bool | None:
+        """True if the rules make the kernel reassemble fragments; computed for the first fragment."""
+        if not self._reassembles:
+            self._reassembles.append(reassembles(self.ruleset))
+        return self._reassembles[0]
 
     def hooks_of(self, chains: Iterable[tuple[TableName, str]]) -> frozenset[Hook]:
         """Return the hooks from which packets may come to any of the chains."""
@@ -257,7 +268,7 @@ def prepare(ruleset: Ruleset, *, assuming: bool = False) -> Prepared:
         busy[hook] = tuple(f for f in tables_here if f[0].name is TableName.NAT or not f[0].idle(hook))
     times = remembered_times(test for _, test in _recents(ruleset))
     tests = (test for rule in ruleset.rules() for test in rule.tests if isinstance(test, HashLimit))
-    return Prepared(at, busy, times, first_of_each(tests), members_of(ruleset.sets, ruleset.family))
+    return Prepared(at, busy, times, first_of_each(tests), members_of(ruleset.sets, ruleset.family), ruleset)
 
 
 def _recents(ruleset: Ruleset) -> Iterator[tuple[Rule, Recent]]:

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from backends.model.conversation import Conversation
 from backends.model.node import node_from_json
-from backends.model.packet import Packet
+from backends.model.packet import Fragment, Packet
 from backends.model.withfields import with_fields
 from backends.wire import parsing
 from backends.wire.frames import build, identity
-from backends.wire.parsing import FrameError, parse
+from backends.wire.parsing import FrameError, Parsed, parse
 from harness.corpus.random.flows import random_flows
 from translate.errors import UnsupportedError
 from translate.ir import Family, Protocol, TcpFlag, parse_address
@@ -188,7 +188,33 @@ def test_fragments_are_named():
     data[6] |= 0x20
     data[10:12] = b"\0\0"
     data[10:12] = fold(bytes(data[:20])).to_bytes(2, "big")
-    assert parse(bytes(data)).faults == ("a fragment",)
+    parsed = parse(bytes(data))
+    assert parsed.faults == ()
+    assert parsed.packet.fragment == Fragment(0, more=True, id=0)
+
+
+@pytest.mark.parametrize(
+    ("fragment", "payload"), [(Fragment(0, True, 7), bytes(8)), (Fragment(185, False, 9), b"12345678")]
+)
+@pytest.mark.parametrize("family", Family)
+def test_a_fragment_is_read_as_it_was_written(family, fragment, payload):
+    packet = Packet(
+        family=family, src=1, dst=2, proto=17, sport=3, dport=4, payload=payload, fragment=fragment
+    )
+    if packet.is_later_fragment:
+        packet = with_fields(packet, sport=None, dport=None)
+    data = build(packet)
+    assert len(data) == packet.length
+    assert parse(data) == Parsed(packet)
+
+
+def test_the_checksum_of_a_first_fragment_does_not_hold_for_it_alone():
+    packet = Packet(family=Family.IP, src=1, dst=2, proto=17, sport=3, dport=4, fragment=Fragment(0, True, 7))
+    data = bytearray(build(packet))
+    data[6] &= ~0x20
+    data[10:12] = b"\0\0"
+    data[10:12] = fold(bytes(data[:20])).to_bytes(2, "big")
+    assert parse(bytes(data)).faults == ("wrong UDP checksum",)
 
 
 def test_what_has_no_wire_form_is_refused():

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backends.model.packet import Packet
+from backends.model.packet import Fragment, Packet
 from backends.model.withfields import with_fields
 from backends.wire.frames import build, identity
 from backends.wire.ipv6header import FLOW_LABEL, unpack_ipv6
@@ -140,9 +140,10 @@ def test_extension_headers_do_not_pass_for_ports(headers):
 
 def test_fragments_are_named():
     first = with_headers(udp(), (FRAGMENT, b"\0\0\x01\0\0\0\x09"))
-    assert parse(first).faults == ("a fragment",)
-    later = with_headers(udp(), (FRAGMENT, b"\0\x05\x08\0\0\0\x09"))
-    assert "a fragment" in parse(later).faults
+    assert parse(first).packet.fragment == Fragment(0, more=True, id=9)
+    later = with_headers(udp(), (FRAGMENT, b"\3\x05\x08\0\0\0\x09"))
+    assert parse(later).packet.fragment == Fragment(0x508 >> 3, more=False, id=9, reserved=3)
+    assert parse(later).packet.sport is None
 
 
 def test_a_header_that_goes_beyond_the_packet():

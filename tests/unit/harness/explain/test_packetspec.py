@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from backends.model.contract import Job
-from backends.model.packet import Packet, Routing
+from backends.model.packet import Fragment, Packet, Routing
 from harness.explain.packetspec import parse_packet
 from translate.errors import ParseError
 from translate.ir import TcpFlag
@@ -45,6 +45,20 @@ def test_headers_with_options(worker: Job) -> None:
         packet(f"{text} hop 32", worker)
     with pytest.raises(ParseError, match="only packets of IPv6"):
         packet("udp 1.1.1.1:1 > 2.2.2.2:2 from node hop 0", worker)
+
+
+def test_fragments(worker: Job) -> None:
+    text = "udp 10.244.0.5:1 > 10.96.0.10:53"
+    first = packet(f"{text} fragment 0", worker)
+    assert (first.fragment, first.dport) == (Fragment(0, more=True), 53)
+    later = packet(f"{text} fragment 185", worker)
+    assert (later.fragment, later.dport) == (Fragment(185), None)
+    assert str(later) == "udp 10.244.0.5 > 10.96.0.10, a later fragment"
+    for wrong in ("fragment 8001", "fragment 1 from node"):
+        with pytest.raises(ParseError, match=r"offset|makes whole packets"):
+            packet(f"{text} {wrong}", worker)
+    with pytest.raises(ParseError, match="offset 1"):
+        packet(f"{text} fragment 1".replace("udp", "tcp"), worker)
 
 
 def test_a_routing_header(worker: Job) -> None:
