@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from dataclasses import field as attribute
 from enum import StrEnum
 from typing import Final
 
@@ -47,13 +48,16 @@ RANDOM_RANGE: Final = 1 << 31
 class FieldTest:
     """``(field & mask) in values``, or not in when ``negated``; never true of an absent field.
 
-    ``mask`` is None when every bit counts. ``values`` is not empty.
+    ``mask`` is None when every bit counts. ``values`` is not empty. ``reads_data``: the kernel reads the
+    field of a later fragment from its data, as if this began with a header (``xt_ecn``, ``xt_tcpmss``); all
+    other matches find no field there. Tests that differ in nothing else are equal.
     """
 
     field: Field
     values: tuple[Value, ...]
     mask: int | None = None
     negated: bool = False
+    reads_data: bool = attribute(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -286,20 +286,20 @@ def notes_on_later_fragments(program: Program) -> Iterator[Note]:
     apart = "iptables reassembles fragments before all rules because of -m socket; nftables does not"
     for chain in program.chains:
         for statement in chain.statements:
-            fields = {test.field for test in flat(statement.tests) if isinstance(test, FieldTest)}
+            tests = [test for test in flat(statement.tests) if isinstance(test, FieldTest)]
+            fields = {test.field for test in tests}
+            excluded = any(test.field in _OF_HEADERS and not test.reads_data for test in tests)
             for each in alternatives(statement):
                 if Field.TAKER in fields:
                     yield Note(each.origin, BACKEND, "socket-fragments", apart)
-                if program.family is Family.IP6 or not fields.isdisjoint(_PORTS):
+                if program.family is Family.IP6 or excluded:
                     continue
-                reads_size = Field.TCP_MSS in fields and Field.TCP_FLAGS not in fields
-                if reads_size or (Field.TCP_FLAGS in fields and _CONGESTION in each.origin.text):
+                if any(test.reads_data for test in tests):
                     yield Note(each.origin, BACKEND, "later-fragments", read)
 
 
-_PORTS: Final = frozenset({Field.SPORT, Field.DPORT})
-"""Fields that iptables finds in no later fragment."""
-_CONGESTION: Final = " --ecn-tcp-"
+_OF_HEADERS: Final = frozenset({Field.SPORT, Field.DPORT, Field.TCP_FLAGS})
+"""Fields that ``xt_tcp`` and ``xt_multiport`` find in no later fragment."""
 
 
 def notes_on_syn_proxies(inventory: Inventory) -> Iterator[Note]:

@@ -12,7 +12,7 @@ from typing import Final, assert_never
 from backends.model.packet import PortClass
 from backends.simulator.chance.chooser import Chance
 from backends.simulator.chance.ports import PickedPort, Ports
-from backends.simulator.matching.assumptions import Assumptions
+from backends.simulator.matching.assumptions import Assumptions, Undecided
 from backends.simulator.matching.connlimits import ConnectionLists
 from backends.simulator.matching.fields import Reader, Value, View, reader
 from backends.simulator.matching.filledsets import FilledSets
@@ -35,6 +35,7 @@ from translate.ir import (
     Name,
     Nth,
     PacketType,
+    Protocol,
     Quota,
     Random,
     Recent,
@@ -147,6 +148,18 @@ def condition(test: Test, place: object, *, idle: bool = False) -> Condition:
 
 
 def _field(test: FieldTest) -> Condition:
+    return partial(_of_header, test, _plain_field(test)) if test.reads_data else _plain_field(test)
+
+
+def _of_header(test: FieldTest, read: Condition, view: View, memory: Memory) -> bool:
+    """Evaluate a test that the kernel evaluates on data of later fragments, too (``match_tcp``)."""
+    packet = view.skb.packet
+    if packet.is_later_fragment and packet.proto == Protocol.TCP:
+        raise Undecided(f"the kernel reads {test.field.text} from data of a later fragment")
+    return read(view, memory)
+
+
+def _plain_field(test: FieldTest) -> Condition:
     # Partial functions, because a big ruleset has many, and a closure takes longer to make.
     match test.values:
         case (Interval(low, high),) if low == high and test.mask is None and not test.negated:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from translate.ir import (
@@ -43,7 +44,8 @@ def _ecn(options: Options, context: Context) -> tuple[Test, ...]:
         occurrence = options.find(name)
         if occurrence is not None:
             context.require(name, Protocol.TCP)
-            tests.append(_bits(Field.TCP_FLAGS, bit, bit, negated=occurrence[1].negated))
+            bits = _bits(Field.TCP_FLAGS, bit, bit, negated=occurrence[1].negated)
+            tests.append(replace(bits, reads_data=True))
     if (occurrence := options.find("--ecn-ip-ect")) is not None:
         index, option = occurrence
         value = parse_number(option.arguments[0], _IN_IP, option=index)

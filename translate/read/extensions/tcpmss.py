@@ -40,7 +40,7 @@ def _match(options: Options, context: Context) -> tuple[Test, ...]:
     low, high = parse_range(option.arguments[0], _MOST, option=index)
     if low > high:
         raise OptionError(f'range "{option.arguments[0]}" ends before it begins', option=index)
-    test = FieldTest(field=Field.TCP_MSS, values=(Interval(low, high),))
+    test = FieldTest(field=Field.TCP_MSS, values=(Interval(low, high),), reads_data=True)
     return (AnyOf(tests=(test,), negated=True) if option.negated else test,)
 
 

@@ -50,6 +50,8 @@ def test_a_note_has_the_line_of_its_rule(
         "-A INPUT -p tcp --syn -j DROP",
         "-A INPUT -p tcp --syn -m tcpmss --mss 5 -j DROP",
         "-A INPUT -p tcp --dport 5 -m ecn --ecn-tcp-cwr -j DROP",
+        "-A INPUT -p tcp --syn -m ecn --ecn-tcp-cwr -j DROP",
+        '-A INPUT -p tcp --syn -m comment --comment "not --ecn-tcp-cwr" -j DROP',
         "-A INPUT -p tcp -m tcpmss --mss 5 -m conntrack --ctstate NEW -j DROP",
     ],
 )
