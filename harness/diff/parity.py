@@ -12,7 +12,7 @@ import itertools
 import shlex
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from backends.model.clock import at_present
@@ -24,6 +24,7 @@ from harness.corpus.ruletext import place
 from harness.diff.backends import REFERENCE, backend
 from harness.diff.batch import Batch
 from harness.diff.compare import mismatches, step_text
+from harness.diff.entrances import run_briefly
 from harness.diff.mismatch import Mismatch
 from harness.diff.replay import Progress, Replayed, ReplayOptions, Replays, replay
 from harness.diff.result import BackendReport, CaseResult, Difference, ParityReport
@@ -79,6 +80,13 @@ class _Bench:
     job: Job
     flows: tuple[Flow, ...]
     expected: tuple[FlowResult, ...]
+    briefly: frozenset[str]
+    """The ids of flows that run once, unless that run differs."""
+
+    def times(self, sampling: Sampling) -> Iterator[int]:
+        """Yield the number of first runs of each flow."""
+        for flow, expected in zip(self.flows, self.expected, strict=True):
+            yield 1 if flow.id in self.briefly else sampling.first(flow, expected)
 
 
 class _Counts:
@@ -164,7 +172,12 @@ def run_parity(
                     backend,
                     bench.job,
                     bench.flows,
-                    ReplayOptions(progress=report, expected=bench.expected, sampling=plan.sampling),
+                    ReplayOptions(
+                        progress=report,
+                        expected=bench.expected,
+                        sampling=plan.sampling,
+                        briefly=bench.briefly,
+                    ),
                 )
         results = replays.results()
         for bench in benches:
@@ -181,7 +194,7 @@ def run_parity(
         tests += tested
         reports.append(_reported(name, runs, differing))
         differences.extend(differing)
-    times = [plan.sampling.first(f, e) for b in benches for f, e in zip(b.flows, b.expected, strict=True)]
+    times = [number for bench in benches for number in bench.times(plan.sampling)]
     return ParityReport(
         level=None if all(b.name == plan.against for b in backends) else plan.level,
         flows=counts.total,
@@ -241,7 +254,8 @@ def _ask_reference(batch: Batch, plan: Plan, reference: Backend, progress: Progr
     (replayed,) = replay([reference], job, flows, ReplayOptions(progress=progress))
     if replayed.refusal is not None:
         raise replayed.refusal
-    return _Bench(batch, job, flows, replayed.results)
+    briefly = run_briefly(flows, replayed.results, batch.copied) if plan.repeat == 0 else frozenset[str]()
+    return _Bench(batch, job, flows, replayed.results, briefly)
 
 
 def _judge(

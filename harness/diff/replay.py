@@ -56,13 +56,15 @@ class ReplayOptions:
 
     With ``expected``, one result per flow, flows with random outcomes run as often as ``sampling`` requires;
     a flow without an expected result (None) runs once. Flows whose ids are in ``once`` run once and are not
-    compared.
+    compared. Flows whose ids are in ``briefly`` run once, and as often as ``sampling`` requires if that run
+    differs.
     """
 
     progress: Progress = _quiet
     expected: Sequence[FlowResult | None] = ()
     sampling: Sampling = ONCE
     once: Container[str] = field(default_factory=frozenset)
+    briefly: Container[str] = field(default_factory=frozenset)
 
 
 _DEFAULTS = ReplayOptions()
@@ -113,7 +115,7 @@ class Replays:
     ) -> None:
         """Add a replay of flows through one backend."""
         expected = options.expected or (None,) * len(flows)
-        runs = _Runs(flows, expected, options.sampling, options.once)
+        runs = _Runs(flows, expected, options.sampling, options.once, options.briefly)
         self._futures.append(self._pool.submit(_run, backend, job, runs, options.progress, self._stop))
 
     def results(self) -> Iterator[Replayed]:
@@ -139,13 +141,18 @@ class _Runs:
     expected: Sequence[FlowResult | None]
     sampling: Sampling
     once: Container[str]
+    briefly: Container[str]
 
     def first(self) -> Iterator[Flow | Repeated]:
         for flow, expected in zip(self.flows, self.expected, strict=True):
             if flow.id in self.once:
                 yield Repeated(flow, 1, expected is None or expected.lists)
+            elif expected is None:
+                yield flow
+            elif flow.id in self.briefly:
+                yield Repeated(flow, 1, lists=True) if expected.lists else flow
             else:
-                yield flow if expected is None else self.sampling.repeated(flow, expected)
+                yield self.sampling.repeated(flow, expected)
 
     def differing(self, place: int, observed: FlowResult) -> tuple[DifferentPath, ...]:
         """Return the differences of the flow at an index."""

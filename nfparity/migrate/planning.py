@@ -154,9 +154,9 @@ def _plan_family(
     untried = tuple(table for table in plan.tables if table in left and table not in read)
     say(f"{_WORDS[family]}: making packets from the rules")
     began = time.monotonic()
-    flows = corpus(rules.tried.whole(), node, seed)
-    say(f"{_WORDS[family]}: sending {counted(len(flows), 'flow')} through copies of this node")
-    report = try_both(rules, node, flows, variant, level, progress)
+    made = corpus(rules.tried.whole(), node, seed)
+    say(f"{_WORDS[family]}: sending {counted(len(made.flows), 'flow')} through copies of this node")
+    report = try_both(rules, node, made, variant, level, progress)
     seconds = time.monotonic() - began
     if digest_of(split(save(variant, family))) != plan.digest:
         raise InputError(f"the {_WORDS[family]} rules changed while the plan was made; make another plan")

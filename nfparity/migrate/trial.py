@@ -23,33 +23,44 @@ from nfparity.watch.table_state import TableState, read_listing
 from translate.errors import MachineError
 from translate.ir import Family, Ruleset
 
-__all__ = ["corpus", "expected_meaning", "try_alone", "try_both"]
+__all__ = ["Corpus", "corpus", "expected_meaning", "try_alone", "try_both"]
 
 
-def corpus(ruleset: Ruleset, node: Node, seed: int) -> tuple[Flow, ...]:
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """Flows for every rule and service. ``copied`` are the ids of those that are copies of others.
+
+    A copy has the constants of another service; few copies run until each outcome is seen.
+    """
+
+    flows: tuple[Flow, ...]
+    copied: frozenset[str]
+
+
+def corpus(ruleset: Ruleset, node: Node, seed: int) -> Corpus:
     """Return flows for every rule and service. Raises UnsupportedError."""
     from harness.corpus.generate import generate_corpus
 
     made = generate_corpus(Job(rules=ruleset, node=node), seed=seed)
-    return tuple(at_present(flow) for flow in made.flows)
+    return Corpus(tuple(at_present(flow) for flow in made.flows), made.copied)
 
 
 def try_both(
-    rules: Rules, node: Node, flows: tuple[Flow, ...], variant: Variant, level: int, progress: Progress
+    rules: Rules, node: Node, tried: Corpus, variant: Variant, level: int, progress: Progress
 ) -> ParityReport:
     """Send flows through the translation, and through both rulesets loaded together.
 
     Raises UnsupportedError for rules that nftables cannot express, MachineError if they cannot run.
     """
     both = OverlapBackend(variant, rules.left, emptied=False)
-    return _parity(rules, node, flows, (_afterwards(rules, variant), both), level, progress)
+    return _parity(rules, node, tried, (_afterwards(rules, variant), both), level, progress)
 
 
 def try_alone(
-    rules: Rules, node: Node, flows: tuple[Flow, ...], variant: Variant, level: int, progress: Progress
+    rules: Rules, node: Node, tried: Corpus, variant: Variant, level: int, progress: Progress
 ) -> ParityReport:
     """Send flows through the final rulesets. Raises the errors of :func:`try_both`."""
-    return _parity(rules, node, flows, (_afterwards(rules, variant),), level, progress)
+    return _parity(rules, node, tried, (_afterwards(rules, variant),), level, progress)
 
 
 def _afterwards(rules: Rules, variant: Variant) -> Backend:
@@ -93,7 +104,7 @@ class _Lister:
 def _parity(
     rules: Rules,
     node: Node,
-    flows: tuple[Flow, ...],
+    tried: Corpus,
     backends: tuple[Backend, ...],
     level: int,
     progress: Progress,
@@ -103,7 +114,12 @@ def _parity(
         if not availability.ok:
             raise MachineError(f"{side.name} cannot run here: {availability.reason}")
     batch = Batch(
-        rules_path=rules.tried.sample.source, rules=rules.tried, node=node, flows=flows, corpus=None
+        rules_path=rules.tried.sample.source,
+        rules=rules.tried,
+        node=node,
+        flows=tried.flows,
+        corpus=None,
+        copied=tried.copied,
     )
     return run_parity(
         Plan(batches=(batch,), level=level),

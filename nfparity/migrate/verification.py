@@ -93,8 +93,8 @@ def send_packets(verification: Verification, progress: Progress) -> dict[Family,
     for family in verification.plan.families:
         name = f"{family.family.value} rules before"
         rules = read_rules(family.rules, family.family, name, family.left, family.ipsets)
-        flows = corpus(rules.tried.whole(), node, verification.plan.seed)
-        reports[family.family] = try_alone(rules, node, flows, family.variant, family.level, progress)
+        made = corpus(rules.tried.whole(), node, verification.plan.seed)
+        reports[family.family] = try_alone(rules, node, made, family.variant, family.level, progress)
     return reports
 
 

@@ -46,10 +46,12 @@ class GeneratedCorpus:
     ``services`` is the number of destinations that the rules translate. ``alone`` is the number of tests that
     some flow fails while all other tests of their rule hold; ``together`` is the number of tests that flows
     fail only together with others. Both count a test once per hook. ``doubts`` gives reasons for the rules
-    that are neither hit nor proven unreachable.
+    that are neither hit nor proven unreachable. ``copied`` are the ids of the flows to members of classes
+    that were not searched: copies of other flows, with the constants exchanged.
     """
 
     flows: tuple[Flow, ...]
+    copied: frozenset[str]
     coverage: CoverageReport
     services: int
     alone: int
@@ -141,7 +143,8 @@ def _finished(
 ) -> GeneratedCorpus:
     """Return the corpus of the flows that were made by searches, and those of other members of classes."""
     flows, shown, taken = made.flows, made.shown, made.taken
-    flows += _named(others, job.ruleset.family, taken)
+    copies = list(_named(others, job.ruleset.family, taken))
+    flows += copies
     shown += (other.goals for other in others)
     models = [(flow.first, goals) for flow, goals in zip(flows, shown, strict=True)]
     stray_models = [(s.flow.first, s.goals) for s in sorted(made.strays, key=lambda s: not s.telling)]
@@ -160,6 +163,7 @@ def _finished(
     far = search.far.union(*(other.goals.far for other in others)) - near
     return GeneratedCorpus(
         flows=tuple(flows),
+        copied=frozenset(flow.id for flow in copies),
         coverage=report,
         services=len(made.services | more_services),
         alone=sum(g.side != HIT for g in near),

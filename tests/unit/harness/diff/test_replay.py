@@ -3,7 +3,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import pytest
@@ -55,7 +55,7 @@ class Drops:
                 return
             if self.endless is not None:
                 self.endless.wait(0.01)
-            yield FlowResult(name, (DROP,))
+            yield FlowResult(name, (DROP,), runs=times)
 
 
 def test_results_come_in_order_of_backends_and_flows(worker: Job) -> None:
@@ -137,3 +137,16 @@ def test_an_error_ends_the_replays_of_other_jobs(worker: Job) -> None:
         collect()
     assert slow.closed
     assert wrong.closed
+
+
+def test_flows_that_may_be_brief_run_once_unless_they_differ(worker: Job) -> None:
+    """``f0`` lacks one of its outcomes however often it runs; ``f2`` has one that is not expected."""
+    passed = OutcomeBranch(Fraction(1), (Outcome(verdict=Verdict.FORWARD, out="a", src=1, dst=2),))
+    both = tuple(replace(branch, probability=Fraction(1, 2)) for branch in (DROP, passed))
+    neither = (replace(passed, probability=Fraction(1, 2)),) * 2
+    expected = [FlowResult(f"f{n}", ways) for n, ways in enumerate((both, both, neither))]
+    backend = Drops()
+    options = ReplayOptions(expected=expected, sampling=CERTAIN, briefly=frozenset({"f1", "f2"}))
+    (replayed,) = replay([backend], worker, flows(3), options)
+    assert backend.runs == {"f0": 62, "f1": 1, "f2": 62}
+    assert [bool(paths) for paths in replayed.differing] == [True, False, True]

@@ -1,0 +1,85 @@
+"""Wrong constants of services that were not searched, of which few flows run in full: all of them show."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+
+import pytest
+
+from backends.model.contract import Availability, Job
+from backends.nftables.backend import NftablesBackend, NftablesLoader
+from backends.replay.session import KernelSession, open_session
+from backends.simulator import SimulatorBackend
+from harness.corpus.generate import generate_corpus
+from harness.corpus.generate.addresses import Places
+from harness.corpus.generate.alike import Kind
+from harness.corpus.generate.classes import Classes
+from harness.diff.batch import Batch
+from harness.diff.parity import Plan, run_parity
+from tests.kernel.helpers.availability import require
+from tests.lab.kuberules import Shape, draw_cluster, kube_proxy_rules
+from translate.condense import emit_nft, lower
+from translate.ir import Interval, format_address
+from translate.read import read_ruleset
+
+pytestmark = pytest.mark.kernel
+
+SHAPE = Shape(services=9, endpoints=3, node_ports=4, base=False, seed=3)
+ELSEWHERE = "198.18.9.9"
+
+
+@dataclass(frozen=True)
+class Changed:
+    """The nftables backend with another text."""
+
+    text: str
+    name: str = "nftables"
+
+    def probe(self) -> Availability:
+        return NftablesBackend().probe()
+
+    def open(self, job: Job) -> AbstractContextManager[KernelSession]:
+        flush = emit_nft(lower(job.rules, level=job.level)).flush
+        return open_session(job.node, NftablesLoader(self.text, job.rules.family, flush=flush))
+
+
+def wrong(job: Job, text: str) -> Iterator[str]:
+    """Yield the text with one address of a service that was not searched in one place exchanged."""
+    classes = Classes.of(job.ruleset, Places.of(job.ruleset, job.node)).classes
+    members = [member for of in classes for member in of.others]
+    values = {c.value for member in members for c in member.constants if c.kind == Kind.ADDRESS}
+    points = sorted(v.low for v in values if isinstance(v, Interval) and v.is_point)
+    for point in points:
+        for place in re.finditer(rf"\b{re.escape(format_address(SHAPE.family, point))}\b", text):
+            yield text[: place.start()] + ELSEWHERE + text[place.end() :]
+
+
+def differing(batch: Batch, text: str) -> int:
+    report = run_parity(
+        Plan(batches=(batch,)),
+        (Changed(text),),
+        reference=SimulatorBackend(),
+        rules=lambda *_: (),
+        progress=lambda *_: None,
+    )
+    return report.backends[0].differing
+
+
+def test_brief_runs_show_what_full_runs_show() -> None:
+    require(NftablesBackend())
+    cluster = draw_cluster(SHAPE)
+    rules = read_ruleset(kube_proxy_rules(cluster).encode(), name="cluster", family=SHAPE.family)
+    job = Job(rules=rules, node=cluster.node, level=2)
+    made = generate_corpus(job, seed=0)
+    flows = tuple(flow for flow in made.flows if flow.id in made.copied)
+    full = Batch(rules_path="cluster", rules=rules, node=job.node, flows=flows, corpus=None)
+    brief = replace(full, copied=made.copied)
+    text = emit_nft(lower(rules, level=2)).text
+    assert differing(brief, text) == 0
+    faults = list(wrong(job, text))[::2]
+    hidden = [fault for fault in faults if not differing(brief, fault)]
+    assert len(faults) - len(hidden) >= 5
+    assert [fault for fault in hidden if differing(full, fault)] == []

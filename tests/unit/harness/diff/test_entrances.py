@@ -1,0 +1,69 @@
+"""Copies of flows that choose between the same outcomes: one of them runs in full."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+from backends.model.flow import Flow, Reply, Send
+from backends.model.outcome import FlowResult, Outcome, OutcomeBranch, Verdict
+from backends.model.packet import Packet, PortClass
+from harness.diff.entrances import run_briefly
+from translate.ir import Family
+
+HALF = Fraction(1, 2)
+
+
+def flow(name: str, *, src: int = 1, dport: int = 53, entry: str | None = "eth0", replies: int = 0) -> Flow:
+    packet = Packet(family=Family.IP, src=src, dst=9, proto=17, sport=40000 + src, dport=dport)
+    return Flow(id=name, steps=(Send(packet=packet, entry=entry), *(Reply(),) * replies))
+
+
+def to(*ends: int, of: Flow, masqueraded: int | None = None) -> FlowResult:
+    packet = of.first.packet
+    ways = []
+    for end in ends:
+        outcome = Outcome(
+            verdict=Verdict.FORWARD, out="a", src=packet.src, dst=end, sport=packet.sport, dport=80, dnat=True
+        )
+        if end == masqueraded:
+            outcome = replace(outcome, src=77, sport=PortClass(1024, 65535), snat=True)
+        ways.append(OutcomeBranch(Fraction(1, len(ends)), (outcome,) * len(of.steps)))
+    return FlowResult(of.id, tuple(ways))
+
+
+def brief(*pairs: tuple[Flow, FlowResult], copied: str = "abcdef") -> str:
+    flows, results = zip(*pairs, strict=True)
+    return "".join(sorted(run_briefly(flows, results, set(copied))))
+
+
+def test_the_shortest_of_several_senders_runs_in_full() -> None:
+    a, b, c = flow("a", replies=2), flow("b", src=2), flow("c", src=3)
+    assert brief((a, to(5, 6, of=a)), (b, to(5, 6, of=b)), (c, to(6, 5, of=c))) == "ac"
+
+
+def test_flows_that_were_searched_run_in_full() -> None:
+    a, b, c = flow("a"), flow("b", src=2), flow("c", src=3)
+    assert brief((a, to(5, 6, of=a)), (b, to(5, 6, of=b)), (c, to(5, 6, of=c)), copied="bc") == "c"
+
+
+def test_other_entrances_and_other_endpoints_have_a_full_flow_of_their_own() -> None:
+    a, b, c, d = flow("a"), flow("b", dport=54), flow("c", entry=None), flow("d", src=2)
+    assert brief((a, to(5, 6, of=a)), (b, to(5, 6, of=b)), (c, to(5, 6, of=c)), (d, to(5, 7, of=d))) == ""
+
+
+def test_an_endpoint_that_reaches_itself_has_a_full_flow_of_its_own() -> None:
+    a, b, c = flow("a"), flow("b", src=5), flow("c", src=6)
+    own, other = to(5, 6, of=b, masqueraded=5), to(5, 6, of=c, masqueraded=6)
+    assert brief((a, to(5, 6, of=a)), (b, own), (c, other)) == ""
+
+
+def test_what_the_simulator_cannot_decide_runs_in_full() -> None:
+    a, b, c = flow("a"), flow("b", src=2), flow("c", src=3)
+    counted = [(f, replace(to(5, 6, of=f), dependent=True)) for f in (a, b, c)]
+    assert brief(*counted) == ""
+
+
+def test_a_flow_with_one_outcome_is_no_model_of_others() -> None:
+    a, b, c = flow("a"), flow("b", src=2), flow("c", src=3)
+    assert brief((a, to(5, of=a)), (b, to(5, 6, of=b)), (c, to(5, 6, of=c))) == "c"
