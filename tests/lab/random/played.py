@@ -85,7 +85,8 @@ def expected_flows(job: Job, seed: int, count: int = FLOWS) -> Iterator[tuple[Fl
             with suppress(InputError):  # too many ways even so
                 cut, result = _unanswered(short, simulation, ruleset)
                 more = refused + _refused_by_routing(cut, result)
-                if max(more.values(), default=0) <= ANSWERED_AT_ONCE and not _is_from_group(result):
+                beyond = _is_from_group(result) or _is_answered_by_socket(cut, result, node)
+                if max(more.values(), default=0) <= ANSWERED_AT_ONCE and not beyond:
                     refused = more
                     yield cut, result
 
@@ -117,6 +118,15 @@ def _is_from_group(result: FlowResult) -> bool:
         o.verdict is Verdict.LOCAL and (o.src or 0) >> 120 == _GROUPS
         for b in result.branches
         for o in b.outcomes
+    )
+
+
+def _is_answered_by_socket(flow: Flow, result: FlowResult, node: Node) -> bool:
+    """Return whether the node answers by a raw socket, beyond suppress_prefixlength (docs/limits.md)."""
+    return (
+        flow.first.packet.family is Family.IP6
+        and any(rule.suppress is not None for rule in node.rules_of(Family.IP6))
+        and any(o.verdict is Verdict.LOCAL for b in result.branches for o in b.outcomes[:-1])
     )
 
 
