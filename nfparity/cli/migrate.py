@@ -208,11 +208,19 @@ def _apply(arguments: argparse.Namespace) -> int:
         {**_record_data(record, migration), "confirm within": within},
         [
             "applied: only the translation is loaded",
+            *_carried_lines(migration),
             f"the plan is rolled back unless nfparity migrate verify --confirm is run within {within:.0f} s",
             f"(verify sends the plan's packets again, which took {plan.seconds:.0f} s; --live skips them)",
         ],
     )
     return 0
+
+
+def _carried_lines(migration: Migration) -> list[str]:
+    lists = sum(carried.lists for carried in migration.carried)
+    addresses = counted(sum(carried.addresses for carried in migration.carried), "address", "addresses")
+    where = counted(lists, "list of -m recent", "lists of -m recent")
+    return [f"{addresses} of {where} carried over"] if lists else []
 
 
 def _verify(arguments: argparse.Namespace) -> int:
@@ -264,8 +272,11 @@ def _boot_lines(arguments: argparse.Namespace, migration: Migration) -> list[str
 
 def _load(arguments: argparse.Namespace) -> int:
     loaded = _migration(arguments).load()
-    text = "the confirmed translation is loaded" if loaded else "the translation is loaded already"
-    _show(arguments, {"loaded": loaded}, [text])
+    lines = ["the confirmed translation is loaded" if loaded.new else "the translation is loaded already"]
+    if loaded.emptied:
+        tables = ", ".join(f"{family} {table}" for family, table in loaded.emptied)
+        lines.append(f"another program had loaded the old rules again; these tables are emptied: {tables}")
+    _show(arguments, {"loaded": loaded.new, "emptied": [list(table) for table in loaded.emptied]}, lines)
     return 0
 
 

@@ -59,7 +59,9 @@ The systemd unit of verify --confirm --at-boot runs this before the network is c
 nft text stored by --at-boot, of all families in one transaction, if the plan is confirmed and all digests
 are right. Otherwise nothing is loaded and the exit status is 3 (2 for an edited plan): if the plan was not
 confirmed before the reboot, if it was rolled back, if a file is missing or changed, or if another program has
-loaded rules into the replaced tables. Exit status 0, too, if the translation is loaded already.
+loaded other rules into the replaced tables than before the migration. Tables into which it has loaded the
+same rules (netfilter-persistent, iptables.service) are emptied. Exit status 0, too, if the translation is
+loaded already.
 """
 
 ROLLBACK = """\

@@ -5,7 +5,8 @@
 alone and with both rulesets loaded (``overlap``). ``translation`` makes the nft text, again at apply.
 ``migration`` runs the ``steps`` in order, each of which may be repeated; ``rollback`` undoes them, and
 ``recovery`` determines what can be undone after a crash. ``deadman`` is the process that rolls back unless
-the user confirms. ``verification`` compares the loaded table with the applied one.
+the user confirms. ``clients`` carries the addresses in lists of ``-m recent`` (``recentfiles``) over to sets
+(``elements``), and back. ``verification`` compares the loaded table with the applied one.
 
 ``tables`` reads and writes the iptables tables; ``owned`` is the nftables table of nfparity. ``place``,
 ``record``, ``saved`` and ``journal`` are the files on disk. Acts on the network namespace that it runs in, as

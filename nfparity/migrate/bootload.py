@@ -8,7 +8,9 @@ of the loaded table shows that the migration is in force (:func:`is_loaded`).
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Final
 
 from nfparity.migrate import owned
@@ -18,14 +20,21 @@ from nfparity.migrate.plan import FamilyPlan, MigrationPlan
 from nfparity.migrate.record import Phase, Record
 from nfparity.migrate.recovery import survey
 from nfparity.migrate.saved import SavedFamily
-from nfparity.migrate.steps import check_loaded, written_again
+from nfparity.migrate.steps import check_loaded, empty_table, first_difference, live_tables, written_again
+from nfparity.migrate.tables import SavedTable
 from nfparity.migrate.translation import digest_of_text, retranslated
 from nfparity.persistent_state.disk import read_content, write_durably
 from translate.errors import MachineError, NfparityError
+from translate.ir import Family
 
-__all__ = ["is_loaded", "load_confirmed", "store_texts"]
+__all__ = ["Loaded", "is_loaded", "load_confirmed", "store_texts"]
 
 _NOTHING: Final = "nothing is loaded"
+_FILES: Final = {
+    Family.IP: ("/etc/iptables/rules.v4", "/etc/sysconfig/iptables"),
+    Family.IP6: ("/etc/iptables/rules.v6", "/etc/sysconfig/ip6tables"),
+}
+"""The files from which netfilter-persistent (Debian) and iptables.service (RHEL) load rules at boot."""
 
 
 def store_texts(place: MigrationPlace, plan: MigrationPlan) -> None:
@@ -44,12 +53,23 @@ def is_loaded(record: Record) -> bool:
     return bool(record.saved)
 
 
-def load_confirmed(place: MigrationPlace) -> bool:
-    """Load the confirmed translation; return False if it is loaded already.
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The result of a load. ``new`` is False if the translation was loaded already.
+
+    ``emptied`` are the tables, by family and name, into which another program had loaded the old rules.
+    """
+
+    new: bool
+    emptied: tuple[tuple[str, str], ...] = ()
+
+
+def load_confirmed(place: MigrationPlace) -> Loaded:
+    """Load the confirmed translation, and empty the tables into which the old rules were loaded again.
 
     The caller must hold the lock of the place. Raises MachineError or InputError, with nothing loaded, if the
     migration is not confirmed, a file is not the confirmed one, the rules for a rollback are lost, or a
-    replaced iptables table contains rules.
+    replaced iptables table contains other rules than before the migration.
     """
     record = Record.read(place.record)
     if record is None:
@@ -62,25 +82,29 @@ def load_confirmed(place: MigrationPlace) -> bool:
             "nfparity migrate rollback fills empty tables with the rules from before"
         )
     if is_loaded(record):
-        return False
+        return Loaded(new=False)
     plan = _confirmed_plan(place, record)
     saved = _restorable(place, record)
     load = ""
     for family in plan.families:
         load += owned.marked(family.family, _text(place, family), Mark.of(saved[family.family], place.folder))
     with tables_locked(needed=False):
-        for family in plan.families:
-            _insist_on_free(family)
+        again = {family.family: _loaded_again(family) for family in plan.families}
         owned.load(load)
-    try:
+        try:
+            for family in plan.families:
+                check_loaded(family)
+        except NfparityError:
+            for family in plan.families:
+                with suppress(MachineError):
+                    owned.delete_table(family.family)
+            raise
+        # From here on the translation is complete: it stays, also if a table cannot be emptied.
         for family in plan.families:
-            check_loaded(family)
-    except NfparityError:
-        for family in plan.families:
-            with suppress(MachineError):
-                owned.delete_table(family.family)
-        raise
-    return True
+            for table in again[family.family]:
+                empty_table(family, table)
+    emptied = ((family.value, table.name) for family, tables in again.items() for table in tables)
+    return Loaded(new=True, emptied=tuple(emptied))
 
 
 def _confirmed_plan(place: MigrationPlace, record: Record) -> MigrationPlan:
@@ -119,14 +143,28 @@ def _trusted(place: MigrationPlace, name: str) -> str:
     return content.data.decode(errors="surrogateescape")
 
 
-def _insist_on_free(family: FamilyPlan) -> None:
+def _loaded_again(family: FamilyPlan) -> tuple[SavedTable, ...]:
+    """Return the tables that contain the old rules again, in the order in which they are emptied.
+
+    Raises MachineError if a table of nfparity is loaded, or if a replaced table contains other rules.
+    """
     name = family.family.value
     if owned.is_there(family.family):
         raise MachineError(f"another nftables table {name} nfparity is loaded; {_NOTHING}")
-    again = written_again(family)
-    if again:
-        raise MachineError(
-            f"iptables has {name} rules in table {', '.join(again)}: another program loads them at boot "
-            f"(kube-proxy, netfilter-persistent); {_NOTHING}; "
-            "stop it and run nfparity migrate load, or run nfparity migrate rollback"
-        )
+    old, live = family.tables, live_tables(family)
+    for table in written_again(family):
+        was = old.get(table)
+        if was is None or was.table_state != live[table].table_state:
+            difference = "" if was is None else f": {first_difference(was, live[table])}"
+            raise MachineError(
+                f"iptables has {name} rules in table {table} that are not those from before the migration"
+                f"{difference}; another program loads them at boot (kube-proxy, netfilter-persistent)"
+                f"{_named_files(family)}; {_NOTHING}; "
+                "stop it and run nfparity migrate load, or run nfparity migrate rollback"
+            )
+    return tuple(table for table in family.removed if table.name in live and not live[table.name].is_empty)
+
+
+def _named_files(family: FamilyPlan) -> str:
+    there = [path for path in _FILES[family.family] if os.path.exists(path)]
+    return f", perhaps from {', '.join(there)}" if there else ""

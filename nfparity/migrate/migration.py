@@ -16,7 +16,7 @@ otherwise the next command, and rolls back.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -26,7 +26,8 @@ from typing import Final
 
 from harness.files.userfiles import read_text
 from nfparity.migrate import bootunit, owned
-from nfparity.migrate.bootload import is_loaded, load_confirmed, store_texts
+from nfparity.migrate.bootload import Loaded, is_loaded, load_confirmed, store_texts
+from nfparity.migrate.clients import CarriedOver, ClientsForth
 from nfparity.migrate.deadman import DeadMan, now
 from nfparity.migrate.journal import Hook, Journal
 from nfparity.migrate.owned import Mark
@@ -43,6 +44,7 @@ from nfparity.persistent_state.disk import prepare_folder, remove, write_durably
 from nfparity.persistent_state.reservedlog import ReservedLog
 from translate.errors import InputError, MachineError, NfparityError
 from translate.ir import Family, TableName
+from translate.nft import NftList, NftOutput
 
 __all__ = ["Migration", "RolledBack", "Settled"]
 
@@ -62,11 +64,17 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class _Begun:
-    """A recorded migration with its saved rules and its translation, in memory."""
+    """A recorded migration with its saved rules, its translation and its clients, in memory."""
 
     record: Record
     saved: tuple[SavedFamily, ...]
-    texts: Mapping[Family, str]
+    outputs: Mapping[Family, NftOutput]
+    clients: Mapping[Family, ClientsForth]
+
+    @property
+    def lists(self) -> Mapping[Family, Sequence[NftList]]:
+        """The lists of ``-m recent`` of the translation."""
+        return {family: output.structure.lists for family, output in self.outputs.items()}
 
 
 class Migration:
@@ -79,6 +87,8 @@ class Migration:
         self.place = place or here()
         self._journal = Journal(ReservedLog(self.place.journal), hook)
         self._timer_log = ReservedLog(self.place.timer_log)
+        self.carried: tuple[CarriedOver, ...] = ()
+        """The clients that ``apply`` has carried over, by family."""
 
     def apply(self, plan: MigrationPlan, within: float) -> Record:
         """Apply the plan, which must be confirmed ``within`` seconds.
@@ -112,6 +122,7 @@ class Migration:
                 except BaseException:
                     self._undo(begun)
                     raise
+            self.carried = tuple(clients.carried for clients in begun.clients.values())
             return applied
 
     def settle(self) -> Settled:
@@ -154,8 +165,8 @@ class Migration:
             store_texts(place, self.plan())
             return bootunit.enable(place.units, place.folder)
 
-    def load(self) -> bool:
-        """Load the confirmed translation after a reboot; return False if it is loaded already.
+    def load(self) -> Loaded:
+        """Load the confirmed translation after a reboot.
 
         Raises MachineError or InputError, with nothing loaded, for everything that :func:`load_confirmed`
         refuses.
@@ -194,7 +205,7 @@ class Migration:
     def _begin(self, plan: MigrationPlan, within: float) -> _Begun:
         """Save everything needed for a rollback, and reserve the space of later writes."""
         place = self.place
-        texts = {family.family: translation_of(family) for family in plan.families}
+        outputs = {family.family: translation_of(family) for family in plan.families}
         saved = tuple(replace(f.saved, text=save(f.variant, f.family, counters=True)) for f in plan.families)
         for family, live in zip(plan.families, saved, strict=True):
             _insist_as_planned(family, live.tables)
@@ -224,7 +235,8 @@ class Migration:
             with suppress(OSError):
                 self._forget_earlier()
             raise MachineError(f"{e}; nothing is changed") from e
-        return _Begun(record, saved, texts)
+        clients = {f.family: ClientsForth(f.family, outputs[f.family].structure.lists) for f in plan.families}
+        return _Begun(record, saved, outputs, clients)
 
     def _forget_earlier(self) -> None:
         """Remove the files of an earlier, finished migration to free space. Raises OSError."""
@@ -242,8 +254,7 @@ class Migration:
     def _switch(self, plan: MigrationPlan, begun: _Begun) -> None:
         step = self._journal.step
         for family, saved in zip(plan.families, begun.saved, strict=True):
-            mark, text = Mark.of(saved, self.place.folder), begun.texts[family.family]
-            step(f"load {family.family.value}", partial(owned.load_marked, family.family, text, mark))
+            step(f"load {family.family.value}", partial(self._load, family.family, saved, begun))
             step(f"check {family.family.value}", partial(check_loaded, family))
         with tables_locked():
             for family in plan.families:
@@ -251,6 +262,12 @@ class Migration:
                     step(f"empty {family.family.value} {table.name}", partial(empty_table, family, table))
             for family in plan.families:
                 step(f"look {family.family.value}", partial(_insist_replaced, family))
+
+    def _load(self, family: Family, saved: SavedFamily, begun: _Begun) -> None:
+        clients = begun.clients[family]
+        text = begun.outputs[family].text + clients.elements()
+        owned.load_marked(family, text, Mark.of(saved, self.place.folder))
+        clients.catch_up()
 
     def _settle(self) -> Settled:
         record = self._record()
@@ -301,7 +318,7 @@ class Migration:
         return undone
 
     def _undo(self, begun: _Begun) -> RolledBack:
-        return roll_back(self.place, self._journal, begun.record, begun.saved)
+        return roll_back(self.place, self._journal, begun.record, begun.saved, lists=begun.lists)
 
     def _undone(self, begun: _Begun, error: NfparityError) -> NfparityError:
         """Roll back, and return the error with the result of the rollback."""

@@ -48,7 +48,12 @@ class FamilyPlan:
     def saved(self) -> SavedFamily:
         """The rules of the plan for a restore, with the counters in the plan."""
         return SavedFamily(
-            family=self.family, variant=self.variant, left=self.left, text=self.rules, ipsets=self.ipsets
+            family=self.family,
+            variant=self.variant,
+            left=self.left,
+            text=self.rules,
+            ipsets=self.ipsets,
+            level=self.level,
         )
 
     @property

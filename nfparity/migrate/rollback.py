@@ -8,12 +8,13 @@ table of a family cannot be restored, the family's translation stays, so that on
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
 from nfparity.migrate import bootunit, owned
+from nfparity.migrate.clients import ClientsBack
 from nfparity.migrate.journal import Journal, Steps
 from nfparity.migrate.place import MigrationPlace, tables_locked
 from nfparity.migrate.record import Phase, Record
@@ -23,6 +24,7 @@ from nfparity.migrate.tables import SavedTable
 from nfparity.persistent_state.disk import write_durably
 from translate.errors import MachineError
 from translate.ir import Family
+from translate.nft import NftList
 
 __all__ = ["RolledBack", "roll_back"]
 
@@ -61,20 +63,30 @@ def roll_back(
     families: tuple[SavedFamily, ...],
     *,
     complete: bool = True,
+    lists: Mapping[Family, Sequence[NftList]] | None = None,
 ) -> RolledBack:
     """Restore the families' rules. The caller must hold the lock of the place.
+
+    ``lists`` are the lists of ``-m recent`` of the loaded translations; without them, the saved rules are
+    translated again.
 
     ``complete`` is False if these are not all replaced families; the record then stays unfinished. Raises
     MachineError with all failures, after everything else has been done.
     """
-    return _Rollback(place, journal, record, families).run(complete=complete)
+    return _Rollback(place, journal, record, families, lists or {}).run(complete=complete)
 
 
 class _Rollback:
     def __init__(
-        self, place: MigrationPlace, journal: Journal, record: Record, families: tuple[SavedFamily, ...]
+        self,
+        place: MigrationPlace,
+        journal: Journal,
+        record: Record,
+        families: tuple[SavedFamily, ...],
+        lists: Mapping[Family, Sequence[NftList]],
     ) -> None:
         self._place, self._journal, self._record, self._families = place, journal, record, families
+        self._clients = {saved.family: ClientsBack(saved, lists.get(saved.family)) for saved in families}
         self._before = journal.steps()
         self._tables: list[tuple[str, str, Restored]] = []
         self._texts: list[str] = []
@@ -95,9 +107,7 @@ class _Rollback:
                     self._put_back(saved, table, loaded=loaded)
         for saved in reversed(self._families):
             if saved.family not in self._failed:
-                self._try(
-                    saved.family, f"delete {saved.family.value}", partial(owned.delete_table, saved.family)
-                )
+                self._try(saved.family, f"delete {saved.family.value}", partial(self._delete, saved.family))
         for saved in self._families:
             if saved.family not in self._failed:
                 name = saved.family.value
@@ -114,6 +124,8 @@ class _Rollback:
                 bootunit.disable(self._place.units)
             except MachineError as e:
                 self._complaints.append(str(e))
+        for clients in self._clients.values():
+            self._complaints += clients.complaints
         if self._journal.complaint is not None:
             self._complaints.append(self._journal.complaint)
         return RolledBack(
@@ -129,10 +141,15 @@ class _Rollback:
         emptied = _was_emptied(key, self._before) if loaded else False
 
         def action() -> None:
-            done = restore(saved, table, emptied=emptied, keep=partial(self._keep, saved.family, table.name))
+            keep = partial(self._keep, saved.family, table.name)
+            done = restore(saved, table, self._clients[saved.family], emptied=emptied, keep=keep)
             self._tables.append((saved.family.value, table.name, done))
 
         self._try(saved.family, f"restore {key}", action)
+
+    def _delete(self, family: Family) -> None:
+        self._clients[family].catch_up()
+        owned.delete_table(family)
 
     def _try(self, family: Family, step: str, action: Callable[[], None]) -> None:
         try:

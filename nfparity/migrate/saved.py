@@ -34,7 +34,7 @@ class SavedFamily:
     """One family's rules: ``text`` is the output of iptables-save, with or without counters.
 
     ``left`` are the tables kept in iptables; they are not restored. ``ipsets`` is the output of ``ipset
-    save`` if rules use sets; only a plan has it.
+    save`` if rules use sets; only a plan has it. ``level`` is the optimisation level of their translation.
     """
 
     family: Family
@@ -42,6 +42,7 @@ class SavedFamily:
     left: tuple[str, ...]
     text: str
     ipsets: str = ""
+    level: int = 2
 
     @property
     def tables(self) -> Mapping[str, SavedTable]:
@@ -65,7 +66,12 @@ class SavedFamily:
 
     def file(self) -> bytes:
         """Return the contents of the file."""
-        head = {"family": self.family.value, "stack": self.variant.value, "left": list(self.left)}
+        head = {
+            "family": self.family.value,
+            "stack": self.variant.value,
+            "left": list(self.left),
+            "level": self.level,
+        }
         data = f"{_FIRST}{json.dumps(head)}\n{self.text}".encode(errors="surrogateescape")
         return data + f"{_LAST}{hashlib.sha256(data).hexdigest()}\n".encode()
 
@@ -93,6 +99,7 @@ class SavedFamily:
             left=tuple(TableName(name).value for name in left),
             text=text,
             ipsets=str(data.get("ipsets", "")),
+            level=int(data.get("level", 2)),
         )
         for name in made.tables:
             TableName(name)

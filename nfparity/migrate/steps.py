@@ -6,6 +6,7 @@ from collections.abc import Callable
 from enum import Enum
 
 from nfparity.migrate import owned
+from nfparity.migrate.clients import ClientsBack
 from nfparity.migrate.ipsets import restore_missing
 from nfparity.migrate.plan import FamilyPlan
 from nfparity.migrate.saved import SavedFamily
@@ -91,16 +92,23 @@ def first_difference(planned: SavedTable, now: SavedTable) -> str:
 
 
 def restore(
-    saved: SavedFamily, table: SavedTable, *, emptied: bool | None, keep: Callable[[str], None]
+    saved: SavedFamily,
+    table: SavedTable,
+    clients: ClientsBack,
+    *,
+    emptied: bool | None,
+    keep: Callable[[str], None],
 ) -> Restored:
-    """Restore one old table with its counters. Raises MachineError.
+    """Restore one old table with its counters and clients. Raises MachineError.
 
     Rules of other programs in it are replaced if the migration ``emptied`` the table and has not restored it
     since; ``keep`` receives them first, and raises nothing. If it is unknown whether the table was emptied
     (None), a table with all of its old rules, in order, counts as not emptied or as restored.
     """
     now = live_tables(saved).get(table.name)
+    is_held = now is not None and now.is_held
     if now is None or now.is_empty:
+        clients.fill(table, is_held=is_held)
         _put_back(saved, table)
         return Restored.RESTORED
     if now.table_state == table.table_state:
@@ -108,6 +116,7 @@ def restore(
     if emptied is False or now.contains(table):
         return Restored.LEFT
     keep(now.text)
+    clients.fill(table, is_held=is_held)
     _put_back(saved, table)
     return Restored.INSTEAD
 

@@ -18,10 +18,13 @@ from translate.errors import MachineError
 from translate.ir import Family
 from translate.read.save import lines_by_table
 
-__all__ = ["SavedTable", "digest_of", "empty", "restore_table", "save", "split"]
+__all__ = ["SavedTable", "digest_of", "empty", "holding", "restore_table", "save", "split"]
 
 _COUNTERS: Final = re.compile(r"^\[\d+:\d+\] (?=-A )|(?<=\S) \[\d+:\d+\]$")
 _LIST: Final = re.compile(r" -m recent .*?--name (\S+)")
+_RECENT: Final = re.compile(r" -m recent .*?--name \S+(?: --mask \S+)?(?: --r(?:source|dest))?(?= |$)")
+_HOLDER: Final = "nfparity-lists"
+"""A chain that names lists of ``-m recent``. No rule jumps to it."""
 _SET: Final = re.compile(r" --(?:add|del|map)-set (\S+)")
 _PROGRAM: Final = {Family.IP: "iptables", Family.IP6: "ip6tables"}
 
@@ -56,8 +59,18 @@ class SavedTable:
 
     @property
     def is_empty(self) -> bool:
-        """True if the table has no effect: no rules, no user-defined chains, every policy ACCEPT."""
-        return not self.rules and all(line.split(" ")[1] == "ACCEPT" for line in self._declarations())
+        """True if the table has no effect: no rules, no user-defined chains, every policy ACCEPT.
+
+        The chain of :func:`holding` does not count.
+        """
+        own = (f":{_HOLDER} ", f"-A {_HOLDER} ")
+        lines = [line for line in self.table_state[1:-1] if not f"{line} ".startswith(own)]
+        return all(line[0] == ":" and line.split(" ")[1] == "ACCEPT" for line in lines)
+
+    @property
+    def is_held(self) -> bool:
+        """True if the table contains the chain of :func:`holding`."""
+        return _HOLDER in self.chains
 
     def contains(self, other: SavedTable) -> bool:
         """Return whether the table contains another one: every chain with its policy, every rule in order."""
@@ -110,6 +123,18 @@ def empty(table: SavedTable) -> str:
     """Return the input for iptables-restore that empties a table in one step of the kernel."""
     chains = [f":{name} ACCEPT [0:0]" for name in table.built_in]
     return "\n".join((f"*{table.name}", *chains, "COMMIT", ""))
+
+
+def holding(table: SavedTable) -> str:
+    """Return the input for iptables-restore that empties a table, but keeps its lists of ``-m recent``.
+
+    The parts of rules that name a list are in a chain that no packet reaches. A list whose first rule has
+    another ``--hitcount`` loses its addresses (``recent_mt_check``), so these parts are unchanged.
+    """
+    parts = dict.fromkeys(part for line in table.lines for part in _RECENT.findall(line))
+    head, end = empty(table).rsplit("COMMIT", 1)
+    rules = "".join(f"-A {_HOLDER}{part}\n" for part in parts)
+    return f"{head}:{_HOLDER} - [0:0]\n{rules}COMMIT{end}"
 
 
 def digest_of(tables: Mapping[str, SavedTable]) -> str:

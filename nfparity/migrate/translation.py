@@ -11,12 +11,13 @@ import hashlib
 from nfparity.migrate.plan import FamilyPlan
 from nfparity.migrate.repeatable import insist_on_repeatable
 from nfparity.migrate.rules import Rules, read_rules
+from nfparity.migrate.saved import SavedFamily
 from translate.condense import emit_nft, lower
 from translate.errors import InputError, ParseError, UnsupportedError
 from translate.ir import IpSet
 from translate.nft import NftOutput
 
-__all__ = ["digest_of_text", "retranslated", "translate", "translation_of"]
+__all__ = ["digest_of_text", "output_of_saved", "retranslated", "translate", "translation_of"]
 
 
 def translate(rules: Rules, level: int) -> NftOutput:
@@ -29,36 +30,43 @@ def translate(rules: Rules, level: int) -> NftOutput:
     return output
 
 
-def translation_of(plan: FamilyPlan) -> str:
-    """Return the nft text of a plan.
+def translation_of(plan: FamilyPlan) -> NftOutput:
+    """Return the translation of a plan.
 
     Raises InputError if it is not the tested text, or if ipsets of the rules have changed; MachineError if
     the ipsets cannot be read.
     """
-    text, rules = _translated(plan)
+    output, rules = _translated(plan)
     if plan.ipsets:
         _insist_on_same_sets(plan, rules)
-    return text
+    return output
 
 
 def retranslated(plan: FamilyPlan) -> str:
     """Return the nft text of a plan that is applied. Raises InputError if it is not the tested text."""
-    return _translated(plan)[0]
+    return _translated(plan)[0].text
 
 
-def _translated(plan: FamilyPlan) -> tuple[str, Rules]:
+def output_of_saved(saved: SavedFamily) -> NftOutput:
+    """Return the translation of saved rules, by this version of nfparity. Raises NfparityError."""
+    name = f"the saved {saved.family.value} rules"
+    rules = read_rules(saved.text, saved.family, name, saved.left, saved.ipsets or None)
+    return emit_nft(lower(rules.moved, level=saved.level))
+
+
+def _translated(plan: FamilyPlan) -> tuple[NftOutput, Rules]:
     name = f"the plan's {plan.family.value} rules"
     try:
         rules = read_rules(plan.rules, plan.family, name, plan.left, plan.ipsets)
-        text = translate(rules, plan.level).text
+        output = translate(rules, plan.level)
     except (ParseError, UnsupportedError) as e:
         raise InputError(f"{name} cannot be translated; make another plan: {e}") from e
-    if digest_of_text(text) != plan.translation:
+    if digest_of_text(output.text) != plan.translation:
         raise InputError(
             f"the translation of {name} is not the one that was tested: the plan was made by another version "
             "of nfparity, or was changed; make another plan"
         )
-    return text, rules
+    return output, rules
 
 
 def digest_of_text(text: str) -> str:

@@ -72,8 +72,7 @@ def plan_lines(family: PlannedFamily) -> Iterator[str]:
         yield f"  kept      {table.name}: {counted(table.rules, 'rule')}, in iptables"
     lists = frozenset[str]().union(*(table.lists for table in family.plan.removed))
     if lists:
-        begins = counted(len(lists), "list of -m recent begins", "lists of -m recent begin")
-        yield f"  warning   {begins} empty: clients may change endpoints once"
+        yield f"  carried   the addresses in {counted(len(lists), 'list', 'lists')} of -m recent"
     if _kube_proxys(family):
         yield "  warning   kube-proxy writes these rules: stop it first, or it writes them again"
     for difference in family.report.differences[:_SHOWN]:

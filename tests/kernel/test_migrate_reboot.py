@@ -14,6 +14,7 @@ from backends.replay.worker import Worker
 from nfparity.migrate import Migration, bootunit
 from nfparity.migrate.place import here
 from nfparity.migrate.record import Phase
+from nfparity.migrate.tables import split
 from nfparity.migrate.verification import look
 from nfparity.snapshot import Variant
 from tests.kernel.helpers.migratenode import (
@@ -48,7 +49,8 @@ class Boot(Request):
                 case "enable":
                     return str(migration.load_at_boot())
                 case "load":
-                    return str(migration.load())
+                    loaded = migration.load()
+                    return f"{loaded.new} {' '.join(table for _, table in loaded.emptied)}".rstrip()
                 case "look":
                     return look(migration).state.value
                 case _:
@@ -206,5 +208,42 @@ def test_another_program_was_first(node: Worker, rebooted: Worker, variant: Vari
     confirm(node, variant)
     boot(node, rebooted, variant)
     rebooted.ask(Shell((f"iptables-{variant}", *FOREIGN)))
-    assert "iptables has ip rules in table nat" in rebooted.ask(Boot("load"))
+    said = rebooted.ask(Boot("load"))
+    assert "iptables has ip rules in table nat that are not those from before the migration: new is" in said
+    assert " ".join(FOREIGN[2:]) in said
     assert not any(read_state(rebooted, variant).nft)
+
+
+@pytest.mark.parametrize("tables", [("raw", "mangle", "nat", "filter"), ("nat",)])
+def test_another_program_has_loaded_the_old_rules(
+    node: Worker, rebooted: Worker, variant: Variant, tables: tuple[str, ...]
+) -> None:
+    """As netfilter-persistent does, from files that were saved before the migration."""
+    saved = split(node.ask(Shell((f"iptables-{variant}-save",))))
+    confirm(node, variant)
+    boot(node, rebooted, variant, "".join(saved[table].text for table in tables))
+    assert rebooted.ask(Boot("load")) == f"True {' '.join(tables)}"
+    assert_translated(read_state(rebooted, variant))
+    assert rebooted.ask(Boot("look")) == "same"
+    assert rebooted.ask(Boot("load")) == "False"
+    assert rebooted.ask(Boot("rollback")) == "False"
+    state = read_state(rebooted, variant)
+    assert state.iptables[0] == OLD[0]
+    assert state.answered
+
+
+def test_another_program_has_loaded_some_of_the_old_rules(
+    node: Worker, rebooted: Worker, variant: Variant
+) -> None:
+    """A table with fewer rules is another table, and nothing is changed."""
+    saved = split(node.ask(Shell((f"iptables-{variant}-save",))))
+    confirm(node, variant)
+    lines = [line for line in saved["filter"].lines if "--dport 5302" not in line]
+    boot(node, rebooted, variant, saved["nat"].text + "".join(f"{line}\n" for line in lines))
+    before = read_state(rebooted, variant)
+    said = rebooted.ask(Boot("load"))
+    assert "in table filter that are not those from before the migration: gone is" in said
+    assert "--dport 5302" in said
+    after = read_state(rebooted, variant)
+    assert after.iptables == before.iptables
+    assert not any(after.nft)

@@ -62,6 +62,7 @@ ELSEWHERE: Final = {
     "nfparity.inputs.against": "unit/nfparity/cli/test_diff_against.py",
     "nfparity.livenode": "kernel/test_migrate_plan.py",
     "nfparity.migrate.bootload": "kernel/test_migrate_reboot.py",
+    "nfparity.migrate.clients": "kernel/test_migrate_clients.py",
     "nfparity.migrate.deadman": "kernel/test_migrate.py",
     "nfparity.migrate.migration": "kernel/test_migrate.py",
     "nfparity.migrate.overlap": "kernel/test_migrate_rehearsal.py",

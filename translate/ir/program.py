@@ -23,6 +23,7 @@ __all__ = [
     "Entry",
     "Lookup",
     "LoweredChain",
+    "MergedList",
     "Program",
     "Statement",
     "alternatives",
@@ -119,17 +120,31 @@ class LoweredChain:
     origin: Origin = field(default=NOWHERE, compare=False)
 
 
+@dataclass(frozen=True, slots=True)
+class MergedList:
+    """A list of ``-m recent`` that lowering made a part of the list ``into``, which has a key.
+
+    ``key`` are the values of that list's :attr:`Recent.key` that belong to the list ``name``.
+    """
+
+    name: str
+    into: str
+    key: tuple[Value, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
     """All chains of one family, lowered. Jump and Goto name chains by their qualified name.
 
-    ``sets`` holds every ipset that a test names.
+    ``sets`` holds every ipset that a test names. ``merged`` shows, like an origin, what became of
+    lists of ``-m recent``; it has no effect on packets.
     """
 
     family: Family
     chains: tuple[LoweredChain, ...]
     source: str = "<none>"
     sets: tuple[IpSet, ...] = ()
+    merged: tuple[MergedList, ...] = field(default=(), compare=False)
 
     def chain(self, name: str) -> LoweredChain:
         """Return the chain with this qualified name; raises KeyError if there is none."""

@@ -20,7 +20,7 @@ from translate.nft.change import ChangeKind, NftChange, change
 from translate.nft.flowtable import Offload, with_flowtable
 from translate.nft.legalise import legalise
 from translate.nft.limits.refusal import REFUSED
-from translate.nft.model import NftTable
+from translate.nft.model import NftList, NftRing, NftTable
 from translate.nft.printer import TABLE, printed
 from translate.nft.render import delete_text, flush_text, structure_text
 
@@ -29,7 +29,9 @@ __all__ = [
     "TABLE",
     "ChangeKind",
     "NftChange",
+    "NftList",
     "NftOutput",
+    "NftRing",
     "Offload",
     "emit",
     "offloading",

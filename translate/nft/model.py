@@ -14,7 +14,7 @@ from translate.nft.elements import Elements, ListedElements
 from translate.nft.legal import BaseHook, SharedObject
 from translate.nft.map_size import map_size_for
 
-__all__ = ["NftChain", "NftFlowtable", "NftMap", "NftRule", "NftSet", "NftTable"]
+__all__ = ["NftChain", "NftFlowtable", "NftList", "NftMap", "NftRing", "NftRule", "NftSet", "NftTable"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +66,36 @@ class NftSet:
     elements: Elements = _NO_ELEMENTS
 
 
+@dataclass(frozen=True, slots=True)
+class NftRing:
+    """The names of the sets that hold the last times of each address, and of those that hold its turn."""
+
+    times: tuple[str, ...]
+    turns: tuple[str, ...]
+    seconds: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NftList:
+    """The sets that replace the list ``name`` of ``-m recent``.
+
+    ``sets`` are their names with their timeouts in seconds (None: no timeout). ``key`` is what follows the
+    address in a key, part by part. No set has more than ``size`` elements.
+    """
+
+    name: str
+    key: tuple[str, ...]
+    sets: tuple[tuple[str, int | None], ...]
+    rings: tuple[NftRing, ...]
+    size: int
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all its sets."""
+        rings = (name for ring in self.rings for name in (*ring.times, *ring.turns))
+        return (*(name for name, _ in self.sets), *rings)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NftFlowtable:
     """A flowtable, which forwards packets of its connections that arrive on its devices."""
@@ -87,7 +117,7 @@ class NftChain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NftTable:
-    """The table with all objects."""
+    """The table with all objects. ``lists`` shows which sets replace which list of ``-m recent``."""
 
     family: str
     name: str
@@ -96,3 +126,4 @@ class NftTable:
     maps: Sequence[NftMap]
     chains: Sequence[NftChain]
     flowtables: Sequence[NftFlowtable] = ()
+    lists: Sequence[NftList] = ()

@@ -60,6 +60,7 @@ from translate.ir import (
     Jump,
     Lookup,
     LoweredChain,
+    MergedList,
     Origin,
     Program,
     Recent,
@@ -99,7 +100,11 @@ def template(program: Program) -> Program:
     for name, index, number, jumps in sorted(dispatchers, key=lambda dispatcher: -len(dispatcher[3])):
         if len(jumps) > 1 and name not in work.covered:
             work.treat(name, index, jumps, dispatcher_label(name, number))
-    return replace(program, chains=(*work.chains.values(), *work.made.values()))
+    return replace(
+        program,
+        chains=(*work.chains.values(), *work.made.values()),
+        merged=(*program.merged, *work.merged),
+    )
 
 
 def _jumps(lookup: Lookup, program: Program) -> dict[int, str]:
@@ -134,6 +139,7 @@ class _Work:
     program: Program
     chains: dict[str, LoweredChain] = field(init=False)
     made: dict[str, LoweredChain] = field(default_factory=dict)
+    merged: list[MergedList] = field(default_factory=list)
     covered: set[str] = field(default_factory=set)
     kept: set[str] = field(default_factory=set)
     original: dict[str, LoweredChain] = field(init=False)
@@ -172,12 +178,16 @@ class _Work:
         """
         lookup = self.original[name].statements[index]
         assert isinstance(lookup, Lookup)
+
+        def new_name(known: str, number: int) -> str:
+            return list_name(label, number, self._profile(known))
+
         copier = Copier(
             chains=self.original,
             family=self.program.family,
             key=lookup.fields,
             as_they_are=self.kept | self._shared(lookup.fields, jumps.values()),
-            list_name=lambda known, place: list_name(label, place, self._profile(known)),
+            list_name=new_name,
             budget=8 * sum(len(c.statements) for c in self.program.chains) + 1000,
         )
         known = refine(self.facts[name], lookup.tests, self.program.family)
@@ -213,6 +223,10 @@ class _Work:
         statements = list(self.chains[name].statements)
         statements[index] = replace(lookup, entries=tuple(entries))
         self.chains[name] = replace(self.chains[name], statements=tuple(statements))
+        for tree in trees.values():
+            self.merged += [
+                MergedList(own, new_name(own, number), tree.key) for number, own in enumerate(tree.lists)
+            ]
         self.covered |= originals
         self._keep(name)
 

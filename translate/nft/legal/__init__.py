@@ -8,6 +8,7 @@ rest: a header that a match implies, a test of a set, a lookup in a map.
 from __future__ import annotations
 
 from translate.nft.legal.containers import DnatTarget, Draw, Element, FilledSet, Key, LegalMap, Masked
+from translate.nft.legal.lists import LegalList, Ring
 from translate.nft.legal.objects import SharedCounter, SharedHelper, SharedLimit, SharedObject, SharedQuota
 from translate.nft.legal.parts import (
     AddLabel,
@@ -51,12 +52,14 @@ __all__ = [
     "InSet",
     "Key",
     "LegalChain",
+    "LegalList",
     "LegalMap",
     "LegalProgram",
     "LegalRule",
     "Masked",
     "Part",
     "PortOf",
+    "Ring",
     "SetChange",
     "SetHelper",
     "SharedCounter",

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from translate.errors import Note
 from translate.ir import Family, Hook, Origin, Policy
 from translate.nft.legal.containers import FilledSet, LegalMap
+from translate.nft.legal.lists import LegalList
 from translate.nft.legal.objects import SharedObject
 from translate.nft.legal.parts import Part
 
@@ -55,3 +56,4 @@ class LegalProgram:
     sets: tuple[FilledSet, ...]
     objects: tuple[SharedObject, ...]
     notes: tuple[Note, ...] = ()
+    lists: tuple[LegalList, ...] = ()

@@ -41,6 +41,7 @@ from translate.nft.legal import (
     LegalProgram,
     LegalRule,
     Part,
+    Ring,
     SetChange,
     SetHelper,
     SharedCounter,
@@ -59,7 +60,7 @@ from translate.nft.legalise.hashlimits import hash_sets, taken
 from translate.nft.legalise.headers import matches
 from translate.nft.legalise.ipsets import NamedSets
 from translate.nft.legalise.rates import limit_of, quota_of
-from translate.nft.legalise.recent import KEYED_SIZE, SIZE, RecentSets, Ring, rings_of, sets_of
+from translate.nft.legalise.recent import KEYED_SIZE, SIZE, RecentSets, rings_of, sets_of
 from translate.nft.legalise.shifts import counted_ports
 from translate.nft.limits.accounting import refused_accounts
 from translate.nft.limits.inexpressible import check_statements
@@ -275,6 +276,7 @@ class DraftProgram:
                 *self.quotas.values(),
                 *self._helpers(),
             ),
+            lists=self.recent.by_list(self.program.merged),
             notes=(*self._notes(), *(() if whole else notes_on_later_fragments(self.program))),
         )
 

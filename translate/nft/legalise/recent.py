@@ -16,17 +16,28 @@ rotation starts again. Two packets of one address on two processors may count as
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from translate.ir import Family, Field, FieldTest, Recent, RecentMode, SetDirection, SetTest, Test, WordTest
-from translate.nft.legal import FilledSet, InSet, Key, Masked, SetChange
+from translate.ir import (
+    Family,
+    Field,
+    FieldTest,
+    MergedList,
+    Recent,
+    RecentMode,
+    SetDirection,
+    SetTest,
+    Test,
+    WordTest,
+)
+from translate.nft.legal import FilledSet, InSet, Key, LegalList, Masked, Ring, SetChange
 from translate.nft.limits.refusal import CannotSay
 from translate.nft.names import NameGiver
 from translate.passes.recents import Hits, RecentList, changes_list, counted, inexact
 
-__all__ = ["KEYED_SIZE", "SIZE", "RecentSets", "Ring", "refreshed_where_it_fails", "rings_of", "sets_of"]
+__all__ = ["KEYED_SIZE", "SIZE", "RecentSets", "refreshed_where_it_fails", "rings_of", "sets_of"]
 
 _MOST_HITS: Final = 32
 """The maximum number of sets for one check."""
@@ -51,14 +62,6 @@ def sets_of(lists: Mapping[str, RecentList], names: NameGiver) -> dict[tuple[str
         for known in lists.values()
         for seconds in known.seconds
     }
-
-
-@dataclass(frozen=True, slots=True)
-class Ring:
-    """The sets of the last times of each address, and the sets that record which time is replaced next."""
-
-    times: tuple[FilledSet, ...]
-    turns: tuple[FilledSet, ...]
 
 
 def rings_of(lists: Mapping[str, RecentList], names: NameGiver) -> dict[tuple[str, Hits], Ring]:
@@ -99,6 +102,21 @@ class RecentSets:
         """All sets, in order."""
         rings = (filled for ring in self.rings.values() for filled in (*ring.times, *ring.turns))
         return (*self.sets.values(), *rings)
+
+    def by_list(self, merged: Iterable[MergedList]) -> tuple[LegalList, ...]:
+        """Return the sets of each list of the rules. ``merged`` are the lists that became part of another."""
+        whole = [MergedList(name, name, ()) for name, known in self.lists.items() if not known.key]
+        parts = [part for part in merged if part.into in self.lists]
+        return tuple(self._of(each) for each in (*whole, *parts))
+
+    def _of(self, part: MergedList) -> LegalList:
+        known = self.lists[part.into]
+        return LegalList(
+            name=part.name,
+            key=tuple(zip(known.key, part.key, strict=True)),
+            sets=tuple(self.sets[known.name, seconds] for seconds in known.seconds),
+            rings=tuple(self.rings[known.name, hits] for hits in known.hits),
+        )
 
     def matches(self, test: Recent) -> list[InSet]:
         """Return the matches for a test of a list. Raises CannotSay."""

@@ -40,6 +40,7 @@ from translate.nft.legal import (
     HasTransport,
     InSet,
     LegalChain,
+    LegalList,
     LegalMap,
     LegalProgram,
     LegalRule,
@@ -55,7 +56,7 @@ from translate.nft.legal import (
     WithinQuota,
     WordMatch,
 )
-from translate.nft.model import NftChain, NftMap, NftRule, NftSet, NftTable
+from translate.nft.model import NftChain, NftList, NftMap, NftRing, NftRule, NftSet, NftTable
 from translate.nft.printer.fields import keys
 from translate.nft.printer.matches import (
     ANY_PROTOCOL,
@@ -94,6 +95,22 @@ def printed(program: LegalProgram) -> NftTable:
         objects=program.objects,
         maps=[_map(each, program) for each in program.maps],
         chains=[_chain(each, program) for each in program.chains],
+        lists=[_list(each, program.family) for each in program.lists],
+    )
+
+
+def _list(each: LegalList, family: Family) -> NftList:
+    rings = tuple(
+        NftRing(tuple(s.name for s in ring.times), tuple(s.name for s in ring.turns), ring.times[0].timeout)
+        for ring in each.rings
+    )
+    all_sets = (*each.sets, *(filled for ring in each.rings for filled in ring.times))
+    return NftList(
+        name=each.name,
+        key=tuple(keys(field, value, family)[0] for field, value in each.key),
+        sets=tuple((filled.name, filled.timeout) for filled in each.sets),
+        rings=rings,
+        size=min((filled.size for filled in all_sets), default=0),
     )
 
 

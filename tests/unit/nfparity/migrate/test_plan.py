@@ -233,7 +233,7 @@ def test_a_plan_holds_no_nft_text_and_loads_the_translation_alone() -> None:
     data["families"][0]["load"] = 'include "/etc/shadow"\nadd table inet theirs\n'
     plan = MigrationPlan.from_text(resealed(data), name="plan")
     (family,) = plan.families
-    text = translation_of(family)
+    text = translation_of(family).text
     assert digest_of_text(text) == family.translation
     assert "include" not in text
     assert "theirs" not in text

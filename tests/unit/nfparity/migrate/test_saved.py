@@ -33,6 +33,7 @@ SAVED = SavedFamily(family=Family.IP, variant=Variant.LEGACY, left=("raw",), tex
 def test_a_file_is_whole_in_itself() -> None:
     data = SAVED.file()
     assert SavedFamily.from_file(data) == SAVED
+    assert SavedFamily.from_file(replace(SAVED, level=0).file()).level == 0
     assert TEXT.encode(errors="surrogateescape") in data
     rest = data.replace(TEXT.encode(errors="surrogateescape"), b"")
     assert all(line.startswith(b"# ") for line in rest.splitlines())  # comments for iptables-restore

@@ -1,0 +1,131 @@
+"""Clients in lists of ``-m recent``, carried over to the sets of the translation and back.
+
+kube-proxy keeps session affinity in such lists, and firewalls keep banned addresses in them. A list exists as
+long as a rule names it. So a table is not restored in one step: before its rules, a chain that no packet
+reaches names its lists, which can then be filled (:func:`nfparity.migrate.tables.holding`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from nfparity.migrate import owned
+from nfparity.migrate.elements import additions, read_contents, replacements, returning
+from nfparity.migrate.recentfiles import Jiffies, ListedAddress, capacity, fill_list, is_list, read_list
+from nfparity.migrate.saved import SavedFamily
+from nfparity.migrate.tables import SavedTable, holding, restore_table
+from nfparity.migrate.translation import output_of_saved
+from translate.ir import Family
+from translate.nft import NftList
+
+__all__ = ["CarriedOver", "ClientsBack", "ClientsForth"]
+
+_NOT_BACK: Final = "clients were not carried back to the lists of -m recent"
+
+
+@dataclass(frozen=True, slots=True)
+class CarriedOver:
+    """The number of carried addresses, and of the lists that they were in."""
+
+    addresses: int
+    lists: int
+
+
+class ClientsForth:
+    """The clients of one family on their way into the sets. Methods raise MachineError."""
+
+    def __init__(self, family: Family, lists: Sequence[NftList]) -> None:
+        self._family, self._lists = family, lists
+        self._loaded: dict[str, tuple[ListedAddress, ...]] = {}
+
+    @property
+    def carried(self) -> CarriedOver:
+        """The addresses that were carried over."""
+        filled = [clients for clients in self._loaded.values() if clients]
+        return CarriedOver(sum(map(len, filled)), len(filled))
+
+    def elements(self) -> str:
+        """Read the lists, and return the commands that add their addresses to the loaded sets."""
+        self._loaded = {known.name: read_list(known.name, self._family) for known in self._lists}
+        return additions(self._family.value, self._lists, self._loaded, Jiffies.read())
+
+    def catch_up(self) -> None:
+        """Load the changes that the lists got between :meth:`elements` and the load of the table.
+
+        Later the sets have all clients: the nat rules that were loaded last bind a connection alone
+        (``nf_nat_inet_fn``), and in other tables a packet passes both rulesets.
+        """
+        changed: dict[str, list[ListedAddress]] = {}
+        for known in self._lists:
+            before, now = set(self._loaded.get(known.name, ())), read_list(known.name, self._family)
+            there = {client.address for client in now}
+            changed[known.name] = [client for client in now if client not in before]
+            changed[known.name] += [
+                ListedAddress(left.address, ()) for left in before if left.address not in there
+            ]
+            self._loaded[known.name] = now
+        if any(changed.values()):
+            owned.load(replacements(self._family.value, self._lists, changed, Jiffies.read()))
+
+
+class ClientsBack:
+    """The clients of one family on their way back, best effort: ``complaints`` has the failures.
+
+    ``lists`` are those of the loaded translation; None to translate the saved rules again.
+    """
+
+    def __init__(self, saved: SavedFamily, lists: Sequence[NftList] | None) -> None:
+        self._saved, self._lists = saved, lists
+        self._filled: set[str] = set()
+        self.complaints: list[str] = []
+
+    def fill(self, table: SavedTable, *, is_held: bool) -> None:
+        """Fill the lists of a table that is empty, just before it is restored. Raises nothing.
+
+        A list that exists is in use by another table, and is not changed. But if a command was killed in
+        between (``is_held``), the list gets the addresses that it lacks.
+        """
+        try:
+            self._fill([name for name in sorted(table.lists) if is_held or not is_list(name)], table)
+        except Exception as e:
+            self.complaints.append(f"{_NOT_BACK}: {e}")
+
+    def catch_up(self) -> None:
+        """Add the clients that the sets got since the lists were filled. Raises nothing.
+
+        Until the translation is deleted, its nat rules bind all connections.
+        """
+        try:
+            if self._filled:
+                self._add(self._filled)
+        except Exception as e:
+            self.complaints.append(f"{_NOT_BACK}: {e}")
+
+    def _fill(self, names: Sequence[str], table: SavedTable) -> None:
+        if not names or owned.list_table(self._saved.family) is None:
+            return
+        restore_table(self._saved.variant, self._saved.family, holding(table))
+        self._filled |= set(names)
+        self._add(names)
+
+    def _add(self, names: Collection[str]) -> None:
+        """Add the addresses that the sets have and the lists lack."""
+        listing = owned.list_table(self._saved.family)
+        if listing is None:
+            return
+        if self._lists is None:
+            self._lists = output_of_saved(self._saved).structure.lists
+        contents, room, forgotten = read_contents(listing), capacity(), 0
+        for known in self._lists:
+            if known.name not in names or not (clients := returning(known, contents)):
+                continue
+            there = {client.address for client in read_list(known.name, self._saved.family)}
+            fill_list(known.name, [client for client in clients[-room:] if client[0] not in there])
+            forgotten += max(0, len(clients) - room)
+        if forgotten:
+            self.complaints.append(
+                f"{_NOT_BACK}: the {forgotten} oldest of them, because a list holds {room} addresses "
+                "(ip_list_tot)"
+            )
