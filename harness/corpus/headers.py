@@ -9,9 +9,9 @@ from backends.model.clock import LATEST_TIME
 from backends.model.leading import leading, security_index, with_security_index
 from backends.model.link import BROADCAST_MAC, eui64, frame_type, neighbour_mac
 from backends.model.node import Node
-from backends.model.packet import NOT_TAKEN, Packet, Routing
+from backends.model.packet import NOT_TAKEN, Fragment, Packet, Routing
 from backends.model.withfields import with_fields
-from harness.corpus.packets import LONGEST, LONGEST_OPTIONS
+from harness.corpus.packets import LAST_OFFSET, LONGEST, LONGEST_OPTIONS
 from translate.ir import INDEX_PROTOCOLS, Family, Field, PacketType, Protocol, TcpFlag
 
 __all__ = ["HEADER_FIELDS", "PLAIN_TIME", "header_value", "shortest", "with_header"]
@@ -22,6 +22,11 @@ _DAY: Final = 86400
 
 _OPTIONS: Final = (Field.HOP_LENGTH, Field.DESTINATION_LENGTH)
 _ROUTING: Final = (Field.ROUTING_TYPE, Field.ROUTING_LEFT, Field.ROUTING_LENGTH)
+_FRAGMENT: Final = (
+    *(Field.FRAGMENT, Field.FRAGMENT_OFFSET, Field.FRAGMENT_MORE, Field.FRAGMENT_ID),
+    *(Field.FRAGMENT_RESERVED, Field.FRAGMENT_RESERVED2),
+)
+"""The fields of a fragment, in an order in which each can be set after those before it."""
 HEADER_FIELDS: Final = (
     *(
         Field.CPU,
@@ -32,6 +37,7 @@ HEADER_FIELDS: Final = (
         *INDEX_PROTOCOLS,
         *_ROUTING,
         *_OPTIONS,
+        *_FRAGMENT,
         Field.LENGTH,
         Field.ETHER_SADDR,
         Field.EUI64,
@@ -71,17 +77,23 @@ def header_value(field: Field, packet: Packet, iif: str, node: Node) -> int | No
         case Field.TCP_MSS:
             return packet.mss if _announces(packet) else None
         case Field.TCP_OPTIONS:
-            if packet.proto != Protocol.TCP:
+            if packet.proto != Protocol.TCP or packet.is_later_fragment:
                 return None
             return _MSS_BIT if _announces(packet) and packet.mss is not None else 0
         case Field.ESP_SPI | Field.AH_SPI | Field.IPCOMP_CPI:
-            return security_index(packet) if packet.proto == INDEX_PROTOCOLS[field] else None
+            if packet.proto != INDEX_PROTOCOLS[field] or packet.is_later_fragment:
+                return None
+            return security_index(packet)
         case Field.LENGTH:
             return packet.length
         case Field.ROUTING_TYPE | Field.ROUTING_LEFT | Field.ROUTING_LENGTH:
             return None if packet.routing is None else packet.routing[_ROUTING.index(field)]
         case Field.HOP_LENGTH | Field.DESTINATION_LENGTH:
             return packet.option_headers[_OPTIONS.index(field)]
+        case Field.FRAGMENT:
+            return int(packet.is_later_fragment)
+        case _ if field in _FRAGMENT:
+            return _part_of_fragment(packet, field)
         case Field.EUI64:
             return int(_is_of_frame(packet, number)) if number else None
         case Field.PACKET_TYPE:
@@ -119,6 +131,8 @@ def with_header(
                 return None
             return with_security_index(packet, value)
         case Field.LENGTH:
+            if packet.fragment is not None:
+                return None  # its length is a multiple of 8, unless it is the last one
             least = shortest(packet)
             made = with_fields(packet, filled_to=0 if value == least else value)
             return made if least <= value <= LONGEST and _can_be(made, value) else None
@@ -126,6 +140,8 @@ def with_header(
             return _routed(packet, field, value, whole=forwarded or entry is None)
         case Field.HOP_LENGTH | Field.DESTINATION_LENGTH:
             return _with_options(packet, field, value)
+        case _ if field in _FRAGMENT:
+            return None if entry is None else _fragment(packet, field, value)
         case Field.CLOCK:
             return with_fields(packet, time=value) if 0 <= value <= LATEST_TIME else None
         case Field.CLOCK_DAYTIME:
@@ -166,7 +182,8 @@ def _midnight(time: int) -> int:
 
 def _announces(packet: Packet) -> bool:
     """Return whether the packet is a segment that may announce its MSS."""
-    return packet.proto == Protocol.TCP and bool(packet.flags & TcpFlag.SYN)
+    bare = packet.proto != Protocol.TCP or packet.is_later_fragment
+    return not bare and bool(packet.flags & TcpFlag.SYN)
 
 
 def _routed(packet: Packet, field: Field, value: int, *, whole: bool) -> Packet | None:
@@ -179,6 +196,56 @@ def _routed(packet: Packet, field: Field, value: int, *, whole: bool) -> Packet 
     if routing.type == _MOBILITY or (not whole and (routing.left or routing.type in NOT_TAKEN)):
         return None
     return with_fields(packet, routing=routing)
+
+
+_USUAL_OFFSET: Final = 185
+"""The offset of a second fragment behind 1,480 bytes, which is what fits into an Ethernet frame."""
+
+
+def _part_of_fragment(packet: Packet, field: Field) -> int | None:
+    """Return a part of the fragment header of IPv6."""
+    fragment = packet.fragment
+    if fragment is None or packet.family is Family.IP:
+        return None
+    parts = {
+        Field.FRAGMENT_OFFSET: fragment.offset,
+        Field.FRAGMENT_MORE: int(fragment.more),
+        Field.FRAGMENT_ID: fragment.id,
+        Field.FRAGMENT_RESERVED: fragment.reserved,
+    }
+    return parts.get(field, 0)
+
+
+def _fragment(packet: Packet, field: Field, value: int) -> Packet | None:
+    """Return a fragment with this value; a whole packet for the value 0 of ``Field.FRAGMENT``."""
+    if field is Field.FRAGMENT and not value:
+        return packet if not packet.is_later_fragment else None
+    six = packet.family is Family.IP6
+    if packet.quoted is not None or (field is not Field.FRAGMENT and not six):
+        return None
+    fragment = packet.fragment or Fragment(_USUAL_OFFSET)
+    match field:
+        case Field.FRAGMENT_OFFSET:
+            fragment = fragment._replace(offset=value, more=fragment.more or not value)
+        case Field.FRAGMENT_MORE:
+            fragment = fragment._replace(more=bool(value))
+        case Field.FRAGMENT_ID:
+            fragment = fragment._replace(id=value)
+        case Field.FRAGMENT_RESERVED:
+            fragment = fragment._replace(reserved=value)
+        case Field.FRAGMENT_RESERVED2 if value:
+            return None
+        case _:
+            pass
+    if fragment.offset > LAST_OFFSET or not (fragment.offset or fragment.more):
+        return None
+    made = with_fields(packet, fragment=fragment)
+    if not fragment.offset:
+        return None if packet.is_later_fragment else made  # its ports are gone
+    if packet.destination_options is not None:
+        return None
+    bare = with_fields(made, sport=None, dport=None, mss=None, payload=b"")
+    return with_fields(bare, icmp_type=None, icmp_code=None, icmp_id=None)
 
 
 def _with_options(packet: Packet, field: Field, units: int) -> Packet | None:

@@ -342,8 +342,6 @@ def _value(field: Field, sighting: Sighting, places: Places) -> object:
             return packet.dst
         case Field.L4PROTO:
             return packet.proto
-        case Field.FRAGMENT:
-            return 0
         case Field.SPORT:
             return packet.sport if packet.has_ports else None
         case Field.DPORT:
@@ -353,7 +351,8 @@ def _value(field: Field, sighting: Sighting, places: Places) -> object:
         case Field.ICMP_CODE:
             return packet.icmp_code or 0 if packet.is_icmp else None
         case Field.TCP_FLAGS:
-            return int(packet.flags) if packet.proto == Protocol.TCP else None
+            has_flags = packet.proto == Protocol.TCP and not packet.is_later_fragment
+            return int(packet.flags) if has_flags else None
         case Field.MARK:
             return sighting.mark
         case Field.SOCKET_UID | Field.SOCKET_GID | Field.SOCKET_CLASS | Field.SOCKET:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from backends.model.conversation import Arrival, Conversation
 from backends.model.flow import Again, Flow, Reply, Send
 from backends.model.node import Interface, Node
-from backends.model.packet import Packet, Routing
+from backends.model.packet import Fragment, Packet, Routing
 from backends.model.withfields import with_fields
 from backends.wire.frames import build
 from backends.wire.parsing import parse
@@ -223,3 +223,38 @@ def test_an_index_of_ipsec_is_sent_before_the_tag_and_answered_with(
     assert answer is not None
     assert header_value(field, answer.packet, "eth0", NODE) == 0x1234
     assert answer.packet.payload != sent.packet.payload
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "fragment"),
+    [
+        (Field.FRAGMENT, 1, Fragment(185)),
+        (Field.FRAGMENT, 0, None),
+        (Field.FRAGMENT_OFFSET, 0, Fragment(0, more=True)),
+        (Field.FRAGMENT_OFFSET, 8000, Fragment(8000)),
+        (Field.FRAGMENT_MORE, 1, Fragment(185, more=True)),
+        (Field.FRAGMENT_ID, 7, Fragment(185, id=7)),
+        (Field.FRAGMENT_RESERVED, 255, Fragment(185, reserved=255)),
+    ],
+)
+def test_fields_of_a_fragment(field: Field, value: int, fragment: Fragment | None) -> None:
+    made = with_header(SIX, field, value, "pod0", forwarded=True)
+    assert made is not None
+    assert made.fragment == fragment
+    assert header_value(field, made, "pod0", NODE) == value
+    assert made.has_ports is (fragment is None or not fragment.offset)
+    if field is not Field.FRAGMENT:
+        assert with_header(UDP, field, value, "pod0", forwarded=True) is None
+    if value:
+        assert with_header(SIX, field, value, None, forwarded=True) is None
+
+
+def test_a_fragment_that_would_be_a_whole_packet() -> None:
+    first = with_header(SIX, Field.FRAGMENT_OFFSET, 0, "pod0", forwarded=True)
+    assert first is not None
+    assert with_header(first, Field.FRAGMENT_MORE, 0, "pod0", forwarded=True) is None
+    later = with_header(SIX, Field.FRAGMENT, 1, "pod0", forwarded=True)
+    assert later is not None
+    assert with_header(later, Field.FRAGMENT_OFFSET, 0, "pod0", forwarded=True) is None
+    assert with_header(later, Field.FRAGMENT, 0, "pod0", forwarded=True) is None
+    assert with_header(later, Field.FRAGMENT_RESERVED2, 1, "pod0", forwarded=True) is None
