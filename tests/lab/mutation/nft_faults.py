@@ -15,7 +15,7 @@ __all__ = ["MOST_ELEMENTS", "nft_faults"]
 MOST_ELEMENTS: Final = 48
 """The number of elements of one set or map that get faults of their own."""
 
-_BLOCK: Final = re.compile(r"^\t(chain|map|set) (\S+) \{$")
+_BLOCK: Final = re.compile(r"^\t(chain|map|set|limit|quota) (\S+) \{$")
 _NO_MAC: Final = r"(?!(?:[0-9a-f]{2}:){5}[0-9a-f]{2}\b)"
 _ADDRESS: Final = r"(\d+\.\d+\.\d+\.\d+|[0-9a-f]*:[0-9a-f]*:[0-9a-f:]*)(?:/(\d+))?(?![\w.])"
 _PREFIX: Final = rf"(?<![\w.:]){_NO_MAC}{_ADDRESS}"
@@ -26,15 +26,15 @@ _ELEMENT_DATA: Final = re.compile(_DATA)
 _MARK: Final = re.compile(r"0x([0-9a-f]+)")
 
 
-def nft_faults(text: str) -> Iterator[Fault]:
-    """Yield every single fault of the text, in the order of its lines."""
+def nft_faults(text: str, more: Operators = ()) -> Iterator[Fault]:
+    """Yield every single fault of the text, in the order of its lines; ``more`` operators come last."""
     following = _following(text)
     target = each(_CALL, lambda m: _other_target(m, following))
     lists = tuple(dict.fromkeys(re.findall(r"@(recent_\S+)", text)))
     other_list = each(r"@(recent_\S+)", lambda m: _other_list(m, lists))
     alike = _alike(text)
     other_lookup = each(r"@((?!recent_)\S+)", lambda m: f"@{alike[m[1]]}" if m[1] in alike else None)
-    operators = (*_OPERATORS, ("target", target), ("list", other_list), ("lookup", other_lookup))
+    operators = (*_OPERATORS, ("target", target), ("list", other_list), ("lookup", other_lookup), *more)
     places = tuple(_places(text))
     data = _data_of_next(places)
     for place in places:

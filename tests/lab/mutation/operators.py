@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from tests.lab.mutation.fault import Fault, Place
 
-__all__ = ["Change", "Operators", "each", "faults_at", "removed"]
+__all__ = ["Change", "Operators", "each", "each_named", "faults_at", "removed"]
 
 Change = Callable[[str], Sequence[str | None]]
 """The changed lines that an operator makes from a line; None removes the line."""
@@ -30,6 +30,26 @@ def each(pattern: str, replacement: Callable[[re.Match[str]], str | None]) -> Ch
             if any(start < match.end() and match.start() < end for start, end in quoted):
                 continue
             new = replacement(match)
+            if new is not None:
+                changes.append(line[: match.start()] + new + line[match.end() :])
+        return changes
+
+    return change
+
+
+_COMMENT = re.compile(r'comment "[^"]*"')
+
+
+def each_named(pattern: str, replacement: Callable[[re.Match[str]], str | None]) -> Change:
+    """Return an operator like :func:`each` for patterns with names in quotes; comments stay as they are."""
+    compiled = re.compile(pattern)
+
+    def change(line: str) -> Sequence[str | None]:
+        comment = _COMMENT.search(line)
+        end = len(line) if comment is None else comment.start()
+        changes = []
+        for match in compiled.finditer(line):
+            new = replacement(match) if match.end() <= end else None
             if new is not None:
                 changes.append(line[: match.start()] + new + line[match.end() :])
         return changes

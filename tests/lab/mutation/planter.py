@@ -15,6 +15,7 @@ from backends.tc_ebpf.loader import TcEbpfLoader
 from tests.lab.mutation.bpf_faults import bpf_faults, output_of
 from tests.lab.mutation.fault import Fault
 from tests.lab.mutation.nft_faults import nft_faults
+from tests.lab.mutation.operators import Operators
 from tests.lab.mutation.reduction import reduced
 from tests.lab.mutation.toggles import can_switch, switched, turned
 from translate.bpf import BpfOutput
@@ -69,11 +70,12 @@ class Planter(ABC, Generic[_Planting]):
 class NftPlanter(Planter[str]):
     """An nft text, which is replaced as a whole in one transaction."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, more: Operators = ()) -> None:
+        """Plan the usual faults, and those of ``more`` operators."""
         output = translate.nft.emit(program)
         self.text = output.text
         self._reduced = reduced(self.text)
-        self.faults = tuple(nft_faults(self.text))
+        self.faults = tuple(nft_faults(self.text, more))
         self._family = program.family
         self._flush = output.flush
 
