@@ -201,7 +201,7 @@ class Loaded:
         self._sent.append(flow)
         (result,) = self._reference.replay((flow,))
         if self._session is not self._reference:
-            (result,) = self._session.replay((Sampling().repeated(flow, result),))
+            (result,) = self._session.replay((Sampling().with_first_runs(flow, result),))
         return _results(result, flow, packet, self.backend)
 
     def sent(self) -> tuple[str, ...]:

@@ -157,6 +157,6 @@ def _run(command: list[str], *, what: str, cwd: Path | None = None) -> str:
             f"cannot {what}: {command[0]} is not installed (the VM needs Debian or Ubuntu)"
         ) from error
     if done.returncode != 0:
-        said = done.stderr.strip() or done.stdout.strip()
-        raise MachineError(f"cannot {what} ({command[0]} ended with status {done.returncode}):\n{said}")
+        printed = done.stderr.strip() or done.stdout.strip()
+        raise MachineError(f"cannot {what} ({command[0]} ended with status {done.returncode}):\n{printed}")
     return done.stdout

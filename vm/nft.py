@@ -57,8 +57,8 @@ def _machine_version() -> str | None:
     program = shutil.which("nft", path="/usr/sbin:/sbin:/usr/bin:/bin")
     if program is None:
         return None
-    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False).stdout
-    match = re.search(r"v(\d+\.\d+\.\d+)", said)
+    printed = subprocess.run([program, "--version"], capture_output=True, text=True, check=False).stdout
+    match = re.search(r"v(\d+\.\d+\.\d+)", printed)
     return match[1] if match else None
 
 

@@ -153,12 +153,12 @@ class Tracer:
     def watched(self) -> Watched:
         """Stop watching, and return the observations."""
         self._socket.setsockopt(_SOL_NETLINK, _DROP_MEMBERSHIP, _GROUP)
-        met = {place for place, listed in self._chains.items() if listed.base}
-        met.update(place for place in self._visited() if place in self._chains)
+        visited = {place for place, listed in self._chains.items() if listed.base}
+        visited.update(place for place in self._visited() if place in self._chains)
         rarest = Fraction(1)
-        for place in met:
+        for place in visited:
             rarest *= self._chains[place].rarest
-        chains = [self._chains[place] for place in met]
+        chains = [self._chains[place] for place in visited]
         return Watched(rarest, any(chain.fills for chain in chains), any(chain.dependent for chain in chains))
 
     def _visited(self) -> Iterator[_Place]:

@@ -63,18 +63,18 @@ def unpack_results(data: bytes) -> list[FlowResult]:
 
 
 def _from_result(result: FlowResult) -> list[Any]:
-    ways = [
+    branches = [
         (int(branch.probability * result.runs), [_from_outcome(o) for o in branch.outcomes])
         for branch in result.branches
     ]
-    odds, flags = result.rarest.as_integer_ratio(), (result.lists, result.dependent)
-    about = (result.runs, odds, flags, result.seconds)
-    return [result.flow_id, ways, result.notes, *about]
+    rarest, flags = result.rarest.as_integer_ratio(), (result.lists, result.dependent)
+    about = (result.runs, rarest, flags, result.seconds)
+    return [result.flow_id, branches, result.notes, *about]
 
 
 def _to_result(
     flow_id: str,
-    ways: list[tuple[int, list[dict[str, Any]]]],
+    counted: list[tuple[int, list[dict[str, Any]]]],
     notes: tuple[str, ...],
     runs: int,
     rarest: tuple[int, int],
@@ -82,7 +82,7 @@ def _to_result(
     seconds: float,
 ) -> FlowResult:
     branches = tuple(
-        OutcomeBranch(Fraction(count, runs), tuple(map(_to_outcome, outcomes))) for count, outcomes in ways
+        OutcomeBranch(Fraction(count, runs), tuple(map(_to_outcome, outcomes))) for count, outcomes in counted
     )
     lists, dependent = flags
     return FlowResult(

@@ -117,15 +117,15 @@ class Simulation:
 
         node.memory.ports.guessed = False
         shares_of: dict[tuple[tuple[Outcome, ...], tuple[Assumption, ...]], list[Fraction]] = {}
-        for probability, way in _followed(flow, run):
-            shares_of.setdefault(way, []).append(probability)
+        for probability, path in _followed(flow, run):
+            shares_of.setdefault(path, []).append(probability)
         branches = [
             OutcomeBranch(reduce(add, shares), outcomes, assuming)
             for (outcomes, assuming), shares in shares_of.items()
         ]
         if any(branch.assuming for branch in branches):
-            ways = added_up([Run(b.probability, b.assuming, b.outcomes, None) for b in branches])
-            branches = [OutcomeBranch(w.probability, w.outcomes, w.assuming) for w in ways]
+            paths = added_up([Run(b.probability, b.assuming, b.outcomes, None) for b in branches])
+            branches = [OutcomeBranch(w.probability, w.outcomes, w.assuming) for w in paths]
         return FlowResult(
             flow.id,
             tuple(branches),
@@ -147,11 +147,11 @@ class Simulation:
         def run(chooser: Chooser[Checkpoint]) -> tuple[tuple[TracedStep, ...], tuple[Assumption, ...]]:
             return self._traced(conversation, node, chooser), tuple(chooser.assuming)
 
-        ways = [
+        paths = [
             Run(probability, assuming, tuple(s.outcome for s in steps if s.outcome is not None), steps)
             for probability, (steps, assuming) in _followed(flow, run)
         ]
-        return tuple(TracedBranch(w.probability, w.result, w.assuming) for w in without_needless(ways))
+        return tuple(TracedBranch(w.probability, w.result, w.assuming) for w in without_needless(paths))
 
     def watch(self, flow: Flow, watched: Watched) -> Iterator[TracedBranch]:
         """Yield each branch as soon as it has been followed; its events are the visits of watched rules only.

@@ -159,8 +159,8 @@ class _Reader:
             if (address, length) in known:
                 continue  # a later device with the same address: the lookup of a route finds the first one
             known.add((address, length))
-            mine = route["type"] == _RTN_LOCAL and length == self.family.bits
-            home = own.get(address, 0) if mine else 0
+            is_host_address = route["type"] == _RTN_LOCAL and length == self.family.bits
+            home = own.get(address, 0) if is_host_address else 0
             if checked_in_full and not home:
                 home = route.get_attr("RTA_OIF") or 0  # no valid source either (__fib_validate_source)
             value = self._structure("local").pack(

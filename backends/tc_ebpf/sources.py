@@ -152,8 +152,8 @@ def _regions(
 def _select6(candidates: Iterable[OwnAddress], index: int, dst: int) -> int:
     """Return the best source address, the first of equally good ones (``ipv6_dev_get_saddr``)."""
     of_link = _scope(dst) <= 2 or _within(dst, _GROUPS)
-    mine = [a for a in candidates if a.index == index] if of_link else candidates
-    return max(mine, key=lambda a: _score(a, index, dst), default=_NOBODY).value
+    usable = [a for a in candidates if a.index == index] if of_link else candidates
+    return max(usable, key=lambda a: _score(a, index, dst), default=_NOBODY).value
 
 
 _NOBODY: Final = OwnAddress(index=0, value=0, length=0)

@@ -112,5 +112,5 @@ def _run(*words: str) -> None:
 def _checked(words: Sequence[str], environment: Mapping[str, str]) -> None:
     done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        said = (done.stderr or done.stdout)[-2000:]
-        raise SystemExit(f"{words[0]} ended with status {done.returncode}:\n{said}")
+        printed = (done.stderr or done.stdout)[-2000:]
+        raise SystemExit(f"{words[0]} ended with status {done.returncode}:\n{printed}")

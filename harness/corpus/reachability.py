@@ -130,10 +130,10 @@ class _Table:
         while pending:
             chain, context, takers = pending.pop()
             visited = contexts.setdefault(chain.name, set())
-            way = context, tuple(t.tests for t in takers)
-            if visited is None or way in visited:
+            path = context, tuple(t.tests for t in takers)
+            if visited is None or path in visited:
                 continue
-            visited.add(way)
+            visited.add(path)
             if len(visited) > _MOST_CONTEXTS:
                 contexts[chain.name], context, takers = None, start, ()
             walked = zip(chain.rules, self._walk(chain, context, takers), strict=True)

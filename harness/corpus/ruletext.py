@@ -193,8 +193,8 @@ def test_text(test: Test, family: Family) -> str:
             text = f"connection {'that gets' if add else 'with'} label {label}"
             return f"not a {text}" if test.negated else text
         case ClusterShare(total=total, nodes=nodes):
-            mine = ", ".join(str(n + 1) for n in range(total) if nodes >> n & 1)
-            return f"{'not ' if test.negated else ''}for node {mine} of {total}, by the original source"
+            own_nodes = ", ".join(str(n + 1) for n in range(total) if nodes >> n & 1)
+            return f"{'not ' if test.negated else ''}for node {own_nodes} of {total}, by the original source"
         case SetUpdate(delete=True):
             return f"deleted from set {test.name} ({','.join(test.directions)})"
         case SetUpdate():

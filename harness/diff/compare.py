@@ -68,7 +68,7 @@ def differing_paths(
 ) -> Iterator[DifferentPath]:
     """Yield the mismatches of :func:`compare` by path, in an order that does not depend on random choices."""
     matched: set[int] = set()
-    strange: list[OutcomeBranch] = []
+    unexpected: list[OutcomeBranch] = []
     moved: dict[str, Mismatch] = {}
     wanted = len(acting_steps(flow))
     known = _Known(expected)
@@ -81,12 +81,12 @@ def differing_paths(
         matching = known.matching(branch) or matching_branches(flow, expected, branch)
         matched.update(matching)
         if not matching:
-            strange.append(branch)
+            unexpected.append(branch)
         elif comes_again:
             likeliest = min(matching, key=lambda i: (-expected.branches[i].probability, i))
             ports = _moved_ports(flow, expected.branches[likeliest], branch, likeliest)
             moved.update((repr(mismatch), mismatch) for mismatch in ports)
-    for branch in normal_paths(flow, strange, runs=observed.runs, expected=expected):
+    for branch in normal_paths(flow, unexpected, runs=observed.runs, expected=expected):
         closest = _closest(flow, expected, branch)
         if closest is None:
             none = Mismatch(step=None, field="branches", expected=0, observed=1)
@@ -97,7 +97,7 @@ def differing_paths(
         )
     for key in sorted(moved):
         yield DifferentPath(None, (moved[key],))
-    if not strange:
+    if not unexpected:
         # Otherwise the missing branches may be the differing paths.
         for missing in _never_seen(flow, expected, observed, matched, miss):
             yield DifferentPath(None, (missing,))

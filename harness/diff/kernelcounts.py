@@ -27,6 +27,6 @@ def count_in_kernel(job: Job, flows: Iterable[Flow]) -> dict[RuleId, tuple[int, 
         raise MachineError(f"iptables-legacy cannot run here: {availability.reason}")
     simulation = Simulation(job)
     with backend.open(job) as session:
-        for _ in session.replay(CERTAIN.repeated(flow, simulation.simulate(flow)) for flow in flows):
+        for _ in session.replay(CERTAIN.with_first_runs(flow, simulation.simulate(flow)) for flow in flows):
             pass
         return {key: (min(packets, 1), None) for key, packets in session.counters().items()}

@@ -152,7 +152,7 @@ class _Runs:
             elif flow.id in self.briefly:
                 yield Repeated(flow, 1, lists=True) if expected.lists else flow
             else:
-                yield self.sampling.repeated(flow, expected)
+                yield self.sampling.with_first_runs(flow, expected)
 
     def differing(self, place: int, observed: FlowResult) -> tuple[DifferentPath, ...]:
         """Return the differences of the flow at an index."""
@@ -166,7 +166,7 @@ class _Runs:
         flow, expected = self.flows[place], self.expected[place]
         if expected is None or flow.id in self.once:
             return None
-        times = self.sampling.more(flow, expected, observed, differs=differs)
+        times = self.sampling.further_runs(flow, expected, observed, differs=differs)
         return Repeated(flow, times, observed.lists or expected.lists) if times else None
 
 
@@ -189,9 +189,9 @@ def _run(backend: Backend, job: Job, runs: _Runs, progress: Progress, stop: thre
                     return Replayed(backend=backend.name)
             places: Iterable[int] = range(total)
             while again := {
-                place: more
+                place: repeated
                 for place in places
-                if (more := runs.again(place, results[place], differs=bool(differing[place])))
+                if (repeated := runs.again(place, results[place], differs=bool(differing[place])))
             }:
                 flows = [repeated.flow for repeated in again.values()]
                 answers = _answers(backend, session, flows, again.values())

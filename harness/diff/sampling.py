@@ -46,23 +46,23 @@ class Sampling:
     miss: float = MISS
     least: int = 1
 
-    def first(self, flow: Flow, expected: FlowResult) -> int:
+    def first_runs(self, flow: Flow, expected: FlowResult) -> int:
         """Return the number of runs that the expected outcomes of a flow require."""
         if _waits(flow) or len(expected.branches) < 2:
             return 1
-        odds = tuple(sorted(branch.probability for branch in expected.branches))
-        return max(self.least, self._bounded(flow, runs_needed(odds, self.miss)))
+        probabilities = tuple(sorted(branch.probability for branch in expected.branches))
+        return max(self.least, self._bounded(flow, runs_needed(probabilities, self.miss)))
 
-    def repeated(self, flow: Flow, expected: FlowResult) -> Flow | Repeated:
-        """Return a flow with the number of its first runs, for a backend."""
-        times = self.first(flow, expected)
+    def with_first_runs(self, flow: Flow, expected: FlowResult) -> Flow | Repeated:
+        """Return the flow for a backend: as it is if one run is enough, else with the number of runs."""
+        times = self.first_runs(flow, expected)
         return flow if times == 1 else Repeated(flow, times, expected.lists)
 
     def differing(self, flow: Flow, expected: FlowResult, observed: FlowResult) -> tuple[DifferentPath, ...]:
         """Return the differences of a flow's observed outcomes from the expected ones."""
         return tuple(differing_paths(flow, expected, observed, miss=self.miss if self.miss < 1 else 0.0))
 
-    def more(self, flow: Flow, expected: FlowResult, observed: FlowResult, *, differs: bool) -> int:
+    def further_runs(self, flow: Flow, expected: FlowResult, observed: FlowResult, *, differs: bool) -> int:
         """Return the number of further runs that the observed outcomes require; 0 if they are enough."""
         if self.miss >= 1 or _waits(flow):
             return 0
@@ -74,8 +74,8 @@ class Sampling:
             # was picked at random.
             paths = normal_paths(flow, observed.branches, runs=observed.runs, expected=expected)
             wanted = max(wanted, 2 * runs_needed(_alike(max(2, len(paths))), self.miss))
-            odds = (branch.probability for branch in expected.branches)
-            wanted = max(wanted, 2 * runs_needed(tuple(sorted(odds)), self.miss))
+            probabilities = (branch.probability for branch in expected.branches)
+            wanted = max(wanted, 2 * runs_needed(tuple(sorted(probabilities)), self.miss))
         return max(0, self._bounded(flow, wanted) - observed.runs)
 
     def _bounded(self, flow: Flow, runs: int) -> int:
@@ -97,26 +97,26 @@ def _alike(paths: int) -> tuple[Fraction, ...]:
 
 
 @lru_cache(maxsize=1024)
-def runs_needed(odds: tuple[Fraction, ...], miss: float) -> int:
+def runs_needed(probabilities: tuple[Fraction, ...], miss: float) -> int:
     """Return the number of runs that misses a path with a chance of at most ``miss``.
 
-    ``odds`` are the probabilities of the paths. Those below :data:`RAREST` count as :data:`RAREST`, or not
+    ``probabilities`` are those of the paths. Those below :data:`RAREST` count as :data:`RAREST`, or not
     at all if their sum is below it.
     """
-    if sum(chance for chance in odds if chance < RAREST) < RAREST:
-        odds = tuple(chance for chance in odds if chance >= RAREST)
-    left = [float(1 - max(chance, RAREST)) for chance in odds if chance < 1]
-    if not left or miss >= 1:
+    if sum(chance for chance in probabilities if chance < RAREST) < RAREST:
+        probabilities = tuple(chance for chance in probabilities if chance >= RAREST)
+    misses = [float(1 - max(chance, RAREST)) for chance in probabilities if chance < 1]
+    if not misses or miss >= 1:
         return 1
-    low, high = 1, math.ceil(math.log(miss / len(left)) / math.log(max(left)))
+    low, high = 1, math.ceil(math.log(miss / len(misses)) / math.log(max(misses)))
     while low < high:
         middle = (low + high) // 2
-        if _missed(left, middle) <= miss:
+        if _missed(misses, middle) <= miss:
             high = middle
         else:
             low = middle + 1
     return max(1, low)
 
 
-def _missed(left: Iterable[float], runs: int) -> float:
-    return math.fsum(share**runs for share in left)
+def _missed(misses: Iterable[float], runs: int) -> float:
+    return math.fsum(share**runs for share in misses)

@@ -60,12 +60,12 @@ def description_lines(ruleset: Ruleset) -> Iterator[str]:
     for table in ruleset.tables:
         for chain in table.chains:
             policy = f" (policy {chain.policy})" if chain.policy is not None else ""
-            mine = rules.get((table.name.value, chain.name), [])
+            described_rules = rules.get((table.name.value, chain.name), [])
             if chain.is_hidden:
-                yield f"{table.name} {chain.name}: unknown: {'; '.join(mine[0].unknown)}"
+                yield f"{table.name} {chain.name}: unknown: {'; '.join(described_rules[0].unknown)}"
                 continue
-            yield f"{table.name} {chain.name}{policy}{':' if mine else ': no rules'}"
-            for described in mine:
+            yield f"{table.name} {chain.name}{policy}{':' if described_rules else ': no rules'}"
+            for described in described_rules:
                 yield from _rule_lines(described, everywhere)
 
 

@@ -166,10 +166,10 @@ def _without_a_call(table: Table) -> Iterator[Table]:
             callee = None if jump.callee is None else table.chain(jump.callee)
             if callee is None or callee is chain:
                 continue
-            ways = [callee.rules]
+            choices = [callee.rules]
             if len(callee.rules) == 1:
-                ways.insert(0, (_joined(jump, callee.rules[0]),))
-            for rules in ways:
+                choices.insert(0, (_joined(jump, callee.rules[0]),))
+            for rules in choices:
                 chains = list(table.chains)
                 chains[number] = replace(chain, rules=chain.rules[:index] + rules + chain.rules[index + 1 :])
                 if not any(r.callee == callee.name for c in chains if c is not callee for r in c.rules):

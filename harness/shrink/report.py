@@ -74,7 +74,7 @@ def _shown(value: object) -> str:
 def _versions(backend: str) -> str:
     """Return the versions of the kernel and of the tools that translate and load the rules."""
     tools: Sequence[str] = ("nft",) if backend == "nftables" else (backend, "nft")
-    lines = [said for tool in tools if (said := _version(tool))]
+    lines = [version for tool in tools if (version := _version(tool))]
     return "; ".join((*dict.fromkeys(lines), f"Linux {platform.release()}"))
 
 

@@ -68,17 +68,19 @@ class Renaming:
 
     def makes(self, first: FlowResult, other: FlowResult) -> bool:
         """Return whether ``other`` has the renamed branches of ``first``, with equal probabilities."""
-        odds = {branch.outcomes: branch.probability for branch in other.branches}
+        probabilities = {branch.outcomes: branch.probability for branch in other.branches}
         renamed = {tuple(map(self.outcome, b.outcomes)): b.probability for b in first.branches}
-        return odds.keys() == renamed.keys() and all(abs(odds[o] - renamed[o]) < _ODDS for o in odds)
+        return probabilities.keys() == renamed.keys() and all(
+            abs(probabilities[o] - renamed[o]) < _ODDS for o in probabilities
+        )
 
     def result(self, result: FlowResult, flow: Flow) -> FlowResult:
         """Return the renamed results, as results of ``flow``."""
-        ways = tuple(
-            OutcomeBranch(way.probability, tuple(map(self.outcome, way.outcomes)), way.assuming)
-            for way in result.branches
+        branches = tuple(
+            OutcomeBranch(branch.probability, tuple(map(self.outcome, branch.outcomes)), branch.assuming)
+            for branch in result.branches
         )
-        return replace(result, flow_id=flow.id, branches=ways)
+        return replace(result, flow_id=flow.id, branches=branches)
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,10 +243,10 @@ class Kinds:
         if facts is None:
             inside = tuple([address in network for network in self._networks])
             own = self._facts.is_own(address), address in self._facts.cluster_ips
-            facts = self._of_address[address] = (self._way(address), own, inside)
+            facts = self._of_address[address] = (self._route(address), own, inside)
         return facts
 
-    def _way(self, address: int) -> Hashable:
+    def _route(self, address: int) -> Hashable:
         """Return the most specific route to an address, without its gateway."""
         behind = self._facts.places.behind(address)
         return behind, next((onward for dst, onward in self._routes if address in dst), None)

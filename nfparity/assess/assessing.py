@@ -139,7 +139,7 @@ def assess(
     ]
     measures = {flow.id: measures[flow.id] for flow in chosen if flow.id in measures}
     afterwards = _late_flows(facts) if late is not None else frozenset()
-    try_them = partial(
+    try_chosen = partial(
         try_flows,
         facts,
         before=before,
@@ -148,10 +148,10 @@ def assess(
         by_class=by_class,
         beside=beside,
     )
-    trial = try_them(chosen, after=after, measures=measures)
+    trial = try_chosen(chosen, after=after, measures=measures)
     trials: tuple[Trial, ...] = (trial,)
     if late is not None and (again := [flow for flow in chosen if flow.id in afterwards]):
-        trials += (try_them(again, after=late, measures={}),)
+        trials += (try_chosen(again, after=late, measures={}),)
     orders = compare_orders(chosen, trial)
     findings: dict[tuple[str, str], Finding] = {}
     unexplained: dict[tuple[int, str], Finding] = {}

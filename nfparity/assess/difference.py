@@ -28,7 +28,7 @@ class Evidence:
 class Traced:
     """The rules that applied to a step's packet, and to the connection's first packet if that is earlier."""
 
-    met: tuple[Rule, ...]
+    matched: tuple[Rule, ...]
     began: tuple[Rule, ...] = ()
 
 
@@ -55,9 +55,9 @@ class ChangedPacket:
     tracing: Callable[[], Traced] | None = field(default=None, compare=False, repr=False)
 
     @property
-    def met(self) -> tuple[Rule, ...]:
+    def matched(self) -> tuple[Rule, ...]:
         """The iptables rules that applied to the step's packet, in order, including jumps."""
-        return () if self.tracing is None else self.tracing().met
+        return () if self.tracing is None else self.tracing().matched
 
     @property
     def began(self) -> tuple[Rule, ...]:
@@ -83,10 +83,10 @@ class ChangedPacket:
         """True if a whole flow was measured."""
         return self.fields == ("measure",)
 
-    def met_any(self, origins: Iterable[Origin]) -> bool:
+    def matched_any(self, origins: Iterable[Origin]) -> bool:
         """Return whether a rule on one of these lines applied to the packet in iptables mode."""
         wanted = {origin.line for origin in origins}
-        return any(rule.origin.line in wanted for rule in self.met)
+        return any(rule.origin.line in wanted for rule in self.matched)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,7 +27,7 @@ _SOURCE_PORT: Final = 41000
 class Client:
     """The source of a flow: its name in flow ids, its address, and its interface (None: the node itself)."""
 
-    who: str
+    kind: str
     address: int
     entry: str | None
 
@@ -86,18 +86,18 @@ class Facts:
     def clients(self) -> tuple[Client, ...]:
         """Return a client in the cluster, one outside, and the node itself, if they exist."""
         clients = []
-        for who, addresses in (("inside", self.places.inside), ("outside", self.places.outside)):
+        for kind, addresses in (("inside", self.places.inside), ("outside", self.places.outside)):
             for address in addresses[:1]:
                 entry = self.places.behind(address)
                 if entry:
-                    clients.append(Client(who, address, entry))
+                    clients.append(Client(kind, address, entry))
         if self.places.own:
             clients.append(Client("node", self.places.own[0], None))
         return tuple(clients)
 
-    def client(self, who: str) -> Client | None:
+    def client(self, kind: str) -> Client | None:
         """Return one of :meth:`clients`, or None."""
-        return next((c for c in self.clients() if c.who == who), None)
+        return next((c for c in self.clients() if c.kind == kind), None)
 
     def packet(self, client: Client, dst: int, service: Service, port: int | None) -> Packet:
         """Return the first packet of a client to an address, with the service's protocol."""
@@ -113,7 +113,7 @@ class Facts:
     def flow(self, k: str, client: Client, packet: Packet, *, about: str, why: str) -> Flow:
         """Return a flow of one packet; its id is made of difference, subject and client."""
         return Flow(
-            id=f"{k}/{about}/{client.who}",
+            id=f"{k}/{about}/{client.kind}",
             steps=(Send(packet=packet, entry=client.entry),),
             why=why,
             source="detector",
@@ -155,12 +155,12 @@ def gather(
 
     ``assumed`` is appended to the assumptions about the node.
     """
-    said = [*node.assumed, *assumed]
+    assumptions = [*node.assumed, *assumed]
     ips = [s.cluster_ip for s in state.services if s.cluster_ip is not None]
     if service_range is None and len(ips) > 1:
         service_range = _smallest(ips, ruleset.family)
         prefix = range_text(service_range, ruleset.family)
-        said.append(f"the service range is {prefix}, the smallest prefix with every ClusterIP")
+        assumptions.append(f"the service range is {prefix}, the smallest prefix with every ClusterIP")
     other_rules = without_kube_proxy(ruleset, state)
     return Facts(
         ruleset=ruleset,
@@ -172,7 +172,13 @@ def gather(
         meta=meta or {},
         native_tables=native_tables,
         service_range=service_range,
-        assumed=(*said, *state.notes, *_not_understood(state), *_not_modelled(ruleset), *other_rules.notes),
+        assumed=(
+            *assumptions,
+            *state.notes,
+            *_not_understood(state),
+            *_not_modelled(ruleset),
+            *other_rules.notes,
+        ),
     )
 
 

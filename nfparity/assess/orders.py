@@ -99,18 +99,20 @@ class Order:
     @property
     def others_first(self) -> str:
         """The ways in which the chains of the other components come to run first."""
-        ways = []
+        causes = []
         if IPTABLES in self.later:
             kubelet = " (on this node the kubelet uses iptables at its start)" if self.kubelet else ""
-            ways.append(
+            causes.append(
                 f"the node boots, and kube-proxy adds its table before iptables is first used{kubelet}"
             )
-            ways.append("a component runs iptables-nft-restore without --noflush, which adds the table again")
+            causes.append(
+                "a component runs iptables-nft-restore without --noflush, which adds the table again"
+            )
         tables = [name for name in self.later if name != IPTABLES]
         if tables:
             names = " or ".join(f"table {name}" for name in tables)
-            ways.append(f"the owner of {names} starts after kube-proxy, or deletes it and adds it again")
-        return "; or ".join(ways)
+            causes.append(f"the owner of {names} starts after kube-proxy, or deletes it and adds it again")
+        return "; or ".join(causes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -288,26 +290,26 @@ class _Rules:
 
         Without such a rule, the policy of a chain decides about a lost packet.
         """
-        lines = self._met(changed.flow, changed.step, binding)
+        lines = self._matched(changed.flow, changed.step, binding)
         if not lines and isinstance(changed.before.dst, int) and changed.before.dnat:
             # The rules after the routing decision see the destination that kube-proxy chose.
             packet = replace(changed.packet, dst=changed.before.dst, dport=changed.before.dport)
-            lines = self._met(
+            lines = self._matched(
                 replace(changed.flow, steps=(Send(packet=packet, entry=changed.entry),)), 0, binding
             )
         return lines if lines or binding is not Binding.VERDICT else self._policies
 
-    def _met(self, flow: Flow, step: int, binding: Binding) -> tuple[Evidence, ...]:
+    def _matched(self, flow: Flow, step: int, binding: Binding) -> tuple[Evidence, ...]:
         if self._simulation is None:
             return ()
-        met: dict[int, Rule] = {}
-        for way in self._simulation.trace(flow, every_rule=False):
-            for traced in way.steps[: step + 1]:
+        matched: dict[int, Rule] = {}
+        for path in self._simulation.trace(flow, every_rule=False):
+            for traced in path.steps[: step + 1]:
                 for event in traced.events:
                     if isinstance(event, RuleVisited) and event.matched:
-                        met.setdefault(event.rule.origin.line, event.rule)
+                        matched.setdefault(event.rule.origin.line, event.rule)
         kinds = _ACTIONS[binding]
-        return evidence(rule for rule in met.values() if any(isinstance(a, kinds) for a in rule.actions))
+        return evidence(rule for rule in matched.values() if any(isinstance(a, kinds) for a in rule.actions))
 
 
 _Key = tuple[Binding, tuple[int, ...], Fate, Fate]

@@ -105,12 +105,12 @@ class _Judge:
             return _Judged(disputed=Disputed(flow.id, f"{first_wrong.field}: {reason}"))
         if wanted.is_open or wrong:
             # The simulator cannot decide: the outcome on the kernel before the change is expected.
-            ways = normal_paths(flow, now.branches, runs=now.runs, expected=wanted)
-            wanted = replace(now, branches=ways)
+            paths = normal_paths(flow, now.branches, runs=now.runs, expected=wanted)
+            wanted = replace(now, branches=paths)
             other = tuple(differing_paths(flow, wanted, later))
         leaves = any(fate_of(branch.outcomes[0]) is Fate.ROUTED for branch in now.branches)
         return _Judged(
-            changed=tuple(changed_packet(flow, wanted, way, self.simulation) for way in other),
+            changed=tuple(changed_packet(flow, wanted, path, self.simulation) for path in other),
             routed=_routed(flow, now, later) if leaves else None,
         )
 
@@ -342,15 +342,15 @@ def _traced(
     simulation: Simulation, flow: Flow, outcomes: tuple[Outcome, ...], sent: int, step: int
 ) -> Traced:
     """Return the rules on the path with these outcomes."""
-    ways = simulation.trace(flow, every_rule=False)
-    fitting = (w for w in ways if tuple(s.outcome for s in w.steps if s.outcome is not None) == outcomes)
-    way = next(fitting, None)
-    if way is None:  # the simulator does not know a rule that applied
+    paths = simulation.trace(flow, every_rule=False)
+    fitting = (w for w in paths if tuple(s.outcome for s in w.steps if s.outcome is not None) == outcomes)
+    path = next(fitting, None)
+    if path is None:  # the simulator does not know a rule that applied
         return Traced(())
-    return Traced(_met(way, step), () if sent == step else _met(way, sent))
+    return Traced(_matched(path, step), () if sent == step else _matched(path, sent))
 
 
-def _met(traced: TracedBranch, step: int) -> tuple[Rule, ...]:
+def _matched(traced: TracedBranch, step: int) -> tuple[Rule, ...]:
     """Return the rules that applied to a step's packet, including jumps."""
     events = traced.steps[step].events
     return tuple(event.rule for event in events if isinstance(event, RuleVisited) and event.matched)

@@ -54,8 +54,8 @@ class Tools:
             return None
         tool = Tool(words)
         if tool.name not in self.versions:
-            said = self._run(tool, "-V" if words[0] == "ip" else "--version")
-            out = said.stdout if said is not None and said.stdout.strip() else b""
+            answer = self._run(tool, "-V" if words[0] == "ip" else "--version")
+            out = answer.stdout if answer is not None and answer.stdout.strip() else b""
             lines = out.decode("utf-8", "replace").strip().splitlines()
             self.versions[tool.name] = lines[0] if lines else ""
         return tool

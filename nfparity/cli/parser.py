@@ -53,8 +53,8 @@ class Parser(argparse.ArgumentParser):
         for word in itertools.takewhile(lambda word: word != "--", words):
             name = word.partition("=")[0]
             known = any(option.startswith(name) for option in self._options())
-            if name.startswith("--") and not known and (meant := _meant(name, self._options())):
-                self.error(f"unknown option {name}{meant}")
+            if name.startswith("--") and not known and (suggestion := _suggestion(name, self._options())):
+                self.error(f"unknown option {name}{suggestion}")
 
     def _unknown(self, rest: Sequence[str]) -> str:
         word = next(
@@ -63,7 +63,7 @@ class Parser(argparse.ArgumentParser):
         if not word.startswith("-"):
             return f"unexpected argument {word!r}"
         name = word.partition("=")[0]
-        return f"unknown option {name}{_meant(name, self._options())}"
+        return f"unknown option {name}{_suggestion(name, self._options())}"
 
     def _options(self) -> list[str]:
         return [option for action in self._actions for option in action.option_strings]
@@ -77,7 +77,7 @@ class Parser(argparse.ArgumentParser):
         choices = [str(choice) for choice in action.choices or ()]
         if not choices or str(value) in choices:
             return
-        hint = _meant(str(value), choices) or f"; choose from {', '.join(choices)}"
+        hint = _suggestion(str(value), choices) or f"; choose from {', '.join(choices)}"
         if isinstance(action, argparse._SubParsersAction):
             self.error(f"unknown {str(action.metavar).lower()} {str(value)!r}{hint}")
         raise argparse.ArgumentError(action, f"{str(value)!r} is not a choice{hint}")
@@ -97,6 +97,6 @@ class Parser(argparse.ArgumentParser):
         return f"usage: {' '.join([self.prog, *words])}   ({self.prog} --help shows more)"
 
 
-def _meant(word: str, known: Iterable[str]) -> str:
+def _suggestion(word: str, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
     return f"; did you mean {close[0]}?" if close else ""

@@ -178,7 +178,7 @@ def _mark(reading: Reading, rule: Rule, tests: Tests, chain: str) -> bool:
         strangers = Strangers.of(tests, DESTINATION)
         if strangers is None:
             return False
-        strangers.tell(reading)
+        strangers.record(reading)
     elif tests.keys() != DESTINATION:
         return False
     else:

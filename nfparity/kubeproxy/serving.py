@@ -175,7 +175,7 @@ def _stranger(reading: Reading, draft: ServiceDraft, chain: str, rule: Rule, tes
         return False
     if draft.cluster_ip not in (None, address):
         return False
-    strangers.tell(reading)
+    strangers.record(reading)
     draft.cluster_ip = address
     reading.keep(draft, rule, Purpose.MASQUERADE, _NAT, chain, address)
     return True
@@ -197,10 +197,10 @@ class Strangers:
         rest = tests.keys() - others
         if not rest:
             return cls(None)
-        value = pods_told(tests, next(iter(rest)), negated=True) if len(rest) == 1 else None
+        value = recognised_pods(tests, next(iter(rest)), negated=True) if len(rest) == 1 else None
         return None if value is None else cls(value)
 
-    def tell(self, reading: Reading) -> None:
+    def record(self, reading: Reading) -> None:
         """Record the facts about kube-proxy's configuration."""
         if self.pods is None:
             reading.masquerade_all = True
@@ -209,7 +209,7 @@ class Strangers:
             reading.pods[self.pods] = reading.pods.get(self.pods, 0) + 1
 
 
-def pods_told(tests: Tests, key: Key, *, negated: bool) -> Interval | Name | None:
+def recognised_pods(tests: Tests, key: Key, *, negated: bool) -> Interval | Name | None:
     """Return the network or interface by which a test recognises traffic of pods."""
     test = tests.get(key)
     if not isinstance(test, FieldTest) or test.field not in (Field.SADDR, Field.IIF):
@@ -258,7 +258,7 @@ def _external(reading: Reading, draft: ServiceDraft, chain: Chain) -> None:
 
 
 def _of_pods(tests: Tests) -> Interval | Name | None:
-    return pods_told(tests, next(iter(tests)), negated=False) if len(tests) == 1 else None
+    return recognised_pods(tests, next(iter(tests)), negated=False) if len(tests) == 1 else None
 
 
 def _firewall(reading: Reading, draft: ServiceDraft, chain: Chain) -> None:

@@ -158,8 +158,10 @@ class MigrationPlan:
         try:
             document = read_json(text, name=name, bytes_as_text=True)
         except ParseError as e:
-            said = (Diagnostic(fault.origin, f"{_NOT_A_PLAN}: {fault.message}") for fault in e.diagnostics)
-            raise ParseError(tuple(said)) from None
+            diagnostics = (
+                Diagnostic(fault.origin, f"{_NOT_A_PLAN}: {fault.message}") for fault in e.diagnostics
+            )
+            raise ParseError(tuple(diagnostics)) from None
         data = document.value
         for path, fault in PLAN.faults(data):
             raise document.error(path, f"{_NOT_A_PLAN}: {fault}")

@@ -76,9 +76,9 @@ class SavedTable:
         """Return whether the table contains another one: every chain with its policy, every rule in order."""
         if not {line for line in other.table_state if line[0] == ":"} <= set(self.table_state):
             return False
-        mine = _rules_by_chain(self.table_state)
+        rules_by_chain = _rules_by_chain(self.table_state)
         for chain, rules in _rules_by_chain(other.table_state).items():
-            rest = iter(mine.get(chain, ()))
+            rest = iter(rules_by_chain.get(chain, ()))
             if not all(rule in rest for rule in rules):
                 return False
         return True
@@ -158,6 +158,6 @@ def _run(command: str, text: str, *arguments: str) -> str:
     with own_xtables_lock() as lock:
         done = run((command, *arguments), text, environment=lock, inherit=True)
     if done.returncode:
-        said = "; ".join(x for x in done.stderr.split("\n") if x and not x.startswith("Try `"))
-        raise MachineError(f"{command}: {said or f'status {done.returncode}'}")
+        errors = "; ".join(x for x in done.stderr.split("\n") if x and not x.startswith("Try `"))
+        raise MachineError(f"{command}: {errors or f'status {done.returncode}'}")
     return done.stdout

@@ -72,7 +72,7 @@ def read_devices(data: bytes, *, name: str) -> Devices:
             notes.append(f"interface {device} as an Ethernet device (it is: {fields['link_type']})")
         flags = fields.get("flags")
         up = not isinstance(flags, list) or "UP" in flags
-        addresses, brought, said = _addresses(entry, device, up=up)
+        addresses, brought, more_notes = _addresses(entry, device, up=up)
         if not up and not addresses:
             left_out.add(device)  # no packet enters or leaves by it
             continue
@@ -82,7 +82,7 @@ def read_devices(data: bytes, *, name: str) -> Devices:
         notes += [f"interface {device} in group 0 (its group is {unknown})"] if unknown else []
         interfaces.append(Interface(device, addresses, group))
         routes += brought
-        notes += said
+        notes += more_notes
     if not interfaces:
         place = Origin(name, 1, 1)
         raise ParseError((Diagnostic(place, "no interface except lo; a node needs at least one"),))

@@ -39,18 +39,20 @@ def read_node(files: Mapping[str, bytes], *, name: str) -> Node | None:
                 left_out=devices.left_out,
                 tables=tables,
             )
-            interfaces, kept, said = with_networks(interfaces, read, family)
+            interfaces, kept, more_notes = with_networks(interfaces, read, family)
             known = {(r.dev, r.dst) for r in routes}
             routes += [r for r in kept if r.table != MAIN or (r.dev, r.dst) not in known]
-            notes += [*read.notes, *said]
+            notes += [*read.notes, *more_notes]
         elif any(a.family is family for i in interfaces for a in i.addresses):
             notes.append(
                 f"no IPv{family.version} routes but those of the addresses ({route_file} is missing)"
             )
         if rule_file in files:
-            own, said = read_rules(files[rule_file], name=f"{name}/{rule_file}", family=family, tables=tables)
+            own, more_notes = read_rules(
+                files[rule_file], name=f"{name}/{rule_file}", family=family, tables=tables
+            )
             rules += own or default_rules(family)
-            notes += said
+            notes += more_notes
         else:
             rules += default_rules(family)
     switches: Mapping[str, str] = {}

@@ -67,7 +67,7 @@ def rule_files(files: Mapping[str, bytes], meta: Mapping[str, object], *, name: 
                 texts[variant, family] = (f"{name}/{file}", files[file])
         file = f"{command}-save"
         if file in files:
-            variant = _said(meta, family) or variant_of(files[file])
+            variant = _recorded_variant(meta, family) or variant_of(files[file])
             if (variant, family) in texts:
                 raise InputError(
                     f"{name}: both {file} and {command}-{variant.value}-save contain rules of this variant"
@@ -77,7 +77,7 @@ def rule_files(files: Mapping[str, bytes], meta: Mapping[str, object], *, name: 
     return RuleFiles(used, _Sets(f"{name}/ipset-save", files.get("ipset-save")))
 
 
-def _said(meta: Mapping[str, object], family: Family) -> Variant | None:
+def _recorded_variant(meta: Mapping[str, object], family: Family) -> Variant | None:
     variants = meta.get("stacks")
     value = variants.get(family.value) if isinstance(variants, dict) else None
     return Variant(value) if value in tuple(Variant) else None

@@ -175,10 +175,10 @@ def _root() -> Path:
 
 def _mounts_stay() -> bool:
     """Return whether a mount made here outlives this command (False in ``ip netns exec``)."""
-    mine = os.stat("/proc/self/ns/mnt").st_ino
+    own_namespace = os.stat("/proc/self/ns/mnt").st_ino
     for process in ("1", str(os.getppid())):
         try:
-            return os.stat(f"/proc/{process}/ns/mnt").st_ino == mine
+            return os.stat(f"/proc/{process}/ns/mnt").st_ino == own_namespace
         except OSError:
             continue  # root without CAP_SYS_PTRACE may not inspect init
     return True

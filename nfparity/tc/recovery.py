@@ -103,8 +103,8 @@ def roll_back(place: DataplanePlace, record: Record) -> Record:
             try:
                 number = bpfcall.program_number(program)
                 for index, _ in socket.if_nameindex():
-                    mine = [f for f in filters.on(index, side) if f.ours and f.family is place.family]
-                    if mine and mine[0].program != number:
+                    ours = [f for f in filters.on(index, side) if f.ours and f.family is place.family]
+                    if ours and ours[0].program != number:
                         filters.attach(index, side, place.family, program, replacing=True)
             finally:
                 os.close(program)

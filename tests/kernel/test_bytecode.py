@@ -193,7 +193,7 @@ def test_what_nft_joins_is_seen(
 ) -> None:
     ruleset = _rules("filter", "-A INPUT -m recent --set", f"-A FORWARD {rule}")
     _same(ruleset, compilers)
-    monkeypatch.setattr(draft, "kept_apart", tuple)
+    monkeypatch.setattr(draft, "with_masks", tuple)
     found = check([lower(ruleset, level=0)], compilers).differences
     assert {difference.nft for difference in found} == by & {nft.name for nft in compilers}
 

@@ -62,18 +62,18 @@ def run_nfparity(words: Sequence[str], text: str = "") -> ToolOutput:
 
 
 def _read(pipes: Sequence[int]) -> list[str]:
-    said = {pipe: bytearray() for pipe in pipes}
+    outputs = {pipe: bytearray() for pipe in pipes}
     with DefaultSelector() as selector:
         for pipe in pipes:
             selector.register(pipe, EVENT_READ)
         while selector.get_map():
             for key, _ in selector.select():
                 data = os.read(key.fd, 1 << 16)
-                said[key.fd] += data
+                outputs[key.fd] += data
                 if not data:
                     selector.unregister(key.fd)
                     os.close(key.fd)
-    return [data.decode() for data in said.values()]
+    return [data.decode() for data in outputs.values()]
 
 
 def _serve(words: Sequence[str], streams: tuple[int, ...]) -> NoReturn:

@@ -191,9 +191,11 @@ def _family(shape: Shape, able: Sequence[Backend], levels: Sequence[int]) -> int
         if carrier is None or (level not in levels and not name.startswith("iptables-")):
             continue
         report = run_one(subject, expected, carrier, level)
-        (mine,) = report.backends
-        summary = f"{mine.differing} of {mine.flows} flows different"
-        clock.tell(f"{name} -O{level}: {f'not tested: {mine.untested[0]}' if mine.untested else summary}")
+        (compared,) = report.backends
+        summary = f"{compared.differing} of {compared.flows} flows different"
+        clock.tell(
+            f"{name} -O{level}: {f'not tested: {compared.untested[0]}' if compared.untested else summary}"
+        )
         if not report.parity:
             print_parity(report, sys.stdout)
             worst = worst_status((worst, report.status))

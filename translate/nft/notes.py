@@ -283,7 +283,7 @@ def notes_on_later_fragments(program: Program) -> Iterator[Note]:
     reassemble fragments; ``nft_socket`` does not.
     """
     read = "iptables reads data of later fragments as if they began with a header of TCP; nftables does not"
-    apart = "iptables reassembles fragments before all rules because of -m socket; nftables does not"
+    difference = "iptables reassembles fragments before all rules because of -m socket; nftables does not"
     for chain in program.chains:
         for statement in chain.statements:
             tests = [test for test in flat(statement.tests) if isinstance(test, FieldTest)]
@@ -291,7 +291,7 @@ def notes_on_later_fragments(program: Program) -> Iterator[Note]:
             excluded = any(test.field in _OF_HEADERS and not test.reads_data for test in tests)
             for each in alternatives(statement):
                 if Field.TAKER in fields:
-                    yield Note(each.origin, BACKEND, "socket-fragments", apart)
+                    yield Note(each.origin, BACKEND, "socket-fragments", difference)
                 if program.family is Family.IP6 or excluded:
                     continue
                 if any(test.reads_data for test in tests):

@@ -188,8 +188,8 @@ def _stays(chain: LoweredChain, facts: Facts, proof: _Proof, depth: int) -> bool
         ):
             continue  # the next statement is reached whether this one matches or not
         here = refine(facts, statement.tests, proof.family)
-        ways = [] if impossible(here) else list(_ways(statement, here, proof.family))
-        for actions, known in ways:
+        choices = [] if impossible(here) else list(_alternatives(statement, here, proof.family))
+        for actions, known in choices:
             last = actions[-1] if actions else None
             back = isinstance(last, Goto) and not _ends(last, known, proof, depth)
             if back or isinstance(last, Return):
@@ -198,12 +198,14 @@ def _stays(chain: LoweredChain, facts: Facts, proof: _Proof, depth: int) -> bool
         certain = not isinstance(statement, Lookup) and all(
             implied(test, facts, proof.family) for test in statement.tests
         )
-        if certain and all(a and _ends(a[-1], known, proof, depth) for a, known in ways):
+        if certain and all(a and _ends(a[-1], known, proof, depth) for a, known in choices):
             return True
     return False
 
 
-def _ways(statement: Statement, facts: Facts, family: Family) -> Iterable[tuple[tuple[Action, ...], Facts]]:
+def _alternatives(
+    statement: Statement, facts: Facts, family: Family
+) -> Iterable[tuple[tuple[Action, ...], Facts]]:
     for each in alternatives(statement):
         known = refine(facts, facts_of(statement, each), family)
         if not impossible(known):

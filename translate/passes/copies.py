@@ -194,14 +194,14 @@ class Copier:
                 case _:
                     raise CopyError("a test with state of its own")
         if isinstance(statement, Lookup):
-            return self._lookup_left(statement, tuple(tests), facts)
+            return self._specialised_lookup(statement, tuple(tests), facts)
         if is_same(tests, statement.tests):
             return statement
         if isinstance(statement, Apply):
             return Apply(tests=tuple(tests), actions=statement.actions, origin=statement.origin)
         return replace(statement, tests=tuple(tests))
 
-    def _lookup_left(self, lookup: Lookup, tests: tuple[Test, ...], facts: Facts) -> Statement | None:
+    def _specialised_lookup(self, lookup: Lookup, tests: tuple[Test, ...], facts: Facts) -> Statement | None:
         known = [i for i, f in enumerate(lookup.fields) if f in self.key]
         if not known:
             return replace(lookup, tests=tests)

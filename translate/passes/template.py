@@ -203,7 +203,7 @@ class _Work:
                 continue
             places = {(each.shape, place): each for place, each in copy.places()}
             tree = _Tree(key, root, places, lists)
-            if all(self._is_its_own(known_list, tree) for known_list in lists):
+            if all(self._belongs_to(known_list, tree) for known_list in lists):
                 trees[number] = tree
         groups = _groups(trees.values())
         trees = {n: t for n, t in trees.items() if any(len(groups[place]) > 1 for place in t.places)}
@@ -266,7 +266,7 @@ class _Work:
         """Return the use of a list by rules, without its name."""
         return tuple(sorted({repr(replace(test, name="")) for _, test in self.lists[name]}))
 
-    def _is_its_own(self, name: str, tree: _Tree) -> bool:
+    def _belongs_to(self, name: str, tree: _Tree) -> bool:
         """Return whether only the tree's key reaches the rules that name the list."""
         inside = {copy.chain.name for copy in tree.places.values()}
         todo = [chain for chain, _ in self.lists[name]]
@@ -302,9 +302,9 @@ def _merged(
 ) -> LoweredChain:
     """Return the chain that replaces all copies at one place."""
     first = members[0][1]
-    way = place[1]
+    path = place[1]
     below = [
-        names[callee.shape, way if len(first.callees) == 1 else (*way, index)]
+        names[callee.shape, path if len(first.callees) == 1 else (*path, index)]
         for index, callee in enumerate(first.callees.values())
     ]
     calls = [dict(zip(copy.callees, below, strict=True)) for _, copy in members]

@@ -108,53 +108,53 @@ class Run(Generic[T]):
     result: T
 
 
-def added_up(ways: Sequence[Run[None]]) -> list[Run[None]]:
+def added_up(runs: Sequence[Run[None]]) -> list[Run[None]]:
     """Join equal runs, adding their probabilities, and runs that differ only in one assumption."""
     while True:
         by_key: dict[tuple[tuple[Outcome, ...], frozenset[Assumption]], Run[None]] = {}
-        for way in ways:
-            key = way.outcomes, frozenset(way.assuming)
+        for run in runs:
+            key = run.outcomes, frozenset(run.assuming)
             same = by_key.get(key)
             by_key[key] = (
-                way if same is None else replace(same, probability=same.probability + way.probability)
+                run if same is None else replace(same, probability=same.probability + run.probability)
             )
         joined = without_needless(tuple(by_key.values()))
-        if len(joined) == len(ways):
+        if len(joined) == len(runs):
             return joined
-        ways = joined
+        runs = joined
 
 
-def without_needless(ways: Sequence[Run[T]]) -> list[Run[T]]:
+def without_needless(runs: Sequence[Run[T]]) -> list[Run[T]]:
     """Join runs that differ only in one assumption; the run in which the rule matches is kept.
 
     Sound for two runs of equal outcomes and probability: if their other assumptions hold, exactly one of the
     two opposite assumptions holds, so exactly one of the two runs counts.
     """
-    kept = list(ways)
+    kept = list(runs)
     joined = True
     while joined:
         joined = False
         places: dict[object, list[int]] = {}
-        for place, way in enumerate(kept):
-            places.setdefault(_key(way, way.assuming), []).append(place)
+        for place, run in enumerate(kept):
+            places.setdefault(_key(run, run.assuming), []).append(place)
         merged: set[int] = set()
-        for place, way in enumerate(kept):
+        for place, run in enumerate(kept):
             if place in merged:
                 continue
-            for assumption in way.assuming:
+            for assumption in run.assuming:
                 other = replace(assumption, matches=not assumption.matches)
-                key = _key(way, tuple(other if a == assumption else a for a in way.assuming))
+                key = _key(run, tuple(other if a == assumption else a for a in run.assuming))
                 partner = next((p for p in places.get(key, ()) if p > place and p not in merged), None)
                 if partner is not None:
                     merged.add(partner)
-                    stays = way if assumption.matches else kept[partner]
+                    stays = run if assumption.matches else kept[partner]
                     less = tuple(a for a in stays.assuming if a not in (assumption, other))
                     kept[place] = replace(stays, assuming=less)
                     joined = True
                     break
-        kept = [way for place, way in enumerate(kept) if place not in merged]
+        kept = [run for place, run in enumerate(kept) if place not in merged]
     return kept
 
 
-def _key(way: Run[T], assuming: tuple[Assumption, ...]) -> object:
-    return frozenset(assuming), way.outcomes, way.probability
+def _key(run: Run[T], assuming: tuple[Assumption, ...]) -> object:
+    return frozenset(assuming), run.outcomes, run.probability

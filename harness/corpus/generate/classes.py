@@ -78,7 +78,7 @@ def _representatives(
     for group in classes:
         chosen |= {group[0]: None, group[-1]: None}
     chosen |= dict.fromkeys(_ends(members))
-    chosen |= dict.fromkeys(_by_way(members, places))
+    chosen |= dict.fromkeys(_by_target_places(members, places))
     best: dict[str, tuple[int, tuple[Member, Member]]] = {}
     for kind, one_of, other in _neighbours(members):
         known = (one_of in chosen) + (other in chosen)
@@ -107,15 +107,15 @@ def _ends(members: Iterable[Member]) -> Iterator[Member]:
         yield member
 
 
-def _by_way(members: Iterable[Member], places: Places) -> Iterator[Member]:
+def _by_target_places(members: Iterable[Member], places: Places) -> Iterator[Member]:
     """Yield one member for each combination of target places: on the node, in its networks, or beyond."""
     known: set[frozenset[str | None]] = set()
     for member in members:
         targets = [c.value for c in member.targets if isinstance(c.value, Interval)]
         links = {places.behind(value.low) for value in targets}
-        ways = frozenset(link if link in (None, "", places.exit) else "inside" for link in links)
-        if ways not in known:
-            known.add(ways)
+        kinds = frozenset(link if link in (None, "", places.exit) else "inside" for link in links)
+        if kinds not in known:
+            known.add(kinds)
             yield member
 
 

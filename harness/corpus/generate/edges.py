@@ -94,8 +94,8 @@ def _of_header(
     """Yield flows at the ends of a range of a header field; for the TTL, before and after its decrement."""
     sides = _each_bit if test.field is Field.TOS else _both_sides
     ends = [v for interval in test.values if isinstance(interval, Interval) for v in sides(interval)]
-    ways = (False, True) if test.field is Field.TTL else (False,)
-    for value, model, forwarded in product(dict.fromkeys(ends), models, ways):
+    forwarding = (False, True) if test.field is Field.TTL else (False,)
+    for value, model, forwarded in product(dict.fromkeys(ends), models, forwarding):
         packet = with_header(model.packet, test.field, value, model.entry, forwarded=forwarded)
         how = ("-here" if model.entry is None else "") + ("-forwarded" if forwarded else "")
         name = f"line{rule.origin.line}-{test.field.text}-{value}{how}{of}"

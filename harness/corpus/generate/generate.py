@@ -72,16 +72,16 @@ def generate_corpus(job: Job, *, seed: int, exhaustive: bool = False) -> Generat
     made = _Made()
     made.add(search)
     others: list[GoalFlow] = []
-    odd: list[Member] = []
+    unlike: list[Member] = []
     for member, of in other_flows(classes, search, made.corpus(), made.uses):
         if of is None:
-            odd.append(member)
+            unlike.append(member)
         else:
             others += of
-    if odd:
-        classes = classes.with_searched(odd)
+    if unlike:
+        classes = classes.with_searched(unlike)
         search.widen(classes.chosen)
-        made.add(search, {place for member in odd for place in member.places})
+        made.add(search, {place for member in unlike for place in member.places})
     return _finished(job, search, classes, made, others)
 
 
@@ -117,8 +117,8 @@ class _Made:
         used = list(service_flows(services, search.places))
         self.uses |= {flow.steps: who for who, flow in used}
         self._observe((flow for _, flow in used), search)
-        met = {goal for goals in self.shown for goal in _worth(goals, search)}
-        kept = cover([_worth(f.goals, search) for f in goal_flows], met)
+        known_goals = {goal for goals in self.shown for goal in _worth(goals, search)}
+        kept = cover([_worth(f.goals, search) for f in goal_flows], known_goals)
         chosen = [goal_flows[i] for i in kept]
         self.flows += _named(chosen, search.places.family, self.taken)
         self.shown += (flow.goals for flow in chosen)

@@ -91,15 +91,15 @@ def _leads_on(table: Table, rule: Rule) -> bool:
 
 def _variants(rule: Rule, into: list[RulePath]) -> Iterator[tuple[str, tuple[Test, ...]]]:
     """Yield the name of each test on the way (its field or set), and all tests with this one negated."""
-    for way in into:
-        for at, test in enumerate(way.tests):
+    for path in into:
+        for at, test in enumerate(path.tests):
             if isinstance(test, SetTest) and test.negated:
-                yield test.name, (*way.tests[:at], opposite(test), *way.tests[at + 1 :], *rule.tests)
+                yield test.name, (*path.tests[:at], opposite(test), *path.tests[at + 1 :], *rule.tests)
             if not isinstance(test, FieldTest) or test.field not in _SITUATION:
                 continue
-            if way.table is TableName.NAT and test.field is Field.CT_STATE:
+            if path.table is TableName.NAT and test.field is Field.CT_STATE:
                 continue  # not a test of a rule: only packets that begin a connection walk the chains
-            yield test.field.text, (*way.tests[:at], opposite(test), *way.tests[at + 1 :], *rule.tests)
+            yield test.field.text, (*path.tests[:at], opposite(test), *path.tests[at + 1 :], *rule.tests)
 
 
 def _first_masked(

@@ -109,11 +109,11 @@ def member_flows(
                 models = [(hook, model, "") for hook, model in usual.get(place, {}).items()]
                 if ends.at(rule):
                     models += [(hook, model, "-stray") for hook, model in stray.get(place, {}).items()]
-                for hook, model, of_what in models:
+                for hook, model, suffix in models:
                     for test, (what, send) in (
                         (t, s) for t in tested for s in _sends(t, sets, model, places)
                     ):
-                        name = f"line{rule.origin.line}-{hook.value.lower()}-{what}{of_what}"
+                        name = f"line{rule.origin.line}-{hook.value.lower()}-{what}{suffix}"
                         if send not in sent_before and name not in taken:
                             sent_before.add(send)
                             taken.add(name)

@@ -33,7 +33,7 @@ from translate.ir import (
 
 __all__ = ["RulePath", "paths_to_rules"]
 
-_MOST_WAYS = 12
+_MOST_PATHS = 12
 _DEEPEST = 24
 _MOST_TESTS = 64  # after a long list of rules, trying packets is cheaper than reasoning
 
@@ -54,7 +54,7 @@ def paths_to_rules(
 
     With ``chosen``, all other rules count as if they were not there.
     """
-    ways: dict[tuple[Hook, str, int], list[RulePath]] = {}
+    paths: dict[tuple[Hook, str, int], list[RulePath]] = {}
     start: tuple[Test, ...] = ()
     if table.name is TableName.NAT:
         # nf_nat_inet_fn: only packets that begin a connection walk the chains
@@ -65,17 +65,17 @@ def paths_to_rules(
     for hook in TABLE_HOOKS[table.name]:
         base = table.chain(hook.value)
         if base is not None:
-            _walk(table, ends, base, RulePath(table.name, hook, start), family, ways, chosen, depth=0)
-    return ways
+            _walk(table, ends, base, RulePath(table.name, hook, start), family, paths, chosen, depth=0)
+    return paths
 
 
 def _walk(
     table: Table,
     ends: WalkEnds,
     chain: Chain,
-    way: RulePath,
+    path: RulePath,
     family: Family,
-    ways: dict[tuple[Hook, str, int], list[RulePath]],
+    paths: dict[tuple[Hook, str, int], list[RulePath]],
     chosen: Selection | None,
     *,
     depth: int,
@@ -83,22 +83,22 @@ def _walk(
     indexes = range(len(chain.rules)) if chosen is None else chosen.of(table.name, chain.name)
     for number, index in enumerate(indexes):
         rule = chain.rules[index]
-        known = ways.setdefault((way.hook, chain.name, index), [])
-        if number == 0 and (len(known) >= _MOST_WAYS or way in known):
+        known = paths.setdefault((path.hook, chain.name, index), [])
+        if number == 0 and (len(known) >= _MOST_PATHS or path in known):
             return
-        if len(known) < _MOST_WAYS:
-            known.append(way)
+        if len(known) < _MOST_PATHS:
+            known.append(path)
         action = rule.actions[0] if rule.actions else None
         if isinstance(action, Jump | Goto) and depth < _DEEPEST:
             callee = table.chain(action.chain)
-            taken = replace(way, tests=_joined(way.tests, rule.tests))
+            taken = replace(path, tests=_joined(path.tests, rule.tests))
             if callee is not None and _possible(taken.tests, family):
-                _walk(table, ends, callee, taken, family, ways, chosen, depth=depth + 1)
+                _walk(table, ends, callee, taken, family, paths, chosen, depth=depth + 1)
         if ends.at(rule):
-            past = _past(way, rule, family)
+            past = _past(path, rule, family)
             if past is None:
                 return
-            way = past
+            path = past
 
 
 def _joined(tests: tuple[Test, ...], more: tuple[Test, ...]) -> tuple[Test, ...]:
@@ -118,15 +118,15 @@ def _about_mark(test: Test) -> bool:
     return isinstance(test, FieldTest) and test.field in (Field.MARK, Field.CT_MARK)
 
 
-def _past(way: RulePath, rule: Rule, family: Family) -> RulePath | None:
+def _past(path: RulePath, rule: Rule, family: Family) -> RulePath | None:
     """Return the way past a rule that ends the walk of packets it matches; None when it matches all."""
-    constraints = next(_constraints(way.tests, family), None)
+    constraints = next(_constraints(path.tests, family), None)
     if constraints is None:
         return None
     open_tests = [t for t in rule.tests if not (isinstance(t, FieldTest) and constraints.implies(t))]
     if not open_tests:
         return None
-    short = len(way.tests) < _MOST_TESTS
+    short = len(path.tests) < _MOST_TESTS
     if short and len(open_tests) == 1 and isinstance(open_tests[0], FieldTest | AnyOf | SetTest):
-        return replace(way, tests=_joined(way.tests, (opposite(open_tests[0]),)))
-    return way
+        return replace(path, tests=_joined(path.tests, (opposite(open_tests[0]),)))
+    return path

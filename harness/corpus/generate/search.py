@@ -110,8 +110,8 @@ class Search:
         """
         for _ in range(2):
             for table in sorted(self.job.ruleset.tables, key=lambda t: _ORDER.index(t.name)):
-                ways = paths_to_rules(table, self.job.ruleset.family, self.chosen)
-                for (hook, chain, index), into in ways.items():
+                paths = paths_to_rules(table, self.job.ruleset.family, self.chosen)
+                for (hook, chain, index), into in paths.items():
                     if rules is not None and (table.name, chain, index) not in rules:
                         continue
                     owner = table.chain(chain)
@@ -218,17 +218,17 @@ class Search:
             return
         broken = None if goal.side == HIT else rule.tests[goal.side]
         streams: list[Iterator[Steps | None]] = []
-        for way in into:
-            twice = any(isinstance(t, Recent) and not t.negated for t in (*way.tests, *tests))
+        for path in into:
+            twice = any(isinstance(t, Recent) and not t.negated for t in (*path.tests, *tests))
             lengths = (2 if twice else 1, *self._bursts[goal.table])
             if isinstance(broken, Limit | Quota) or (
                 isinstance(broken, HashLimit | ConnectionLimit) and not broken.above
             ):
                 lengths = (broken.burst + 1,) if broken.burst <= _LONGEST_BURST else ()
             # An earlier rule may change the mark; only the simulator can determine this.
-            everything = list(self._constraints((*way.tests, *tests), broken))
+            everything = list(self._constraints((*path.tests, *tests), broken))
             if not everything:
-                fewer = [t for t in (*way.tests, *tests) if not _may_change(t)]
+                fewer = [t for t in (*path.tests, *tests) if not _may_change(t)]
                 everything = list(self._constraints(fewer, broken))
             streams += [
                 self._stream(constraints, goal.hook, times=times)

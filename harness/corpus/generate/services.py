@@ -85,7 +85,7 @@ def service_flows(services: Iterable[Service], places: Places) -> Iterator[tuple
     """Yield a word for the client, and a connection with an answer, for each service and kind of client."""
     number = 0
     for service in services:
-        for who, why, source, destination in _clients(service, places):
+        for client, why, source, destination in _clients(service, places):
             number += 1
             entry = places.behind(source)
             packet = _sent_by(service, source, destination)
@@ -96,9 +96,9 @@ def service_flows(services: Iterable[Service], places: Places) -> Iterator[tuple
                 packet = with_fields(packet, icmp_id=port)
             if entry != "":
                 yield (
-                    who,
+                    client,
                     Flow(
-                        id=f"service-{service.port}-{who}",
+                        id=f"service-{service.port}-{client}",
                         steps=(Send(packet=packet, entry=entry), Reply(), Again()),
                         why=f"a service, used {why}",
                     ),
@@ -107,10 +107,10 @@ def service_flows(services: Iterable[Service], places: Places) -> Iterator[tuple
 
 def client_packets(service: Service, places: Places) -> Iterator[tuple[str, Packet, str | None]]:
     """Yield the clients of a service: a word for ids, the first packet and its entry interface."""
-    for who, _, source, destination in _clients(service, places):
+    for client, _, source, destination in _clients(service, places):
         entry = places.behind(source)
         if entry != "":
-            yield who, _sent_by(service, source, destination), entry
+            yield client, _sent_by(service, source, destination), entry
 
 
 def _sent_by(service: Service, source: int, destination: int) -> Packet:

@@ -40,11 +40,11 @@ def teardown_flows(services: Sequence[Service], places: Places) -> Iterator[Flow
         clients = list(client_packets(service, places))[:_SPREAD]
         if not clients:
             continue
-        who, packet, entry = clients[number % len(clients)]
+        client, packet, entry = clients[number % len(clients)]
         for name, why, steps in _endings(service, packet):
             port += 1
             yield Flow(
-                id=f"service-{service.port}-{who}-{name}",
+                id=f"service-{service.port}-{client}-{name}",
                 steps=(Send(packet=_from_port(packet, port), entry=entry), *steps),
                 why=why,
             )

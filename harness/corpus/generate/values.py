@@ -109,10 +109,10 @@ class Values:
 
     def _of_kinds(self, constraints: Constraints) -> list[int]:
         places = self.places
-        odd = sorted(places.loud)
+        special = sorted(places.loud)
         if self.family is Family.IP:
-            odd += [0xFFFFFFFF, 0xE0000009]
-        return [a for a in (*places.own, places.loopback, *odd) if constraints.allows(Field.DADDR, a)]
+            special += [0xFFFFFFFF, 0xE0000009]
+        return [a for a in (*places.own, places.loopback, *special) if constraints.allows(Field.DADDR, a)]
 
     def sources(self, constraints: Constraints, hook: Hook) -> list[tuple[int, str | None]]:
         """Return sources, each with its entry interface (None: made on the node)."""
@@ -172,8 +172,8 @@ class Values:
         last = (1 << self.family.bits) - 1
         ends = [a for i in values for a in (i.low, i.high, i.low + 1) if a in i and a > 1]
         beside = [a for a in ends if 0 < a < last] if field in constraints.plain else []
-        odd = [v.low for t in constraints.masked if t.field is field for v in _intervals(t)]
-        kept = [a for a in (*usual, *odd) if constraints.allows(field, a)]
+        special = [v.low for t in constraints.masked if t.field is field for v in _intervals(t)]
+        kept = [a for a in (*usual, *special) if constraints.allows(field, a)]
         wide = len(values) > 1 or values[0].low == 0 or values[-1].high == last
         # With wide constraints, the values just outside the excluded range come first; with narrow ones (a
         # prefix), an ordinary host in the prefix does.

@@ -85,14 +85,14 @@ def _any_of(flow: Flow, result: FlowResult) -> Outcome:
     # Some of many picked ports are equal to the sent port.
     picked = 2 * sum(port in sent for port in changed) < len(changed)
 
-    def of_the_last(outcome: Outcome) -> Outcome:
+    def as_last_packet(outcome: Outcome) -> Outcome:
         if outcome.src is None:
             return outcome
         if outcome.snat:
             return with_fields(outcome, sport=PICKED if picked else sends[-1].sport)
         return with_fields(outcome, src=sends[-1].src, sport=sends[-1].sport)
 
-    return min(map(of_the_last, outcomes), key=lambda outcome: path_key(flow, (outcome,)))
+    return min(map(as_last_packet, outcomes), key=lambda outcome: path_key(flow, (outcome,)))
 
 
 def _claim_k25(facts: Facts, changed: ChangedPacket) -> Claim | None:

@@ -44,7 +44,7 @@ def _invalid(facts: Facts) -> Iterator[Flow]:
 
 def _claim_k05(facts: Facts, changed: ChangedPacket) -> Claim | None:
     lines = tuple(facts.state.lines_for(Purpose.DROP_INVALID))
-    if not changed.met_any(line.origin for line in lines):
+    if not changed.matched_any(line.origin for line in lines):
         return None
     return Claim(subject="every forwarded packet", lines=evidence(lines))
 
@@ -76,7 +76,7 @@ def _claim_k32(facts: Facts, changed: ChangedPacket) -> Claim | None:
     if not facts.is_loopback(changed.packet.dst):
         return None
     lines = tuple(facts.state.lines_for(Purpose.LOCALNET_GUARD))
-    if not changed.met_any(line.origin for line in lines):
+    if not changed.matched_any(line.origin for line in lines):
         return None
     return Claim(subject="the node's own sockets at 127.0.0.0/8", lines=evidence(lines))
 
@@ -134,8 +134,8 @@ def _denied(facts: Facts, changed: ChangedPacket) -> Denial | None:
 
 def _holes(facts: Facts, changed: ChangedPacket) -> tuple[Evidence, ...]:
     """Return the rules of kube-proxy that accepted the packet in iptables mode."""
-    met = [facts.index.lines.get(rule.origin.line) for rule in changed.met]
-    return evidence(known[0] for known in met if known is not None and known[0].part in _HOLES)
+    matched = [facts.index.lines.get(rule.origin.line) for rule in changed.matched]
+    return evidence(known[0] for known in matched if known is not None and known[0].part in _HOLES)
 
 
 def _subject(facts: Facts, packet: Packet) -> str:
@@ -169,10 +169,10 @@ def _k10(facts: Facts) -> Iterator[Flow]:
 
 
 def _claim_k10(facts: Facts, changed: ChangedPacket) -> Claim | None:
-    met = [rule for rule in facts.other_rules.intruders if changed.met_any([rule.origin])]
-    if not met:
+    matched = [rule for rule in facts.other_rules.intruders if changed.matched_any([rule.origin])]
+    if not matched:
         return None
-    return Claim(subject=_subject(facts, changed.packet), lines=evidence(met))
+    return Claim(subject=_subject(facts, changed.packet), lines=evidence(matched))
 
 
 def _k33(facts: Facts) -> Iterator[Flow]:
@@ -191,7 +191,7 @@ def _k33(facts: Facts) -> Iterator[Flow]:
 def _claim_k33(facts: Facts, changed: ChangedPacket) -> Claim | None:
     if not facts.other_rules.denials:
         return None
-    for rule in changed.met:
+    for rule in changed.matched:
         line, service = facts.index.lines.get(rule.origin.line, (None, None))
         if line is not None and line.part is Purpose.NO_ENDPOINTS and service is not None:
             return Claim(

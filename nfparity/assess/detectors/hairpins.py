@@ -100,8 +100,8 @@ def _claim_k21(facts: Facts, changed: ChangedPacket) -> Claim | None:
     if changed.before.snat or not changed.after.snat or changed.before.dst != changed.packet.src:
         return None
     own = facts.index.lines
-    met = (*changed.began, *changed.met)
-    others = [r for r in met if r.origin.line not in own and any(isinstance(a, Dnat) for a in r.actions)]
+    matched = (*changed.began, *changed.matched)
+    others = [r for r in matched if r.origin.line not in own and any(isinstance(a, Dnat) for a in r.actions)]
     return Claim(subject="another component's translation", lines=evidence(others)) if others else None
 
 
@@ -128,8 +128,8 @@ def _claim_k22(facts: Facts, changed: ChangedPacket) -> Claim | None:
         return None
     if changed.packet.src not in {e.address for e in service.endpoints}:
         return None
-    rules = [rule for rule in facts.other_rules.askers if changed.met_any([rule.origin])]
-    if not rules or not changed.met_any(line.origin for line in service.lines_for(Purpose.HAIRPIN)):
+    rules = [rule for rule in facts.other_rules.askers if changed.matched_any([rule.origin])]
+    if not rules or not changed.matched_any(line.origin for line in service.lines_for(Purpose.HAIRPIN)):
         return None
     return Claim(subject=facts.label(service), lines=evidence(rules))
 

@@ -33,7 +33,7 @@ def _on_addresses(facts: Facts, k: str, *, refused: bool) -> Iterator[Flow]:
         for address in facts.places.own:
             for client in facts.clients():
                 source = client
-                if client.who == "node" and client.address != address:
+                if client.kind == "node" and client.address != address:
                     source = Client("node", address, None)  # it talks to itself
                 yield _flow(facts, k, service, source, address, "a node port on one of the node's addresses")
 

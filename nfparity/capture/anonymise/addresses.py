@@ -155,8 +155,8 @@ class Addresses:
 
     def _hash(self, node: tuple[int, int, int]) -> int:
         bits, length, prefix = node
-        said = bytes((bits, length)) + prefix.to_bytes(16, "big")
-        return hashlib.blake2b(said, key=self._key, digest_size=1).digest()[0] & 1
+        message = bytes((bits, length)) + prefix.to_bytes(16, "big")
+        return hashlib.blake2b(message, key=self._key, digest_size=1).digest()[0] & 1
 
     def _is_kept(self, bits: int, length: int, prefix: int) -> bool:
         if (length, prefix) in self._ranges.nodes[bits]:

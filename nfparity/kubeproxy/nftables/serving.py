@@ -179,16 +179,16 @@ class _Writing:
             for endpoint in endpoints:
                 known = f"{self._words.ip} saddr @{self._endpoint('affinity', endpoint)}"
                 self._script.rule(chain, known, f"goto {self._endpoint('endpoint', endpoint)}")
-        ways = " , ".join(f"{n} : goto {self._endpoint('endpoint', e)}" for n, e in enumerate(endpoints))
-        self._script.rule(chain, f"numgen random mod {len(endpoints)} vmap {{ {ways} }}")
+        choices = " , ".join(f"{n} : goto {self._endpoint('endpoint', e)}" for n, e in enumerate(endpoints))
+        self._script.rule(chain, f"numgen random mod {len(endpoints)} vmap {{ {choices} }}")
 
     def _balance_in_place(self, chain: str, endpoints: tuple[Endpoint, ...]) -> None:
         protocol = f"meta l4proto {self._s.protocol}"
         if len(endpoints) == 1:
             self._script.rule(chain, protocol, f"dnat to {endpoints[0].text(self._family)}")
             return
-        ways = " , ".join(f"{n} : {self._host(e.address)} . {e.port}" for n, e in enumerate(endpoints))
-        pick = f"numgen random mod {len(endpoints)} map {{ {ways} }}"
+        choices = " , ".join(f"{n} : {self._host(e.address)} . {e.port}" for n, e in enumerate(endpoints))
+        pick = f"numgen random mod {len(endpoints)} map {{ {choices} }}"
         self._script.rule(chain, protocol, f"dnat {self._words.ip} addr . port to {pick}")
 
     def _hairpins(self) -> None:

@@ -172,7 +172,7 @@ class _Sections:
         first, second = order_outcomes(changed, self._family)
         place = "made on the node" if changed.entry is None else f"in {changed.entry}"
         kube_proxy_first, others_first = ways_text(difference)
-        ways = f"kube-proxy first: {kube_proxy_first}. The others first: {others_first}."
+        causes = f"kube-proxy first: {kube_proxy_first}. The others first: {others_first}."
         lines = tuple(Line(e.origin.file, e.origin.line, e.origin.text, e.packets) for e in difference.lines)
         return Finding(
             level=LEVELS[order_severity(difference)],
@@ -180,7 +180,7 @@ class _Sections:
             packet=f"{changed.packet} {place}",
             before=f"kube-proxy's chains first: {first}",
             after=f"the others first: {second}",
-            detail=ways,
+            detail=causes,
             command=self._summary.command(changed),
             lines=lines,
             more=len(others),

@@ -114,7 +114,7 @@ class _Soak:
     def _kept(self, topology: Topology, place: str) -> Worker:
         worker = topology.join(place)
         for family, target in itertools.product(Family, (TCP, UDP)):
-            for way, (address, port) in enumerate(_ways(family, target)):
+            for number, (address, port) in enumerate(_targets(family, target)):
                 worker.ask(
                     BeginStreams(
                         family=family,
@@ -124,7 +124,7 @@ class _Soak:
                         sources=_sources(place, family),
                         count=_STREAMS,
                         # These ports come after those of the short connections.
-                        first=-_STREAMS * (1 + way) * len(_sources(place, family)),
+                        first=-_STREAMS * (1 + number) * len(_sources(place, family)),
                         pause=0.2,
                     )
                 )
@@ -132,11 +132,11 @@ class _Soak:
 
     def _churn(self, worker: Worker, place: str, target: Target) -> None:
         """Run rounds of connections through every entrance in turn, until the time is over."""
-        ways = itertools.cycle((f, way) for f in Family for way in _ways(f, target))
+        targets = itertools.cycle((f, place) for f in Family for place in _targets(f, target))
         for number in itertools.count():
             if self._over.is_set():
                 return
-            family, (address, port) = next(ways)
+            family, (address, port) = next(targets)
             sources = _sources(place, family)
             answers: ConnectionResults = worker.ask(
                 Connect(
@@ -173,7 +173,7 @@ class _Soak:
                 soaked.changed.append(time.monotonic() - now)
             if now >= began + soaked.samples[-1].at + self.seconds / 20:
                 soaked.samples.append(self._sample(topology, now - began))
-                _say(f"{now - began:.0f} s: {soaked.said()}")
+                _say(f"{now - began:.0f} s: {soaked.summary()}")
             time.sleep(0.1)
         soaked.seconds = time.monotonic() - began
         soaked.samples.append(self._sample(topology, soaked.seconds))
@@ -189,7 +189,7 @@ class _Soak:
         )
 
 
-def _ways(family: Family, target: Target) -> Iterator[tuple[str, int]]:
+def _targets(family: Family, target: Target) -> Iterator[tuple[str, int]]:
     yield target.cluster_ip(family), target.port
     yield NODE[family], target.node_port
 

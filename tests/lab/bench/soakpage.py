@@ -69,7 +69,7 @@ class Soaked:
         self.failures = (self.failures + answers.failures)[:50]
         self.resent += answers.resent
 
-    def said(self) -> str:
+    def summary(self) -> str:
         """Return the result as one line."""
         return (
             f"{self.connections:,} connections, {self.errors} errors,"

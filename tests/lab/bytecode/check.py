@@ -15,7 +15,7 @@ from itertools import islice
 
 from tests.lab.bytecode.compiler import Nft
 from tests.lab.bytecode.conditions import World
-from tests.lab.bytecode.drawing import draw_samples, told_apart
+from tests.lab.bytecode.drawing import distinguished_fields, draw_samples
 from tests.lab.bytecode.expressible import expressible
 from tests.lab.bytecode.listing import Listing
 from tests.lab.bytecode.machine import Names, RecentSet, run
@@ -177,18 +177,20 @@ def _checked(
     for number, (statement, chain) in enumerate(alone):
         drawn = draw_samples(statement, world, seed + number)
         samples = (sample for sample in drawn if not (reassembled and sample.fragment))
-        meant = [(sample, _meant(statement, sample, world)) for sample in samples]
-        packets += len(meant)
-        acts = any(_acts(sample, wanted) for sample, wanted in meant)
+        expected = [(sample, _expected(statement, sample, world)) for sample in samples]
+        packets += len(expected)
+        acts = any(_acts(sample, wanted) for sample, wanted in expected)
         known: list[tuple[Listing, list[Result]]] = []
         for nft, listing in listings:
-            results = next((r for other, r in known if listing.does_the_same(other, chain.name)), None)
+            results = next(
+                (r for other, r in known if listing.has_same_instructions(other, chain.name)), None
+            )
             if results is None:
-                results = [_happens(listing, chain, sample, names) for sample, _ in meant]
+                results = [_happens(listing, chain, sample, names) for sample, _ in expected]
                 known.append((listing, results))
             wrong = (
                 (sample, wanted, happened)
-                for (sample, wanted), happened in zip(meant, results, strict=True)
+                for (sample, wanted), happened in zip(expected, results, strict=True)
                 if (wanted != happened if acts else _acts(sample, happened))
             )
             differences += (
@@ -196,7 +198,7 @@ def _checked(
                     nft=nft.name,
                     statement=statement,
                     rules=tuple(_written(output.structure, chain)),
-                    fields=told_apart(statement, world),
+                    fields=distinguished_fields(statement, world),
                     sample=sample,
                     wanted=wanted,
                     observed=result,
@@ -290,7 +292,7 @@ def _surroundings(program: Program, table: NftTable) -> tuple[World, Names]:
     return world, names
 
 
-def _meant(statement: Statement, sample: Sample, world: World) -> Result:
+def _expected(statement: Statement, sample: Sample, world: World) -> Result:
     state = State(sample)
     if perform(statement, state, world):
         state.note("call", _NEXT)

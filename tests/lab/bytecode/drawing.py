@@ -45,7 +45,7 @@ from translate.ir import (
     field_bits,
 )
 
-__all__ = ["draw_samples", "told_apart"]
+__all__ = ["distinguished_fields", "draw_samples"]
 
 _ENTRIES: Final = 4
 """The number of keys of a lookup, or elements of a set, that get a witness of their own."""
@@ -74,17 +74,17 @@ _KINDS: Final = (None, "bridge", "veth")
 def draw_samples(statement: Statement, world: World, seed: int) -> Iterator[Sample]:
     """Yield packets around the tests of ``statement``. The same seed draws the same packets."""
     drawer = _Drawer(statement, world, random.Random(seed))
-    for way in drawer.ways():
-        witness = drawer.witness(way)
+    for conjunction in drawer.conjunctions():
+        witness = drawer.witness(conjunction)
         yield witness
         yield from drawer.beside(witness)
         for _ in range(_MIXED):
             yield drawer.mixed(witness)
 
 
-def told_apart(statement: Statement, world: World) -> tuple[Field, ...]:
+def distinguished_fields(statement: Statement, world: World) -> tuple[Field, ...]:
     """Return the fields by which the statement distinguishes packets, in order of name."""
-    return tuple(_Drawer(statement, world, random.Random(0)).told_apart())
+    return tuple(_Drawer(statement, world, random.Random(0)).distinguished_fields())
 
 
 @dataclass(slots=True)
@@ -95,12 +95,12 @@ class _Drawer:
     tested: list[FieldTest] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        for way in self.ways():
-            self.tested += [test for test in way if test not in self.tested]
+        for conjunction in self.conjunctions():
+            self.tested += [test for test in conjunction if test not in self.tested]
 
-    # -- what is asked ---------------------------------------------------------------------------
+    # -- the tests of the statement ---------------------------------------------------------------------------
 
-    def ways(self) -> Iterator[tuple[FieldTest, ...]]:
+    def conjunctions(self) -> Iterator[tuple[FieldTest, ...]]:
         """Yield conjunctions of field tests under which the statement has an effect."""
         always: list[FieldTest] = []
         choices: list[list[tuple[FieldTest, ...]]] = []
@@ -122,7 +122,12 @@ class _Drawer:
             choices.append(self._keyed(self.statement.fields, [e.key for e in self.statement.entries]))
         longest = max(map(len, choices), default=1)
         for turn in range(longest):
-            yield (*always, *chain.from_iterable(ways[turn % len(ways)] for ways in choices if ways))
+            yield (
+                *always,
+                *chain.from_iterable(
+                    conjunctions[turn % len(conjunctions)] for conjunctions in choices if conjunctions
+                ),
+            )
 
     def _keyed(
         self, fields: Sequence[Field], keys: Sequence[tuple[Value, ...]]
@@ -163,9 +168,9 @@ class _Drawer:
 
     # -- packets ---------------------------------------------------------------------------------
 
-    def witness(self, way: tuple[FieldTest, ...]) -> Sample:
-        """Return a packet that passes the tests of ``way``, as far as single values can."""
-        fields = {test.field for test in way}
+    def witness(self, conjunction: tuple[FieldTest, ...]) -> Sample:
+        """Return a packet that passes the tests of ``conjunction``, as far as single values can."""
+        fields = {test.field for test in conjunction}
         known = {f: self._any(f) for f in Field if f not in _ICMP_FIELDS}
         known |= {Field.FRAGMENT: 0, Field.CT_STATE: self.draw.choice(tuple(TRACKED))}
         known |= {Field.SOCKET: 1, Field.TAKER: 1}
@@ -182,7 +187,7 @@ class _Drawer:
         )
         order = sorted(fields | {Field.L4PROTO}, key=lambda f: f.name)
         for tested in order:
-            tests = [test for test in way if test.field is tested]
+            tests = [test for test in conjunction if test.field is tested]
             values = [v for v in self.values(tested) if all(holds(test, v) for test in tests)]
             if tested is Field.L4PROTO:
                 values = self._protocols(values, fields) or values
@@ -221,7 +226,7 @@ class _Drawer:
                 having &= {Protocol.DCCP}
         return [value for value in values if value in having]
 
-    def told_apart(self) -> list[Field]:
+    def distinguished_fields(self) -> list[Field]:
         """Return the fields whose values may affect the result."""
         fields = {test.field for test in self.tested} | {Field.L4PROTO, Field.CT_STATE}
         fields |= {Field.SADDR} if fields & REVERSE_PATHS else set()
@@ -232,7 +237,7 @@ class _Drawer:
 
     def beside(self, witness: Sample) -> Iterator[Sample]:
         """Yield packets that differ from a witness in one property."""
-        for tested in self.told_apart():
+        for tested in self.distinguished_fields():
             for value in self.values(tested):
                 yield witness.having(tested, value)
         yield from self._chances(witness)
@@ -283,7 +288,7 @@ class _Drawer:
 
     def mixed(self, witness: Sample) -> Sample:
         """Return a packet that differs in several fields, most of which are tested."""
-        for tested in self.told_apart():
+        for tested in self.distinguished_fields():
             if self.draw.random() < 0.3:
                 witness = witness.having(tested, self.draw.choice(self.values(tested)))
         return replace(

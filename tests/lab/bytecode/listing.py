@@ -110,7 +110,7 @@ class Listing:
             for step in steps
         )
 
-    def does_the_same(self, other: Listing, chain: str) -> bool:
+    def has_same_instructions(self, other: Listing, chain: str) -> bool:
         """Return whether both have equal rules and sets in all chains that a packet in ``chain`` can
         reach.
         """

@@ -33,13 +33,13 @@ _CONNECTION: Final[Mapping[tuple[str, str | None], Field]] = {
     ("direction", None): Field.CT_DIRECTION,
     ("protocol", "original"): Field.CT_PROTO,
     **{
-        (key, way): Field[f"CT_{'' if way is None else way.upper() + '_'}{name}"]
-        for way in (None, "original", "reply")
+        (key, direction): Field[f"CT_{'' if direction is None else direction.upper() + '_'}{name}"]
+        for direction in (None, "original", "reply")
         for key, name in (("packets", "PACKETS"), ("bytes", "BYTES"), ("avgpkt", "AVERAGE"))
     },
     **{
-        (key, way): Field[f"CT_{way.upper()}_{name}"]
-        for way in ("original", "reply")
+        (key, direction): Field[f"CT_{direction.upper()}_{name}"]
+        for direction in ("original", "reply")
         for key, name in (
             *(("saddr", "SADDR"), ("daddr", "DADDR")),
             *(("proto-src", "SPORT"), ("proto-dst", "DPORT")),

@@ -123,15 +123,15 @@ class Sample:
         """Return the result of ``fib … type``, which only reads the local table
         (``__inet_dev_addr_type``).
         """
-        said = self.number(field)
+        value = self.number(field)
         if self.family is Family.IP6 or field not in _SOURCE_TYPES:
-            return said
+            return value
         if self._broadcast_by_itself or self.broadcast_back:
             return AddressType.BROADCAST
-        if field is Field.FIB_SADDR_TYPE_IIF and said == AddressType.BROADCAST:
+        if field is Field.FIB_SADDR_TYPE_IIF and value == AddressType.BROADCAST:
             # For a broadcast address of the input interface itself, the route back leads to this interface.
-            return AddressType.UNICAST if self.values[Field.REVERSE_PATH] else said
-        return said
+            return AddressType.UNICAST if self.values[Field.REVERSE_PATH] else value
+        return value
 
 
 _SOURCE_TYPES: Final = frozenset({Field.FIB_SADDR_TYPE, Field.FIB_SADDR_TYPE_IIF, Field.FIB_SADDR_TYPE_OIF})

@@ -86,8 +86,8 @@ class _Uses:
     def _node_port(self, s: Service) -> Iterator[Flow]:
         here = self._cluster.node_ip
         if s.node_port:
-            for who, client in (("pod", self._pod), ("outside", self._far), ("node", here)):
-                yield self._flow(s, "node-port", who, client, here, s.node_port)
+            for client_kind, client in (("pod", self._pod), ("outside", self._far), ("node", here)):
+                yield self._flow(s, "node-port", client_kind, client, here, s.node_port)
             if self._family is Family.IP:
                 loopback = 0x7F000001
                 yield self._flow(s, "node-port", "localhost", loopback, loopback, s.node_port)
@@ -98,7 +98,7 @@ class _Uses:
         self,
         s: Service,
         what: str,
-        who: str,
+        client_kind: str,
         client: int,
         to: int,
         port: int,
@@ -120,7 +120,7 @@ class _Uses:
         sends = [packet, with_fields(packet, sport=next(self._ports))] if again else [packet]
         entry = self._behind(client)
         steps = (step for sent in sends for step in (Send(packet=sent, entry=entry), Reply()))
-        return Flow(id=f"{s.name}-{s.protocol}/{what}/{who}", steps=tuple(steps))
+        return Flow(id=f"{s.name}-{s.protocol}/{what}/{client_kind}", steps=tuple(steps))
 
     def _behind(self, client: int) -> str | None:
         if client not in self._entries:

@@ -37,12 +37,12 @@ class MatchTable:
         fields = tuple(sorted({*self.fields, *other.fields}))
         rows = set()
         for row, other_row in itertools.product(self.rows, other.rows):
-            mine, others = (
+            own, others = (
                 dict(zip(self.fields, row, strict=True)),
                 dict(zip(other.fields, other_row, strict=True)),
             )
-            if all(_may_be_one(mine[f], others[f]) for f in mine.keys() & others.keys()):
-                rows.add(tuple(_narrower(mine.get(f), others.get(f)) for f in fields))
+            if all(_may_be_one(own[f], others[f]) for f in own.keys() & others.keys()):
+                rows.add(tuple(_narrower(own.get(f), others.get(f)) for f in fields))
         return MatchTable(fields, frozenset(rows))
 
     def beyond(self, other: MatchTable) -> MatchTable:

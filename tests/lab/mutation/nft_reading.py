@@ -83,9 +83,11 @@ def _blocks(text: str) -> Iterator[tuple[str, str, list[str]]]:
             block = (match[1], match[2], [])
             yield block
         elif block is not None and line.startswith("\t\t"):
-            said = _COMMENT.sub("", line).strip()
-            if said and not said.startswith(("typeof ", "flags ", "size ", "timeout ", "elements", "}")):
-                block[2].append(said)
+            content = _COMMENT.sub("", line).strip()
+            if content and not content.startswith(
+                ("typeof ", "flags ", "size ", "timeout ", "elements", "}")
+            ):
+                block[2].append(content)
 
 
 def _line(text: str, elements: Mapping[str, frozenset[str]]) -> Line:

@@ -37,14 +37,14 @@ def skewed(text: str, shift: float) -> str:
     raise InputError("nothing is drawn here")
 
 
-def _uneven(text: str, ways: int, name: str, shift: float) -> str:
-    """Draw among many numbers instead of ``ways``, and give the first branch more of them."""
-    numbers = ways * _FINE
+def _uneven(text: str, choices: int, name: str, shift: float) -> str:
+    """Draw among many numbers instead of ``choices``, and give the first branch more of them."""
+    numbers = choices * _FINE
     start = text.index(f"\tmap {name} {{")
     end = text.index("\n\t}\n", start)
-    block = text[start:end].replace(f"mod {ways} :", f"mod {numbers} :")
+    block = text[start:end].replace(f"mod {choices} :", f"mod {numbers} :")
     block = block.replace("\t\telements", "\t\tflags interval\n\t\telements", 1)
-    edges = [0, _FINE + round(shift * numbers), *(_FINE * n for n in range(2, ways + 1))]
+    edges = [0, _FINE + round(shift * numbers), *(_FINE * n for n in range(2, choices + 1))]
 
     def interval(match: re.Match[str]) -> str:
         branch = int(match[2])
@@ -52,6 +52,6 @@ def _uneven(text: str, ways: int, name: str, shift: float) -> str:
 
     block = re.sub(r"(?m)^(\t\t\t)(\d+)( |$)", interval, block)
     rest = text[end:].replace(
-        f"numgen random mod {ways} vmap @{name}", f"numgen random mod {numbers} vmap @{name}"
+        f"numgen random mod {choices} vmap @{name}", f"numgen random mod {numbers} vmap @{name}"
     )
     return text[:start] + block + rest

@@ -22,10 +22,10 @@ def header_match(draw: random.Random, family: Family, chain: str) -> str:
     """Return a match that may stand in ``chain``."""
     no = "! " if draw.random() < 0.3 else ""
     name = "ttl" if family is Family.IP else "hl"
-    way, value = draw.choice(_TTLS).split()
+    operation, value = draw.choice(_TTLS).split()
     matches = [
         f"length {no}--length {draw.choice(_LENGTHS)}",
-        f"{name} {no if way == 'eq' else ''}--{name}-{way} {value}",
+        f"{name} {no if operation == 'eq' else ''}--{name}-{operation} {value}",
         f"dscp {no}--dscp {draw.choice(_DSCPS)}",
         f"tos {no}--tos {draw.choice(_TOSES)}",
         f"pkttype {no}--pkt-type {draw.choice(_TYPES)}",
@@ -91,11 +91,11 @@ _SET_TOS: Final = ("0x10", "0xb8/0xff", "0x10/0x3f", "4/0x1c", "0/0", "0x11/0x10
 def header_target(draw: random.Random, family: Family) -> str:
     """Return a target of the mangle table that changes a header."""
     name = "ttl" if family is Family.IP else "hl"
-    way = draw.choice(("set", "set", "inc", "dec"))
+    operation = draw.choice(("set", "set", "inc", "dec"))
     targets = (
         f"DSCP --set-dscp {draw.choice(_DSCPS)}",
         f"TOS --set-tos {draw.choice(_SET_TOS)}",
         f"TOS --{draw.choice(('and', 'or', 'xor'))}-tos {draw.choice(('0x10', '0xfd', '0x03', '0'))}",
-        f"{name.upper()} --{name}-{way} {draw.choice(('64', '1', '255', '5'))}",
+        f"{name.upper()} --{name}-{operation} {draw.choice(('64', '1', '255', '5'))}",
     )
     return f"-j {draw.choice(targets)}"

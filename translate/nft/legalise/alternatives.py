@@ -81,7 +81,7 @@ _STATELESS: Final = (FieldTest, AnyOf, SetTest, WordTest)
 def write_apply(draft: DraftProgram, chain: LegalChain, apply: Apply) -> LegalChain:
     """Write a rule into ``chain``; return the chain for the statements after it. Raises CannotSay."""
     if is_ordinary(apply):
-        draft.write(chain, [*draft.matches_alone(apply.tests), *apply.actions], apply.origin)
+        draft.write(chain, [*draft.ordinary_matches(apply.tests), *apply.actions], apply.origin)
         return chain
     several = [i for i, test in enumerate(apply.tests) if takes_rules(draft, test)]
     cut = _cut(draft, apply.tests, several)
@@ -97,21 +97,21 @@ def write_apply(draft: DraftProgram, chain: LegalChain, apply: Apply) -> LegalCh
     behind = apply.tests[index + 1 : len(apply.tests) - len(counts)]
     rest = (*apply.tests[:index], *behind)
     if leaves and isinstance(special, AnyOf):
-        ways = _all_ways(apply.tests, draft.family)
-        if ways is None:
+        choices = _combinations(apply.tests, draft.family)
+        if choices is None:
             return _stages(draft, chain, apply, several[0])
-        for tests in ways:
+        for tests in choices:
             write_rule(draft, chain, replace(apply, tests=tests))
         return chain
     if leaves:
         return _opposite_stays(draft, chain, apply, _opposite(special), rest, counts)
-    aside = draft.aside(chain, apply.origin)
-    chain = write_apply(draft, chain, replace(apply, tests=rest, actions=(draft.jump(aside),)))
+    subchain = draft.subchain(chain, apply.origin)
+    chain = write_apply(draft, chain, replace(apply, tests=rest, actions=(draft.jump(subchain),)))
     if isinstance(special, AnyOf):
-        _any_of(draft, aside, special, apply, counts)
+        _any_of(draft, subchain, special, apply, counts)
     else:
-        write_rule(draft, aside, replace(apply, tests=(_opposite(special),), actions=(Return(),)))
-        write_rule(draft, aside, replace(apply, tests=(*transport_again(apply), *counts)))
+        write_rule(draft, subchain, replace(apply, tests=(_opposite(special),), actions=(Return(),)))
+        write_rule(draft, subchain, replace(apply, tests=(*transport_again(apply), *counts)))
     return chain
 
 
@@ -133,37 +133,37 @@ def _stages(draft: DraftProgram, chain: LegalChain, apply: Apply, index: int) ->
     """Write a rule that is cut before ``index``; return the chain for the statements after it."""
     special, behind = apply.tests[index], apply.tests[index + 1 :]
     leaves = _leaves(apply)
-    aside = draft.aside(chain, apply.origin)
-    last = draft.aside(chain, apply.origin) if leaves else chain
+    subchain = draft.subchain(chain, apply.origin)
+    last = draft.subchain(chain, apply.origin) if leaves else chain
     failed: Action = Goto(draft.jump(last).chain) if leaves else Return()
-    there: Action = Goto(draft.jump(aside).chain) if leaves else draft.jump(aside)
-    rules = [aside]
+    there: Action = Goto(draft.jump(subchain).chain) if leaves else draft.jump(subchain)
+    rules = [subchain]
     begun = write_apply(draft, chain, replace(apply, tests=apply.tests[:index], actions=(there,)))
     if leaves:
         rules.append(begun)
     rest = replace(apply, tests=(*_protocol_again(apply, behind), *behind))
     match special:
         case AnyOf(negated=False):
-            passed = draft.aside(chain, apply.origin)
+            passed = draft.subchain(chain, apply.origin)
             for part in special.tests:
                 tests = (*transport_again(apply, part), part)
                 write_rule(
-                    draft, aside, replace(apply, tests=tests, actions=(Goto(draft.jump(passed).chain),))
+                    draft, subchain, replace(apply, tests=tests, actions=(Goto(draft.jump(passed).chain),))
                 )
             rules.append(write_apply(draft, passed, rest))
         case AnyOf():
             for part in special.tests:
                 tests = (*transport_again(apply, part), part)
-                write_rule(draft, aside, replace(apply, tests=tests, actions=(failed,)))
-            rules[0] = write_apply(draft, aside, rest)
+                write_rule(draft, subchain, replace(apply, tests=tests, actions=(failed,)))
+            rules[0] = write_apply(draft, subchain, rest)
         case Recent(negated=True, mode=RecentMode.UPDATE | RecentMode.REMOVE):
-            negated_recent(draft, aside, replace(apply, tests=(special,), actions=(failed,)))
-            rules[0] = write_apply(draft, aside, rest)
+            negated_recent(draft, subchain, replace(apply, tests=(special,), actions=(failed,)))
+            rules[0] = write_apply(draft, subchain, rest)
         case Recent():
-            rules[0] = write_apply(draft, aside, replace(rest, tests=(special, *rest.tests)))
+            rules[0] = write_apply(draft, subchain, replace(rest, tests=(special, *rest.tests)))
         case _:
-            write_rule(draft, aside, replace(apply, tests=(_opposite(special),), actions=(failed,)))
-            rules[0] = write_apply(draft, aside, rest)
+            write_rule(draft, subchain, replace(apply, tests=(_opposite(special),), actions=(failed,)))
+            rules[0] = write_apply(draft, subchain, rest)
     if leaves:
         for each in rules:
             write_rule(draft, each, replace(apply, tests=(), actions=(failed,)))
@@ -205,34 +205,38 @@ def _opposite_stays(
 
     Return the chain for the statements after it, a new one to which all other packets go.
     """
-    behind, aside = draft.aside(chain, apply.origin), draft.aside(chain, apply.origin)
+    behind, subchain = draft.subchain(chain, apply.origin), draft.subchain(chain, apply.origin)
     onward = Goto(draft.jump(behind).chain)
-    decide = replace(apply, tests=rest, actions=(Goto(draft.jump(aside).chain),))
+    decide = replace(apply, tests=rest, actions=(Goto(draft.jump(subchain).chain),))
     chain = write_apply(draft, chain, decide)
     write_rule(draft, chain, replace(apply, tests=(), actions=(onward,)))
-    write_rule(draft, aside, replace(apply, tests=(opposite,), actions=(onward,)))
-    write_rule(draft, aside, replace(apply, tests=(*transport_again(apply), *counts), actions=apply.actions))
+    write_rule(draft, subchain, replace(apply, tests=(opposite,), actions=(onward,)))
+    write_rule(
+        draft, subchain, replace(apply, tests=(*transport_again(apply), *counts), actions=apply.actions)
+    )
     return behind
 
 
 def _any_of(
-    draft: DraftProgram, aside: LegalChain, any_of: AnyOf, apply: Apply, counts: tuple[Test, ...]
+    draft: DraftProgram, subchain: LegalChain, any_of: AnyOf, apply: Apply, counts: tuple[Test, ...]
 ) -> None:
     """Fill the chain to which the rule's other tests jump; ``counts`` count packets that pass all tests."""
     if any_of.negated:
         for part in any_of.tests:
             write_rule(
-                draft, aside, replace(apply, tests=(*transport_again(apply, part), part), actions=(Return(),))
+                draft,
+                subchain,
+                replace(apply, tests=(*transport_again(apply, part), part), actions=(Return(),)),
             )
-        write_rule(draft, aside, replace(apply, tests=(*transport_again(apply), *counts)))
+        write_rule(draft, subchain, replace(apply, tests=(*transport_again(apply), *counts)))
         return
     actions = _leaving(apply.actions)
     for part in any_of.tests:
         tests = (*transport_again(apply, part), part, *counts)
-        write_rule(draft, aside, replace(apply, tests=tests, actions=actions))
+        write_rule(draft, subchain, replace(apply, tests=tests, actions=actions))
 
 
-def _all_ways(tests: tuple[Test, ...], family: Family) -> list[tuple[Test, ...]] | None:
+def _combinations(tests: tuple[Test, ...], family: Family) -> list[tuple[Test, ...]] | None:
     """Return the tests of a rule for each combination of alternatives under which it matches.
 
     None if rules cannot express it: a test that draws or counts must be evaluated once.
@@ -242,13 +246,13 @@ def _all_ways(tests: tuple[Test, ...], family: Family) -> list[tuple[Test, ...]]
     plain = tuple(test for test in before_counts if not isinstance(test, AnyOf))
     if any(not isinstance(test, FieldTest | SetTest | WordTest) for test in plain):
         return None
-    ways = [_ways(test) for test in before_counts if isinstance(test, AnyOf)]
+    choices = [_conjunctions(test) for test in before_counts if isinstance(test, AnyOf)]
     combinations = []
-    for way in product(*(way for way in ways if way is not None)):
-        tried = canonical((*plain, *(test for part in way for test in part)), family)
+    for choice in product(*(choice for choice in choices if choice is not None)):
+        tried = canonical((*plain, *(test for part in choice for test in part)), family)
         if tried is not None:
             combinations.append((*tried, *counts))
-    return None if None in ways else combinations
+    return None if None in choices else combinations
 
 
 def _opposite(test: Test) -> Test:
@@ -290,17 +294,17 @@ _NO_ENTRY: Final = FieldTest(
 """True of exactly the packets without a conntrack entry (``nf_ct_get`` in ``xt_conntrack``)."""
 
 
-def _ways(any_of: AnyOf) -> list[tuple[FieldTest, ...]] | None:
+def _conjunctions(any_of: AnyOf) -> list[tuple[FieldTest, ...]] | None:
     """Return conjunctions of tests; ``any_of`` holds if one of them does. None if there is no such form."""
     if not any_of.negated:
         return [(part,) for part in any_of.tests]
-    not_each: list[list[FieldTest]] = []
+    opposites: list[list[FieldTest]] = []
     for part in any_of.tests:
         negated = replace(part, negated=not part.negated)
         if part.field in ALWAYS_PRESENT:
-            not_each.append([negated])
+            opposites.append([negated])
         elif part.field.is_connection:
-            not_each.append([negated, _NO_ENTRY])
+            opposites.append([negated, _NO_ENTRY])
         else:
             return None  # no test of this field holds for a packet without it
-    return list(product(*not_each))
+    return list(product(*opposites))

@@ -30,7 +30,7 @@ from translate.ir import (
     Test,
 )
 
-__all__ = ["kept_apart"]
+__all__ = ["with_masks"]
 
 _NEIGHBOURS: Final = {
     Field.SPORT: Field.DPORT,
@@ -48,7 +48,7 @@ _ALL_BITS: Final = {
 _REMEMBERS: Final = (Nth, Limit, HashLimit, ConnectionLimit, Quota, Recent, Account)
 
 
-def kept_apart(tests: Sequence[Test]) -> tuple[Test, ...]:
+def with_masks(tests: Sequence[Test]) -> tuple[Test, ...]:
     """Return the tests of a rule, in order, with masks of all bits where nft needs them."""
     return tuple(_kept(tests))
 

@@ -14,7 +14,7 @@ from translate.ir import Apply, Choose, Lookup, LoweredChain, Program, Statement
 from translate.nft.legal import LegalChain, LegalProgram
 from translate.nft.legalise.alternatives import write_apply
 from translate.nft.legalise.containers import write_choose, write_lookup
-from translate.nft.legalise.depth import MAX_DEPTH, longest_way, shortened, too_deep
+from translate.nft.legalise.depth import MAX_DEPTH, longest_path, shortened, too_deep
 from translate.nft.legalise.draft import DraftProgram
 from translate.nft.legalise.helpers import behind_conntrack
 from translate.nft.legalise.netmaps import with_sides
@@ -35,10 +35,10 @@ def legalise(program: Program) -> LegalProgram:
     inventory, refused = behind_conntrack(Inventory.of(program))
     inventory, of_two_sides = with_sides(inventory)
     draft = _drafted(inventory)
-    while len(way := longest_way(draft.chains)) - 1 > MAX_DEPTH:
+    while len(path := longest_path(draft.chains)) - 1 > MAX_DEPTH:
         names = {chain.name: name for name, chain in draft.known.items()}
-        known = [names[name] for name in way if name in names]
-        shorter = shortened(draft.program, known, len(way) - 1 - MAX_DEPTH)
+        known = [names[name] for name in path if name in names]
+        shorter = shortened(draft.program, known, len(path) - 1 - MAX_DEPTH)
         if shorter is None:
             draft.refusals += too_deep(draft.chains)
             break
@@ -75,8 +75,8 @@ def _refused_entries(draft: DraftProgram, chain: LegalChain, each: Statement) ->
     refused: list[Refusal] = []
     for entry in each.entries if isinstance(each, Lookup) else ():
         try:
-            apart = Apply(tests=(), actions=entry.actions, origin=entry.origin)
-            write_rule(draft, draft.aside(chain, entry.origin), apart)
+            rule = Apply(tests=(), actions=entry.actions, origin=entry.origin)
+            write_rule(draft, draft.subchain(chain, entry.origin), rule)
         except CannotSay as e:
             refused.append(e.at(entry.origin))
     return refused

@@ -36,7 +36,7 @@ __all__ = [
     "NOT_YET_TRACKED",
     "Connmark",
     "connmark_rules",
-    "stands_apart",
+    "needs_separate_rules",
 ]
 
 _ALL: Final = 0xFFFFFFFF
@@ -66,7 +66,7 @@ ANSWERED_BY_PROXY: Final = FieldTest(
 Connmark = SetConnmark | SaveMark | RestoreMark
 
 
-def stands_apart(actions: Sequence[Action]) -> bool:
+def needs_separate_rules(actions: Sequence[Action]) -> bool:
     """Return whether an action needs separate rules, or is not last in its rule although it must be."""
     if any(isinstance(action, Proxy) for action in actions):
         return True

@@ -53,7 +53,7 @@ from translate.nft.legal import (
     VerdictOf,
 )
 from translate.nft.legalise.alternatives import takes_rules
-from translate.nft.legalise.connmarks import stands_apart
+from translate.nft.legalise.connmarks import needs_separate_rules
 from translate.nft.legalise.datamaps import dnat_targets, same_actions
 from translate.nft.legalise.draft import DraftProgram
 from translate.nft.legalise.headerchanges import is_single
@@ -89,7 +89,7 @@ def write_lookup(draft: DraftProgram, chain: LegalChain, lookup: Lookup) -> None
     same = (
         ()
         if same is None
-        or stands_apart(same)
+        or needs_separate_rules(same)
         or not is_single(same, draft.family)
         or _resets_behind_others(same, known)
         else same
@@ -219,10 +219,10 @@ class _Cells:
         there = self._made.get((actions, wants))
         if there is None:
             origin = _place(origin, [entry for entry in self.entries if entry.actions == actions])
-            aside = self.draft.aside(self.chain, origin)
+            subchain = self.draft.subchain(self.chain, origin)
             tests = (protocol_among(wants),) if wants else ()
-            write_rule(self.draft, aside, Apply(tests=tests, actions=actions, origin=origin))
-            there = self.draft.jump(aside)
+            write_rule(self.draft, subchain, Apply(tests=tests, actions=actions, origin=origin))
+            there = self.draft.jump(subchain)
             there = Goto(there.chain) if isinstance(actions[-1], Return | Goto) else there
             self._made[actions, wants] = there
         return there

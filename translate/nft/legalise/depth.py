@@ -21,7 +21,7 @@ from translate.passes.calls import called
 from translate.passes.control import changed_fields
 from translate.passes.inline import inline
 
-__all__ = ["MAX_DEPTH", "longest_way", "shortened", "too_deep"]
+__all__ = ["MAX_DEPTH", "longest_path", "shortened", "too_deep"]
 
 MAX_DEPTH: Final = 15
 """The maximum number of chains below a base chain: ``nft_chain_validate`` stops at level 16
@@ -44,13 +44,13 @@ def too_deep(chains: Sequence[LegalChain]) -> Iterator[Refusal]:
                 yield CannotSay("jump-depth", reason).at(rule.origin)
 
 
-def longest_way(chains: Sequence[LegalChain]) -> tuple[str, ...]:
+def longest_path(chains: Sequence[LegalChain]) -> tuple[str, ...]:
     """Return the names of the chains on the longest path, beginning with its base chain."""
     levels = _levels(chains)
-    way = [next(iter(levels[-1]))] if levels else []
+    path = [next(iter(levels[-1]))] if levels else []
     for level in reversed(levels[1:]):
-        way.append(level[way[-1]])
-    return tuple(reversed(way))
+        path.append(level[path[-1]])
+    return tuple(reversed(path))
 
 
 def _levels(chains: Sequence[LegalChain]) -> list[dict[str, str]]:
@@ -67,10 +67,10 @@ def _levels(chains: Sequence[LegalChain]) -> list[dict[str, str]]:
     return levels
 
 
-def shortened(program: Program, way: Sequence[str], calls: int) -> Program | None:
+def shortened(program: Program, path: Sequence[str], calls: int) -> Program | None:
     """Return the Program with up to ``calls`` calls of a path inlined, beginning with the last call.
 
-    ``way`` has names of its chains. Chains without callers are removed. None if no call can be inlined, or
+    ``path`` has names of its chains. Chains without callers are removed. None if no call can be inlined, or
     if the Program would grow too large.
     """
     if calls > _MOST_CALLS:
@@ -80,7 +80,7 @@ def shortened(program: Program, way: Sequence[str], calls: int) -> Program | Non
     changed = changed_fields(program)
     room = _MOST_STATEMENTS
     left = calls
-    for caller, name in reversed(list(pairwise(way))):
+    for caller, name in reversed(list(pairwise(path))):
         made = inline(chains[caller], chains[name], changed) if left else None
         if made is None:
             continue

@@ -51,7 +51,7 @@ from translate.nft.legal import (
     WithinLimit,
     WithinQuota,
 )
-from translate.nft.legalise.apart import kept_apart
+from translate.nft.legalise.apart import with_masks
 from translate.nft.legalise.connections import hashed_to, labelled
 from translate.nft.legalise.connlimits import counted_in, set_of_counts
 from translate.nft.legalise.filledsets import change_of, checked_update, filled_sets
@@ -170,16 +170,16 @@ class DraftProgram:
         self.known[chain.name] = made
         self.chains.append(made)
 
-    def aside(self, chain: LegalChain, origin: Origin) -> LegalChain:
+    def subchain(self, chain: LegalChain, origin: Origin) -> LegalChain:
         """Return a new chain for a part of ``chain``; its name begins like that of ``chain``."""
         made = LegalChain(name=self.names.give(chain.name), note=f"part of {chain.note}", origin=origin)
         self.chains.append(made)
         return made
 
-    def jump(self, aside: LegalChain) -> Jump:
+    def jump(self, subchain: LegalChain) -> Jump:
         """Return a jump to a chain that is not in the Program."""
-        key = f"nft/{aside.name}"
-        self.called[key] = aside.name
+        key = f"nft/{subchain.name}"
+        self.called[key] = subchain.name
         return Jump(key)
 
     def turned(self, chain: LegalChain, ring: Ring, test: Recent, origin: Origin) -> Jump:
@@ -187,19 +187,19 @@ class DraftProgram:
         key = self.recent.key(test)
         there = self.turning.get((ring, key))
         if there is None:
-            aside = self.aside(chain, origin)
+            subchain = self.subchain(chain, origin)
             following = (*ring.turns[1:], ring.turns[0])
             for time, turn, after in zip(ring.times, ring.turns, following, strict=True):
                 done = (SetChange(time.name, key), SetChange(turn.name, key, delete=True))
                 self.write(
-                    aside, [InSet(turn.name, key), *done, SetChange(after.name, key), Return()], origin
+                    subchain, [InSet(turn.name, key), *done, SetChange(after.name, key), Return()], origin
                 )
             first = (SetChange(ring.times[0].name, key), SetChange(ring.turns[1].name, key))
-            self.write(aside, first, origin)
-            there = self.turning[ring, key] = self.jump(aside)
+            self.write(subchain, first, origin)
+            there = self.turning[ring, key] = self.jump(subchain)
         return there
 
-    def matches_alone(self, tests: Sequence[Test]) -> list[Part]:
+    def ordinary_matches(self, tests: Sequence[Test]) -> list[Part]:
         """Return the matches of an ordinary rule, which has no test with state and none that needs a mask."""
         return matches(tests, self.family, self.named.match)
 
@@ -210,7 +210,7 @@ class DraftProgram:
         """
         parts: list[Part] = []
         start = len(before)
-        tests = kept_apart((*before, *tests))
+        tests = with_masks((*before, *tests))
         for index, test in enumerate(tests):
             if index >= start and isinstance(test, _WithState):
                 parts += matches(tests[start:index], self.family, self.named.match, tests[:start])

@@ -32,7 +32,7 @@ from translate.nft.limits.refusal import CannotSay
 from translate.nft.names import NameGiver
 from translate.passes.inventory import Inventory
 
-__all__ = ["change_of", "checked_update", "filled_sets", "updates_apart"]
+__all__ = ["change_of", "checked_update", "filled_sets", "separate_updates"]
 
 _SIZE = 65536
 """The maximum number of elements of an ipset without ``maxelem``."""
@@ -120,7 +120,7 @@ def _timeout(update: SetUpdate, known: IpSet) -> int:
     return int(default) if update.timeout is None else update.timeout
 
 
-def updates_apart(apply: Apply) -> tuple[Apply, tuple[Apply, ...]] | None:
+def separate_updates(apply: Apply) -> tuple[Apply, tuple[Apply, ...]] | None:
     """Return a rule that makes several changes as its tests, and a rule for each change; None for any other.
 
     The matches of one change must not keep the next from being made.

@@ -92,14 +92,14 @@ def matches(
     fields = {test.field for test in tests if isinstance(test, FieldTest)}
     has_port, has_ct_port = not fields.isdisjoint(PORTS), not fields.isdisjoint(CT_PORTS)
     known = transports((*before, *tests)) if has_port or has_ct_port else ()
-    apart = bool(before) and any(map(_is_ct_port, before))
-    if has_ct_port and not apart:
-        apart = not known or any(map(_counts, tests))
-        tests = tests if apart else sorted(tests, key=_is_ct_port)
+    after_any_protocol = bool(before) and any(map(_is_ct_port, before))
+    if has_ct_port and not after_any_protocol:
+        after_any_protocol = not known or any(map(_counts, tests))
+        tests = tests if after_any_protocol else sorted(tests, key=_is_ct_port)
     port = next(i for i, test in enumerate(tests) if _is_port(test)) if has_port else None
-    joined = port is not None and len(known) == 1 and known[0] in PORT_PROTOCOLS and not apart
+    joined = port is not None and len(known) == 1 and known[0] in PORT_PROTOCOLS and not after_any_protocol
     guarded = port is not None and not (known and set(known) <= PORT_PROTOCOLS)
-    parts: list[Part] = [AnyProtocol()] if apart and has_ct_port else []
+    parts: list[Part] = [AnyProtocol()] if after_any_protocol and has_ct_port else []
     for index, test in enumerate(tests):
         if guarded and index == port:
             parts.append(protocol_among(set(known) & PORT_PROTOCOLS or PORT_PROTOCOLS))
@@ -107,7 +107,7 @@ def matches(
             case FieldTest():
                 implied = joined and test.field is Field.L4PROTO and not test.negated
                 if not implied or any(map(_counts, tests[index:port])):
-                    parts += _field_matches(test, known[0] if joined else None, apart, family)
+                    parts += _field_matches(test, known[0] if joined else None, after_any_protocol, family)
             case SetTest():
                 parts.append(in_set(test))
             case Random() | Nth():
@@ -132,19 +132,21 @@ def matches(
     return parts
 
 
-def _field_matches(test: FieldTest, joined: int | None, apart: bool, family: Family) -> list[Part]:
+def _field_matches(
+    test: FieldTest, joined: int | None, after_any_protocol: bool, family: Family
+) -> list[Part]:
     """Return one test as matches.
 
-    ``joined`` is the protocol whose ports are read by its name. ``apart``: :class:`AnyProtocol` stands before
-    the test, so the protocol that nft would otherwise imply must be written.
+    ``joined`` is the protocol whose ports are read by its name. With ``after_any_protocol``, the
+    test follows an :class:`AnyProtocol`, so the protocol that nft would otherwise imply must be written.
     """
     test = _as_nft_reads_it(test)
     check_test(test, family)
     if joined is not None and test.field in PORTS:
         return [PortOf(joined, test)]
-    if apart and test.field is Field.TCP_FLAGS:
+    if after_any_protocol and test.field is Field.TCP_FLAGS:
         return [protocol_among((Protocol.TCP,)), test]
-    if apart and test.field in (Field.ICMP_TYPE, Field.ICMP_CODE):
+    if after_any_protocol and test.field in (Field.ICMP_TYPE, Field.ICMP_CODE):
         icmp = Protocol.ICMP if family is Family.IP else Protocol.ICMPV6
         return [protocol_among((icmp,)), TransportByte(test)]
     return [test]

@@ -165,7 +165,7 @@ class RecentSets:
         whole = (1 << self.family.bits) - 1
         return (address if test.mask == whole else Masked(address, test.mask), *test.key)
 
-    def stands_alone(self, test: Recent) -> bool:
+    def needs_separate_changes(self, test: Recent) -> bool:
         """Return whether each change of a list needs a separate rule before the rule itself.
 
         If a set is full, ``update`` ends the rule, but after ``--set`` the rule's action must follow. The
@@ -188,7 +188,7 @@ class RecentSets:
                 continue
             if test.negated and test.mode is not RecentMode.SET:
                 return index
-            alone = self.stands_alone(test)
+            alone = self.needs_separate_changes(test)
             if changed or (alone and not all(_is_independent(t, test.name) for t in tests[:index])):
                 return index
             changed = changed or not alone

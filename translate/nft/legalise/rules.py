@@ -44,10 +44,10 @@ from translate.nft.legalise.connmarks import (
     NOT_LOOPBACK,
     NOT_YET_TRACKED,
     connmark_rules,
-    stands_apart,
+    needs_separate_rules,
 )
 from translate.nft.legalise.draft import DraftProgram
-from translate.nft.legalise.filledsets import updates_apart
+from translate.nft.legalise.filledsets import separate_updates
 from translate.nft.legalise.headerchanges import HeaderChange, Step, is_single, steps
 from translate.nft.legalise.headers import transports
 from translate.nft.legalise.helpers import helper_object
@@ -60,24 +60,24 @@ __all__ = ["negated_recent", "statements", "write_rule"]
 
 def write_rule(draft: DraftProgram, chain: LegalChain, apply: Apply) -> None:
     """Write a rule in which every test is one match. Raises CannotSay."""
-    if stands_apart(apply.actions) or not is_single(apply.actions, draft.family):
-        apply = _effects_aside(draft, chain, apply)
+    if needs_separate_rules(apply.actions) or not is_single(apply.actions, draft.family):
+        apply = _effects_in_subchain(draft, chain, apply)
     frames = to_this_machine(apply, draft.family, chain.base)
     if frames is not None:
         draft.write(chain, [*draft.matches(frames), ForThisMachine()], apply.origin)
-    apart = updates_apart(apply)
-    if apart is not None:
-        decides, changes = apart
-        aside = draft.aside(chain, apply.origin)
+    separated = separate_updates(apply)
+    if separated is not None:
+        decides, changes = separated
+        subchain = draft.subchain(chain, apply.origin)
         for each in changes:
-            write_rule(draft, aside, each)
-        apply = replace(decides, actions=(draft.jump(aside),))
+            write_rule(draft, subchain, each)
+        apply = replace(decides, actions=(draft.jump(subchain),))
     writes = next((i for i, t in enumerate(apply.tests) if isinstance(t, Recent) and changes_list(t)), None)
     if writes is not None:
         _recent(draft, chain, apply, writes)
         return
     if any(map(needs_transport, apply.actions)) and not transports(apply.tests):
-        apply = _binding_aside(draft, chain, apply)
+        apply = _bindings_in_subchain(draft, chain, apply)
     parts = [*draft.matches(apply.tests), *statements(apply.actions, draft.family)]
     if parts:
         draft.write(chain, parts, apply.origin)
@@ -128,7 +128,7 @@ def _recent(draft: DraftProgram, chain: LegalChain, apply: Apply, index: int) ->
     assert isinstance(test, Recent)
     changes = draft.recent.changes(test)
     check = replace(test, mode=RecentMode.RCHECK)
-    if draft.recent.stands_alone(test):
+    if draft.recent.needs_separate_changes(test):
         conditions = before if test.mode is RecentMode.SET else (*before, check)
         turned = (draft.turned(chain, ring, test, apply.origin) for ring in draft.recent.added(test))
         effects: list[Part] = [*changes, *turned]
@@ -141,12 +141,12 @@ def _recent(draft: DraftProgram, chain: LegalChain, apply: Apply, index: int) ->
     draft.write(chain, [*matches, *statements(apply.actions, draft.family)], apply.origin)
 
 
-def _binding_aside(draft: DraftProgram, chain: LegalChain, apply: Apply) -> Apply:
+def _bindings_in_subchain(draft: DraftProgram, chain: LegalChain, apply: Apply) -> Apply:
     """Put a target that binds a port for any protocol into a new chain; return the rule that goes there."""
-    aside = draft.aside(chain, apply.origin)
+    subchain = draft.subchain(chain, apply.origin)
     for each in bindings(apply, draft.family):
-        write_rule(draft, aside, each)
-    return replace(apply, actions=(Goto(draft.jump(aside).chain),))
+        write_rule(draft, subchain, each)
+    return replace(apply, actions=(Goto(draft.jump(subchain).chain),))
 
 
 def _step(draft: DraftProgram, chain: LegalChain, apply: Apply, step: Step) -> None:
@@ -154,30 +154,30 @@ def _step(draft: DraftProgram, chain: LegalChain, apply: Apply, step: Step) -> N
     if not isinstance(step, tuple):
         write_rule(draft, chain, replace(apply, tests=(), actions=(step,)))
         return
-    cases = draft.aside(chain, apply.origin)
+    cases = draft.subchain(chain, apply.origin)
     for tests, change in step:
         write_rule(draft, cases, replace(apply, tests=tests, actions=(change, Return())))
     write_rule(draft, chain, replace(apply, tests=(), actions=(draft.jump(cases),)))
 
 
-def _effects_aside(draft: DraftProgram, chain: LegalChain, apply: Apply) -> Apply:
+def _effects_in_subchain(draft: DraftProgram, chain: LegalChain, apply: Apply) -> Apply:
     """Put each action of the rule into separate rules of a new chain; return the rule that jumps there."""
-    aside = draft.aside(chain, apply.origin)
+    subchain = draft.subchain(chain, apply.origin)
     for action in apply.actions:
         if isinstance(action, SetConnmark | SaveMark | RestoreMark):
             for marks, single in connmark_rules(action):
-                write_rule(draft, aside, replace(apply, tests=marks, actions=(single,)))
+                write_rule(draft, subchain, replace(apply, tests=marks, actions=(single,)))
             continue
         if isinstance(action, Proxy):
-            _proxy(draft, aside, apply, action)
+            _proxy(draft, subchain, apply, action)
             continue
         if isinstance(action, HeaderChange):
             for step in steps(action, draft.family):
-                _step(draft, aside, apply, step)
+                _step(draft, subchain, apply, step)
             continue
         tests = transport_again(apply) if needs_transport(action) else ()
-        write_rule(draft, aside, replace(apply, tests=tests, actions=(action,)))
-    jump = draft.jump(aside)
+        write_rule(draft, subchain, replace(apply, tests=tests, actions=(action,)))
+    jump = draft.jump(subchain)
     leaves = isinstance(apply.actions[-1], Return | Goto)
     return replace(apply, actions=(Goto(jump.chain) if leaves else jump,))
 

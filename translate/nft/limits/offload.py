@@ -173,7 +173,7 @@ class _Walk:
 
     def _statement(self, statement: Statement) -> tuple[bool, bool]:
         """Return whether packets go on after a statement, and whether packets return from its chain."""
-        tests = all_hold(self._met(statement.tests, statement), self.packet)
+        tests = all_hold(self._evaluated(statement.tests, statement), self.packet)
         if tests is Truth.NEVER:
             return True, False
         after, back = tests is Truth.MAYBE, False
@@ -188,7 +188,7 @@ class _Walk:
             certain |= key is Truth.ALWAYS
         return after or not certain, back
 
-    def _met(self, tests: tuple[Test, ...], statement: Statement) -> Iterator[Test]:
+    def _evaluated(self, tests: tuple[Test, ...], statement: Statement) -> Iterator[Test]:
         """Yield the tests that a packet meets, in order, and refuse those that count it."""
         for test in tests:
             if _counts(test):

@@ -65,24 +65,24 @@ def refused_answers(inventory: Inventory) -> Iterator[Refusal]:
     if NoTrack not in inventory.actions:
         return
     program = inventory.program
-    ways = {hook: list(_guarded(program, hook, raw=True)) for hook in (Hook.OUTPUT, Hook.PREROUTING)}
+    rules_of = {hook: list(_guarded(program, hook, raw=True)) for hook in (Hook.OUTPUT, Hook.PREROUTING)}
     family = program.family
     icmp, rst = _icmp_error(family), _rst()
     answers = [icmp, rst] if _resets(program) else [icmp]
-    telling = {hook: list(filter(_tells, _guarded(program, hook, raw=False))) for hook in Hook}
-    leaving = telling[Hook.OUTPUT] + telling[Hook.POSTROUTING]
-    looping = [way for hook in (Hook.PREROUTING, Hook.INPUT) for way in telling[hook]]
-    looping = [way for way in looping if _may_use(way.tests, Field.IIF)]
-    for hook, hook_ways in ways.items():
-        for way in filter(_notracks, hook_ways):
+    distinguishing = {hook: list(filter(_distinguishes, _guarded(program, hook, raw=False))) for hook in Hook}
+    leaving = distinguishing[Hook.OUTPUT] + distinguishing[Hook.POSTROUTING]
+    looping = [rule for hook in (Hook.PREROUTING, Hook.INPUT) for rule in distinguishing[hook]]
+    looping = [rule for rule in looping if _may_use(rule.tests, Field.IIF)]
+    for hook, hook_rules in rules_of.items():
+        for rule in filter(_notracks, hook_rules):
             # A RST that comes back through lo as INVALID no longer has the state of the rejected packet.
             for answer in answers if hook is Hook.OUTPUT else answers[:1]:
                 later = leaving if hook is Hook.OUTPUT else []
-                if _may_use(way.tests, Field.OIF if hook is Hook.OUTPUT else Field.IIF):
+                if _may_use(rule.tests, Field.OIF if hook is Hook.OUTPUT else Field.IIF):
                     later = later + looping
                 affected = next((rule for rule in later if _meets(rule, answer, family)), None)
-                if affected is not None and _meets(way, answer, family):
-                    yield _refusal(way.origin, affected.origin)
+                if affected is not None and _meets(rule, answer, family):
+                    yield _refusal(rule.origin, affected.origin)
                     break
 
 
@@ -110,8 +110,8 @@ def _guarded_of(chain: LoweredChain, known: Facts) -> Iterator[_GuardedActions]:
             yield _GuardedActions(each.origin, known, tests, each.actions)
 
 
-def _notracks(way: _GuardedActions) -> bool:
-    return any(isinstance(action, NoTrack) for action in way.actions)
+def _notracks(rule: _GuardedActions) -> bool:
+    return any(isinstance(action, NoTrack) for action in rule.actions)
 
 
 def _resets(program: Program) -> bool:
@@ -139,15 +139,15 @@ def _rst() -> tuple[FieldTest, ...]:
     return (FieldTest(field=Field.L4PROTO, values=(Interval.point(int(Protocol.TCP)),)),)
 
 
-def _meets(way: _GuardedActions, answer: Iterable[FieldTest], family: Family) -> bool:
-    return not impossible(refine(refine(way.known, answer, family), way.tests, family))
+def _meets(rule: _GuardedActions, answer: Iterable[FieldTest], family: Family) -> bool:
+    return not impossible(refine(refine(rule.known, answer, family), rule.tests, family))
 
 
-def _tells(way: _GuardedActions) -> bool:
+def _distinguishes(rule: _GuardedActions) -> bool:
     """Return whether the rule distinguishes the states INVALID and UNTRACKED."""
     return any(
         _has(test, ConnectionState.INVALID) != _has(test, ConnectionState.UNTRACKED)
-        for test in flat(way.tests)
+        for test in flat(rule.tests)
         if isinstance(test, FieldTest) and test.field is Field.CT_STATE
     )
 

@@ -70,7 +70,7 @@ def _change(name: str) -> Callable[[Options, Context], SetTtl | AddTtl]:
 def _target(name: str, family: Family) -> TargetExtension:
     return TargetExtension(
         name=name.upper(),
-        options=tuple(OptionSpec(name=f"--{name}-{way}") for way in ("set", "dec", "inc")),
+        options=tuple(OptionSpec(name=f"--{name}-{operation}") for operation in ("set", "dec", "inc")),
         meaning=_change(name),
         family=family,
         tables=frozenset({TableName.MANGLE}),

@@ -124,5 +124,5 @@ def _owner(row: Printed, match: re.Match[str]) -> None:
         row.matches += ["-m", "owner", *inverted(match[1], [f"--{kind.lower()}-owner", value])]
         return
     field = Field.SOCKET_UID if kind == "UID" else Field.SOCKET_GID
-    who = "user" if kind == "UID" else "group"
-    row.unknown.append(Unknown(f'the {who} "{value}" is printed by name', Hidden.TESTS, (field,)))
+    owner = "user" if kind == "UID" else "group"
+    row.unknown.append(Unknown(f'the {owner} "{value}" is printed by name', Hidden.TESTS, (field,)))

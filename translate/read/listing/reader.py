@@ -193,7 +193,7 @@ class _ListingReader:
         whole = Table(name=table, chains=tuple(chains.values()), origin=self._at())
         if not self._faults:
             self._faults.add(check_table(whole))
-        self._faults.raise_any()
+        self._faults.raise_if_any()
         notes.append(f"other tables than {table} are not shown")
         return Ruleset(family=self._family, tables=(whole,), source=self._name, unknown=tuple(notes))
 

@@ -208,7 +208,7 @@ class _SaveReader:
         for builder, table in zip(self._tables, tables, strict=True):
             self._policies(table)
             self._check(builder, table)
-        self._faults.raise_any()
+        self._faults.raise_if_any()
         return Ruleset(
             family=self._family,
             tables=tables,

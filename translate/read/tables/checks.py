@@ -102,8 +102,8 @@ def _loops(edges: _Edges) -> tuple[list[Diagnostic], list[str]]:
         while pending:
             for callee, rule in pending[-1]:
                 if callee in on_path:
-                    way = " → ".join([*path[path.index(callee) :], callee])
-                    faults.append(Diagnostic(_at_word(rule.origin, callee), f"chains form a loop: {way}"))
+                    loop = " → ".join([*path[path.index(callee) :], callee])
+                    faults.append(Diagnostic(_at_word(rule.origin, callee), f"chains form a loop: {loop}"))
                 elif edges[callee] and callee not in finished:
                     path.append(callee)
                     on_path.add(callee)

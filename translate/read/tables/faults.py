@@ -42,7 +42,7 @@ class Faults:
         for diagnostic in diagnostics:
             self.report(diagnostic.origin, diagnostic.message, diagnostic.hint)
 
-    def raise_any(self) -> None:
+    def raise_if_any(self) -> None:
         """Raise ParseError, if there are faults, with the first 20 by position and the number of others."""
         if not self._diagnostics:
             return

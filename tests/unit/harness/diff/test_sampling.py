@@ -57,35 +57,37 @@ def test_many_rare_ways_are_waited_for_as_if_they_were_not_so_rare() -> None:
 
 
 def test_a_flow_that_chance_does_not_decide_is_run_once() -> None:
-    assert SURE.first(FLOW, ways(Fraction(1))) == 1
-    assert SURE.first(FLOW, ways(*alike(3))) == 54
-    assert Sampling(least=500).first(FLOW, ways(*alike(3))) == 500
-    assert Sampling(least=500).first(FLOW, ways(Fraction(1))) == 1
-    assert ONCE.first(FLOW, ways(*alike(3))) == 1
+    assert SURE.first_runs(FLOW, ways(Fraction(1))) == 1
+    assert SURE.first_runs(FLOW, ways(*alike(3))) == 54
+    assert Sampling(least=500).first_runs(FLOW, ways(*alike(3))) == 500
+    assert Sampling(least=500).first_runs(FLOW, ways(Fraction(1))) == 1
+    assert ONCE.first_runs(FLOW, ways(*alike(3))) == 1
 
 
 def test_a_flow_that_waits_is_run_once() -> None:
     waiting = Flow(id="f", steps=(SEND, Pause(seconds=1), SEND))
-    assert SURE.first(waiting, ways(*alike(3))) == 1
-    assert SURE.more(waiting, ways(*alike(3)), ways(Fraction(1)), differs=True) == 0
+    assert SURE.first_runs(waiting, ways(*alike(3))) == 1
+    assert SURE.further_runs(waiting, ways(*alike(3)), ways(Fraction(1)), differs=True) == 0
 
 
 def test_no_flow_sends_more_than_a_limit() -> None:
     long = Flow(id="f", steps=(SEND, *[Reply()] * 63))
-    assert SURE.first(long, ways(*alike(5000))) == MOST_PACKETS // 64
+    assert SURE.first_runs(long, ways(*alike(5000))) == MOST_PACKETS // 64
 
 
 def test_what_only_the_backend_knows_of_chance_is_waited_for() -> None:
     once = FlowResult("f", ways(Fraction(1)).branches, rarest=Fraction(1, 3))
-    assert SURE.more(FLOW, ways(Fraction(1)), once, differs=False) == 54 - 1
+    assert SURE.further_runs(FLOW, ways(Fraction(1)), once, differs=False) == 54 - 1
     enough = FlowResult("f", ways(Fraction(1)).branches, runs=54, rarest=Fraction(1, 3))
-    assert SURE.more(FLOW, ways(Fraction(1)), enough, differs=False) == 0
+    assert SURE.further_runs(FLOW, ways(Fraction(1)), enough, differs=False) == 0
 
 
 def test_where_something_differs_all_ways_are_seen_twice_as_surely() -> None:
     seen = FlowResult("f", ways(*alike(4)).branches, runs=54)
-    assert SURE.more(FLOW, ways(*alike(3)), seen, differs=True) == 2 * runs_needed(alike(4), MISS) - 54
-    assert SURE.more(FLOW, ways(*alike(3)), seen, differs=False) == 0
+    assert (
+        SURE.further_runs(FLOW, ways(*alike(3)), seen, differs=True) == 2 * runs_needed(alike(4), MISS) - 54
+    )
+    assert SURE.further_runs(FLOW, ways(*alike(3)), seen, differs=False) == 0
     once = FlowResult("f", ways(Fraction(1)).branches)
-    assert SURE.more(FLOW, ways(Fraction(1)), once, differs=True) == 2 * 31 - 1
-    assert ONCE.more(FLOW, ways(Fraction(1)), once, differs=True) == 0
+    assert SURE.further_runs(FLOW, ways(Fraction(1)), once, differs=True) == 2 * 31 - 1
+    assert ONCE.further_runs(FLOW, ways(Fraction(1)), once, differs=True) == 0

@@ -71,7 +71,7 @@ def listing(*, end: str, far: str = "accept", near: str = "accept") -> Listing:
 def test_chains_do_the_same_where_all_that_they_lead_to_is_equal() -> None:
     one = listing(end="drop")
     one.sets[1].find(b"\0\0\0\6")
-    assert one.does_the_same(listing(end="drop"), "start")
+    assert one.has_same_instructions(listing(end="drop"), "start")
     for other in (listing(end="accept"), listing(end="drop", far="drop"), listing(end="drop", near="drop")):
-        assert not one.does_the_same(other, "start")
-        assert one.does_the_same(other, "aside")
+        assert not one.has_same_instructions(other, "start")
+        assert one.has_same_instructions(other, "aside")

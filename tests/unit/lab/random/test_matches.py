@@ -62,8 +62,8 @@ def alternatives_before_state(patch: pytest.MonkeyPatch, refuse: Callable[..., o
 
 
 def alternatives_beside_state(patch: pytest.MonkeyPatch, refuse: Callable[..., object]) -> None:
-    right = alternatives._all_ways
-    patch.setattr(alternatives, "_all_ways", lambda *given: right(*given) or refuse())
+    right = alternatives._combinations
+    patch.setattr(alternatives, "_combinations", lambda *given: right(*given) or refuse())
 
 
 def negated_changes(patch: pytest.MonkeyPatch, refuse: Callable[..., object]) -> None:

@@ -252,7 +252,7 @@ def test_lists_that_others_reach_stay_lists(
     rules = [*heads, *extra, *(rule for rule in AFFINE if rule not in heads)]
     expected = remembered(program("nat", *rules), *sent)
     assert remembered(verify(program("nat", *rules, level=2)), *sent) == expected
-    monkeypatch.setattr(translate.passes.template._Work, "_is_its_own", lambda *_: True)
+    monkeypatch.setattr(translate.passes.template._Work, "_belongs_to", lambda *_: True)
     assert remembered(verify(program("nat", *rules, level=2)), *sent) != expected
 
 
@@ -260,7 +260,7 @@ def test_lists_of_one_name_for_two_services_stay_one_list(monkeypatch: pytest.Mo
     rules = [*affine(1, "same"), *affine(2, "same")]
     expected = remembered(program("nat", *rules), *CLIENT)
     assert remembered(verify(program("nat", *rules, level=2)), *CLIENT) == expected
-    monkeypatch.setattr(translate.passes.template._Work, "_is_its_own", lambda *_: True)
+    monkeypatch.setattr(translate.passes.template._Work, "_belongs_to", lambda *_: True)
     assert remembered(program("nat", *rules, level=2), *CLIENT) != expected
 
 

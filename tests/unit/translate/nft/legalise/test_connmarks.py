@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.translate.helpers.rules import nft
 from translate.ir import Accept, Family, Field, RestoreMark, SaveMark, SetConnmark
-from translate.nft.legalise.connmarks import connmark_rules, stands_apart
+from translate.nft.legalise.connmarks import connmark_rules, needs_separate_rules
 from translate.nft.printer.matches import field_match
 from translate.nft.printer.statements import statement
 
@@ -49,8 +49,8 @@ def test_what_may_end_a_rule_does_not_keep_a_packet_from_its_verdict() -> None:
     )
     chains = nft("mangle", *rules, level=1)
     (rule,) = chains["mangle_PREROUTING"]
-    aside = rule.split()[-1]
-    assert chains[aside] == ["ct mark set ct mark | 0x1", "accept"]
+    subchain = rule.split()[-1]
+    assert chains[subchain] == ["ct mark set ct mark | 0x1", "accept"]
 
 
 MARKS = (0, 1, 0x80, 0xFF00FF00, ALL)
@@ -108,6 +108,6 @@ def _value(text: str, values: dict[str, int]) -> int:
 
 
 def test_only_what_stands_last_may_end_its_rule() -> None:
-    assert not stands_apart((SetConnmark(1, 1),))
-    assert stands_apart((SetConnmark(1, 1), Accept()))
-    assert stands_apart((RestoreMark(1, 1),))
+    assert not needs_separate_rules((SetConnmark(1, 1),))
+    assert needs_separate_rules((SetConnmark(1, 1), Accept()))
+    assert needs_separate_rules((RestoreMark(1, 1),))

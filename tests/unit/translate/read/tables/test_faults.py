@@ -12,13 +12,13 @@ LINE = '-A INPUT --comment "two words" -j DROP'
 
 def raised(faults: Faults) -> list[tuple[int, int, str]]:
     with pytest.raises(ParseError) as error:
-        faults.raise_any()
+        faults.raise_if_any()
     return [(d.origin.line, d.origin.column, d.message) for d in error.value.diagnostics]
 
 
 def test_without_faults_nothing_is_raised() -> None:
     faults = Faults()
-    faults.raise_any()
+    faults.raise_if_any()
     assert not faults
 
 
