@@ -7,7 +7,7 @@ packets drawn around the constants of each statement, and compares what they do 
 
 ``instructions`` and ``listing`` read what nft prints; ``machine`` runs it as ``nft_do_chain`` does;
 ``meaning`` evaluates statements of a Program, and shares nothing with the emitter but the vocabulary;
-``packets`` draws the packets.
+``drawing`` draws the packets, which are :class:`~tests.lab.bytecode.samples.Sample`.
 """
 
 from tests.lab.bytecode.check import Checked, Difference, check
