@@ -32,7 +32,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtestloop() -> Generator[None, object, object]:
-    """Run the tests as ``nfparity`` runs; none walks the thousands of tests that were collected."""
+    """Run the tests with the garbage collector set as ``nfparity`` sets it; it skips the collected tests."""
     gc.collect()
     gc.freeze()
     with collector_seldom():
@@ -41,7 +41,7 @@ def pytest_runtestloop() -> Generator[None, object, object]:
 
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
-    """``golden(name, text)``: ``text`` is what ``tests/golden/name`` holds (``make golden`` writes it)."""
+    """``golden(name, text)`` checks that ``tests/golden/name`` holds ``text``; ``make golden`` writes it."""
 
     def check(name: str, text: str) -> None:
         path = _GOLDEN / name

@@ -77,7 +77,7 @@ def _of_node(node: Node, family: Family) -> Iterator[str]:
 
 
 def _lookups(ruleset: Ruleset, node: Node) -> Iterator[tuple[Rule, str]]:
-    """Yield the rules that make the program look up a route, with what they do."""
+    """Yield the rules that make the program look up a route, each with a description of its effect."""
     networks = any(
         len({a.network for a in i.addresses if a.family is Family.IP}) > 1 for i in node.interfaces
     )

@@ -75,7 +75,7 @@ def make_root(root: Path, kind: Kind, *, suite: str, deb: Path | None) -> None:
 
 
 def _tidy(root: Path) -> None:
-    """Remove what differs from one build to the next, and what no container uses."""
+    """Remove files that differ between builds, and files that no container uses."""
     for name in _USELESS:
         path = root / name
         if path.is_dir() and not path.is_symlink():

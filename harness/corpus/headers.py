@@ -159,13 +159,13 @@ def with_header(
 
 
 def _is_of_frame(packet: Packet, number: int) -> bool:
-    """Return whether the packet's source is made from its frame's, on the interface with this number."""
+    """Return whether the source address is the EUI-64 of its frame's source, on the interface ``number``."""
     mac = neighbour_mac(number) if packet.smac is None else packet.smac
     return packet.src & _LOWER_HALF == eui64(mac)
 
 
 def _made_from_frame(packet: Packet) -> Packet:
-    """Return the packet with a source that is made from its frame's."""
+    """Return the packet with the EUI-64 of its frame's source as its source address."""
     mac = _OTHER_MAC if packet.smac is None else packet.smac
     src = packet.src & ~_LOWER_HALF | eui64(mac)
     return with_fields(packet, src=src, smac=mac)

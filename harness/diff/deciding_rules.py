@@ -24,7 +24,7 @@ def deciding_rules(job: Job, flow: Flow, mismatch: Mismatch) -> tuple[Rule | str
 
 
 def rules_of_branch(flow: Flow, branch: TracedBranch, step: int) -> tuple[Rule | str, ...]:
-    """Return what :func:`deciding_rules` returns for a step of a traced branch."""
+    """Return the rules that decide a step of a traced branch, as :func:`deciding_rules` does."""
     first = max(i for i in range(step + 1) if isinstance(flow.steps[i], Send))
     deciding: dict[str, Rule | str] = {}
     for index in (first, step):

@@ -26,7 +26,7 @@ __all__ = ["Reduced", "reduce_differences"]
 
 @dataclass(frozen=True, slots=True)
 class Reduced:
-    """A reduced fault: its folder, what differs, and the numbers of rules, steps and comparisons."""
+    """A reduced fault: its folder, its differences, and the numbers of rules, steps and comparisons."""
 
     folder: Path
     what: str

@@ -1,4 +1,4 @@
-"""Another translator of iptables rules as a backend: a command, and nft, which loads what it prints."""
+"""Another translator of iptables rules as a backend: a command, whose output nft loads."""
 
 from __future__ import annotations
 

@@ -105,6 +105,6 @@ def _variant(arguments: argparse.Namespace, ruleset: Ruleset) -> Variant:
         return Variant(arguments.variant)
     if is_snapshot(arguments.rules):
         snapshot = load_snapshot(arguments.rules)
-        rules = snapshot.rules_in_force(arguments.family or snapshot.main_family)
+        rules = snapshot.loaded_rules(arguments.family or snapshot.main_family)
         return next(variant for (variant, _), read in snapshot.rules.items() if read is rules)
     return variant_of("\n".join(ruleset.tables[0].preamble).encode())

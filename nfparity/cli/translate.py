@@ -118,7 +118,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _check_options(arguments: argparse.Namespace) -> None:
-    """Raise InputError for options that do not go together."""
+    """Raise InputError for options that exclude each other."""
     to: str = arguments.to
     if arguments.after is not None:
         _check_pass(arguments.after, to, arguments.level)
@@ -158,7 +158,7 @@ def _check_families(old: Rules, new: Rules) -> None:
 
 
 def _offload(devices: str | None, unchecked: bool) -> Offload | None:
-    """Return the flowtable that the options ask for."""
+    """Return the flowtable of the options."""
     from translate.nft import Offload
 
     if devices is None:

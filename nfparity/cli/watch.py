@@ -45,7 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="PATTERN",
         action="append",
         default=[],
-        help="leave out tables or places (repeatable)",
+        help="leave out tables or places (may be repeated)",
     )
     parser.add_argument(
         "--every",

@@ -78,7 +78,7 @@ def _of_snapshot(path: str, options: InputOptions) -> Rules:
             f"{path}: --input, --table, --extract and --ruleset are for files of rules, not snapshots"
         )
     snapshot = load_snapshot(path)
-    rules = snapshot.rules_in_force(options.family or snapshot.main_family, options.variant)
+    rules = snapshot.loaded_rules(options.family or snapshot.main_family, options.variant)
     others = " and ".join(
         f"IPv{f.version} rules (--family {f})" for f in snapshot.families if f is not rules.family
     )

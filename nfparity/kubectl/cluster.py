@@ -147,7 +147,7 @@ class Run:
         return f": {messages[-1]}" if messages else ""
 
     def _remove(self) -> None:
-        """Remove what was created and wait until it is gone. Raises RequestError where that fails."""
+        """Delete the objects that were created, and wait until they are gone. Raises RequestError."""
         try:
             _remove(self._client, self._interruption, self._started)
         except RequestError as e:

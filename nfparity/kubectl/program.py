@@ -101,7 +101,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _wrong(options: argparse.Namespace) -> str | None:
-    """Return what is wrong with the options, before anything is created."""
+    """Return a message about invalid options, before anything is created; None if they are valid."""
     if options.cleanup:
         return None
     if options.image is None or not pinned(options.image):

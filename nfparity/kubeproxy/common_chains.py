@@ -55,7 +55,7 @@ def read_shared(reading: Reading) -> None:
                 tests = tests_by_subject(rule)
                 part = None if read is None or tests is None else read(reading, rule, tests)
                 if part is None:
-                    reading.leave(rule, chain.name)
+                    reading.leave_unread(rule, chain.name)
                 else:
                     reading.keep_common(rule, part, table.name, chain.name)
 

@@ -55,8 +55,8 @@ class ServiceDraft:
     endpoints_elsewhere: bool = False
     lines: list[Line] = field(default_factory=list)
 
-    def hear(self, comment: str | None) -> None:
-        """Take the name from a comment, if none is known yet."""
+    def name_from(self, comment: str | None) -> None:
+        """Set the name from a comment, if it is not known yet."""
         if self.name is None:
             self.name = name_in(comment)
 

@@ -39,7 +39,7 @@ def read_filters(reading: Reading) -> None:
         asking.sort(key=lambda pair: pair[1] is not None and Field.FIB_DADDR_TYPE in pair[1])
         for rule, tests in asking:
             if tests is None or not read(reading, rule, tests, name):
-                reading.leave(rule, name)
+                reading.leave_unread(rule, name)
 
 
 def _refusal(reading: Reading, rule: Rule, tests: Tests, chain: str) -> bool:

@@ -80,7 +80,7 @@ class Reading:
         """Record a rule of a service."""
         draft.lines.append(line_of(rule, part, table, chain, address))
         if draft.name is None:
-            draft.hear(rule.comment)
+            draft.name_from(rule.comment)
 
     def keep_common(
         self, rule: Rule, part: Purpose, table: TableName, chain: str, address: int | None = None
@@ -88,7 +88,7 @@ class Reading:
         """Record a rule that belongs to no service."""
         self.lines.append(line_of(rule, part, table, chain, address))
 
-    def leave(
+    def leave_unread(
         self, rule: Rule, chain: str, reason: str = "not a rule that kube-proxy is known to write"
     ) -> None:
         """Record a rule that was not understood."""

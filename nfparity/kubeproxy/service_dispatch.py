@@ -49,7 +49,7 @@ def read_entrances(reading: Reading) -> None:
             reading.index()
             for rule, tests in late:
                 if tests is None or not _mark(reading, rule, tests, SERVICE_CHAIN):
-                    reading.leave(rule, SERVICE_CHAIN)
+                    reading.leave_unread(rule, SERVICE_CHAIN)
         elif chain.name == NODE_PORT_CHAIN:
             late = []
             for rule in chain.rules:
@@ -59,7 +59,7 @@ def read_entrances(reading: Reading) -> None:
             reading.index()
             for rule, tests in late:
                 if tests is None or not _mark(reading, rule, tests, NODE_PORT_CHAIN):
-                    reading.leave(rule, NODE_PORT_CHAIN)
+                    reading.leave_unread(rule, NODE_PORT_CHAIN)
     reading.index()
 
 

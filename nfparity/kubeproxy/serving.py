@@ -73,14 +73,14 @@ def _endpoint(reading: Reading, chain: Chain) -> SepChain:
         action = rule.actions[0] if rule.actions else None
         target = rule.callee
         if tests is None:
-            reading.leave(rule, chain.name)
+            reading.leave_unread(rule, chain.name)
         elif target == MARK_CHAIN and tests.keys() == {Field.SADDR} and point(tests, Field.SADDR) is not None:
             reading.keep(draft, rule, Purpose.HAIRPIN, _NAT, chain.name, point(tests, Field.SADDR))
         elif isinstance(action, Dnat) and sep.endpoint is None and _plain_dnat(action):
             recent = tests.get(Recent)
             known = tests.keys() - {Recent} == {Field.L4PROTO} and protocol(tests) is not None
             if not known or not (recent is None or _is_recent(recent, RecentMode.SET)):
-                reading.leave(rule, chain.name)
+                reading.leave_unread(rule, chain.name)
                 continue
             assert action.addresses is not None
             assert action.ports.interval is not None
@@ -88,7 +88,7 @@ def _endpoint(reading: Reading, chain: Chain) -> SepChain:
             sep.protocol = protocol(tests)
             reading.keep(draft, rule, Purpose.DNAT, _NAT, chain.name, sep.endpoint.address)
         else:
-            reading.leave(rule, chain.name)
+            reading.leave_unread(rule, chain.name)
     sep.name, sep.lines = draft.name, draft.lines
     return sep
 
@@ -125,7 +125,7 @@ def _choices(reading: Reading, draft: ServiceDraft, chain: Chain, endpoints: lis
             draft.endpoints_elsewhere = True
             reading.keep(draft, rule, Purpose.NO_LOCAL_ENDPOINTS, _NAT, chain.name)
         else:
-            reading.leave(rule, chain.name)
+            reading.leave_unread(rule, chain.name)
 
 
 def _balance(
@@ -162,7 +162,7 @@ def read_strangers(reading: Reading) -> None:
     for draft, rule, chain in reading.strangers:
         tests = tests_by_subject(rule)
         if tests is None or not _stranger(reading, draft, chain, rule, tests):
-            reading.leave(rule, chain)
+            reading.leave_unread(rule, chain)
 
 
 def _stranger(reading: Reading, draft: ServiceDraft, chain: str, rule: Rule, tests: Tests) -> bool:
@@ -231,7 +231,7 @@ def _external(reading: Reading, draft: ServiceDraft, chain: Chain) -> None:
         tests = tests_by_subject(rule)
         target = rule.callee
         if tests is None:
-            reading.leave(rule, chain.name)
+            reading.leave_unread(rule, chain.name)
             continue
         kinds = tests.keys()
         own = kinds == {Field.FIB_SADDR_TYPE} and is_local(tests, Field.FIB_SADDR_TYPE)
@@ -250,7 +250,7 @@ def _external(reading: Reading, draft: ServiceDraft, chain: Chain) -> None:
         elif not kinds and target == _DROP_CHAIN:
             draft.near = draft.near or []
         elif draft.near is None or not _balance(reading, draft, chain.name, rule, tests, draft.near):
-            reading.leave(rule, chain.name)
+            reading.leave_unread(rule, chain.name)
             continue
         else:
             continue
@@ -274,7 +274,7 @@ def _firewall(reading: Reading, draft: ServiceDraft, chain: Chain) -> None:
             ranges.append(allowed)
             reading.keep(draft, rule, Purpose.SOURCE_RANGE, _NAT, chain.name)
         elif tests is None or tests:
-            reading.leave(rule, chain.name)
+            reading.leave_unread(rule, chain.name)
         elif not rule.actions or target == _DROP_CHAIN:
             reading.keep(draft, rule, Purpose.OUT_OF_RANGE, _NAT, chain.name)
         elif inward or target == MARK_CHAIN:
@@ -284,6 +284,6 @@ def _firewall(reading: Reading, draft: ServiceDraft, chain: Chain) -> None:
                 draft.external_local = False
             reading.keep(draft, rule, Purpose.EXTERNAL, _NAT, chain.name)
         else:
-            reading.leave(rule, chain.name)
+            reading.leave_unread(rule, chain.name)
     draft.ranges = [] if everything else ranges
     draft.name = draft.name or next((n for n in (name_in(r.comment) for r in chain.rules) if n), None)

@@ -3,7 +3,7 @@
 When the unit is enabled, the tested nft text is stored; its SHA-256 is in the plan, and the plan's digest
 is in the record. So a load needs neither the translator, which may have been updated, nor the ipsets, of
 which the text has copies. All families are loaded in one transaction. Nothing is written to disk: the mark
-of the loaded table shows that the migration is in force (:func:`is_loaded`).
+of the loaded table shows that the translation is loaded (:func:`is_loaded`).
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from translate.errors import Refusal, UnsupportedError
 from translate.ir import Recent, Rule, Rules, Ruleset, Table
 from translate.read.save import lines_by_table
 
-__all__ = ["insist_on_separate", "moved", "moved_text", "staying"]
+__all__ = ["insist_on_separate", "kept_rules", "moved", "moved_text"]
 
 _WHERE = "a table that stays"
 
@@ -28,7 +28,7 @@ def moved(rules: Rules, left: Collection[str]) -> Rules:
     return _only(ruleset, [table for table in ruleset.tables if table.name not in left])
 
 
-def staying(ruleset: Ruleset, left: Collection[str]) -> Ruleset:
+def kept_rules(ruleset: Ruleset, left: Collection[str]) -> Ruleset:
     """Return the ruleset of the kept tables."""
     return _only(ruleset, [table for table in ruleset.tables if table.name in left])
 

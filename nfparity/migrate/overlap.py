@@ -15,7 +15,7 @@ from backends.model.contract import Availability, Job
 from backends.model.variant import Variant
 from backends.nftables.backend import NftablesBackend, NftablesLoader
 from backends.replay.session import KernelSession, open_session
-from nfparity.migrate.kept_tables import moved, staying
+from nfparity.migrate.kept_tables import kept_rules, moved
 
 __all__ = ["OverlapBackend"]
 
@@ -46,6 +46,6 @@ class OverlapBackend:
         from translate.condense import emit_nft, lower
 
         output = emit_nft(lower(moved(job.rules, self._left), level=job.level))
-        old = loader_of(self._variant, staying(job.ruleset, self._left) if self._emptied else job.ruleset)
+        old = loader_of(self._variant, kept_rules(job.ruleset, self._left) if self._emptied else job.ruleset)
         new = NftablesLoader(output.text, job.rules.family, flush=output.flush)
         return open_session(job.node, BesideLoader(old, new), limits=output.notes)

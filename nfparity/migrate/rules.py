@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from harness.corpus.rulefile import insist_on_tables
 from nfparity.migrate.ipsets import live_ipsets
-from nfparity.migrate.kept_tables import insist_on_separate, moved, moved_text, staying
+from nfparity.migrate.kept_tables import insist_on_separate, kept_rules, moved, moved_text
 from translate import ir
 from translate.condense import read_large
 from translate.errors import ParseError
@@ -35,9 +35,9 @@ class Rules:
         return moved(self.tried, self.left)
 
     @property
-    def staying(self) -> Ruleset:
+    def kept_rules(self) -> Ruleset:
         """The kept tables that are part of the trial."""
-        return staying(self.tried.whole(), self.left)
+        return kept_rules(self.tried.whole(), self.left)
 
 
 def read_rules(text: str, family: Family, name: str, left: tuple[str, ...], ipsets: str | None) -> Rules:
@@ -53,7 +53,7 @@ def read_rules(text: str, family: Family, name: str, left: tuple[str, ...], ipse
             raise
         rules = _read(moved_text(text, left), family, name)
     if left:
-        rules = moved(rules, _undecided(staying(rules.whole(), left)))
+        rules = moved(rules, _undecided(kept_rules(rules.whole(), left)))
     sets = ""
     if any(rules.sample.set_uses()):
         sets = live_ipsets() if ipsets is None else ipsets

@@ -64,7 +64,7 @@ def try_alone(
 
 
 def _afterwards(rules: Rules, variant: Variant) -> Backend:
-    if rules.staying.tables:
+    if rules.kept_rules.tables:
         return OverlapBackend(variant, rules.left, emptied=True)
     return NftablesBackend()
 

@@ -45,11 +45,11 @@ class Snapshot:
         return Family.IP
 
     def ruleset(self, family: Family, variant: Variant | None = None) -> Ruleset:
-        """Return :meth:`rules_in_force` with every rule."""
-        return self.rules_in_force(family, variant).whole()
+        """Return :meth:`loaded_rules` with every rule."""
+        return self.loaded_rules(family, variant).whole()
 
-    def rules_in_force(self, family: Family, variant: Variant | None = None) -> Rules:
-        """Return the rules in force: those of ``variant``, or of the only variant with rules.
+    def loaded_rules(self, family: Family, variant: Variant | None = None) -> Rules:
+        """Return the loaded rules: those of ``variant``, or of the only variant with rules.
 
         Raises InputError if both variants have rules and none was chosen, and if there are none.
         """

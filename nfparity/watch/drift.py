@@ -16,7 +16,7 @@ _T = TypeVar("_T")
 
 
 class Change(StrEnum):
-    """The kind of a difference from what was applied."""
+    """The kind of a difference from the applied rules."""
 
     MISSING = "missing"
     EXTRA = "extra"

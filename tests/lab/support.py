@@ -43,7 +43,7 @@ def _cell(supports: list[Support]) -> str:
 
 
 def refused(features: Mapping[str, str]) -> str:
-    """Return the list of what a translation cannot express, by the feature that a refusal names."""
+    """Return the features that a translation refuses, as a list in Markdown."""
     return "".join(f"- `{feature}`: {meaning}\n" for feature, meaning in sorted(features.items()))
 
 

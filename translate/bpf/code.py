@@ -88,7 +88,7 @@ NO_NEEDS: Final = Needs()
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """Lines of C inside a chain's function, and what they need."""
+    """Lines of C inside a chain's function, with the declarations that they need."""
 
     lines: tuple[str, ...] = ()
     needs: Needs = NO_NEEDS
@@ -108,7 +108,7 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """An expression of C that is true or false, and what it needs. ``1`` is always true."""
+    """A condition in C, with the declarations that it needs. ``1`` is always true."""
 
     text: str
     needs: Needs = NO_NEEDS

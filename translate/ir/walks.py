@@ -10,7 +10,7 @@ __all__ = ["longest_walk"]
 
 
 def longest_walk(ruleset: Ruleset) -> tuple[int, Chain | None]:
-    """Return the most rules that one packet can be tested against from a built-in chain, and that chain.
+    """Return an upper bound of the number of rules that one packet visits at a hook, and the built-in chain.
 
     The bound assumes that every jump matches and that no rule ends the walk.
     """

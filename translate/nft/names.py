@@ -28,7 +28,7 @@ class NameGiver:
     _taken: set[str] = field(default_factory=set)
 
     def give(self, wanted: str) -> str:
-        """Return ``wanted``, or a name close to it; never the same twice."""
+        """Return ``wanted``, or a similar name if it is in use; every call returns a new name."""
         plain = _FOREIGN.sub("_", wanted)[: MAX_NAME - _ROOM_FOR_SUFFIX]
         name, number = plain, 1
         while name in self._taken:

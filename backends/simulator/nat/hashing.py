@@ -15,7 +15,7 @@ def _rol(value: int, shift: int) -> int:
 
 
 def _mix(a: int, b: int, c: int) -> tuple[int, int, int]:
-    """``__jhash_mix``."""
+    """Return three words mixed (``__jhash_mix``)."""
     for first, second, third in ((4, 6, 8), (16, 19, 4)):
         a = ((a - c) & _MASK) ^ _rol(c, first)
         c = (c + b) & _MASK

@@ -5,9 +5,9 @@ compute the constraints on the fields of such a packet, ``addresses`` lists thos
 picks values that satisfy the constraints, and ``candidates`` builds flows with them, ``counted`` those that
 reach the counts of ``-m connbytes``. ``goals`` reads from the simulator's trace which rules a flow hits and
 which it misses. Further flows come from ``services`` (every client of every service), ``teardown`` (ends of
-connections), ``masked_matches`` (packets that fail one test on the way to a rule), ``edges`` (ends of ranges) and
-``members`` (elements of ipsets). ``minimal`` keeps the fewest flows that meet all goals; ``generate`` runs
-all of it.
+connections), ``masked_matches`` (packets that fail one test on their path to a rule), ``edges`` (ends of
+ranges) and ``members`` (elements of ipsets). ``minimal`` keeps the fewest flows that meet all goals;
+``generate`` runs all of it.
 
 ``alike`` finds groups of rules that differ only in constants, ``classes`` chooses those that are searched,
 as a ``selection`` of rules, and ``others`` makes flows for the rest by an ``exchange`` of constants.

@@ -43,7 +43,7 @@ _TRIES: Final = 24
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaskedMatch:
-    """A flow and what it shows; ``telling``: the action of the rule is not just ACCEPT or RETURN."""
+    """A flow and the goals that it meets; ``telling``: the rule has another action than ACCEPT or RETURN."""
 
     flow: Flow
     goals: FlowGoals
@@ -53,8 +53,8 @@ class MaskedMatch:
 def masked_match_flows(
     search: Search, taken: set[str], rules: Collection[Place] | None = None
 ) -> Iterator[MaskedMatch]:
-    """Yield, for each rule and each test of an address, state or set on the way, a flow that fails only this
-    test.
+    """Yield a flow for each rule and each test of an address, state or set on the path to it: the flow fails
+    only this test.
 
     ``taken`` are the ids in use. ``rules``: only for these.
     """

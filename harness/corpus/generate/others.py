@@ -307,7 +307,7 @@ def _hits(sides: Iterable[_Side], rule: int) -> bool:
 
 
 def _coming_back(first: Step) -> Steps:
-    """Return a flow in which a client connects several times, which lists of clients (affinity) affect."""
+    """Return a flow in which a client connects several times, so that rules with affinity remember it."""
     assert isinstance(first, Send)
     port = first.packet.sport
     if not isinstance(port, int):

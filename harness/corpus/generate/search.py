@@ -157,7 +157,7 @@ class Search:
         return True
 
     def _observe(self, steps: Steps) -> tuple[FlowGoals, Goal | None]:
-        """Return what a flow shows, and the first goal that no earlier flow met (near goals first)."""
+        """Return the goals that a flow meets, and the first that no earlier flow met (near goals first)."""
         flow = Flow(id="a packet that was tried", steps=steps)
         goals = observe(self._simulation.trace(flow, every_rule=False), self.places, self._wanted)
         near, far = goals.near - self.near, goals.far - self.near - self.far

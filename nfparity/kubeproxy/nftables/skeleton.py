@@ -29,7 +29,7 @@ class Words:
 
     @classmethod
     def of(cls, state: KubeProxyState, layout: Layout) -> Words:
-        """Return the words for a state and a version."""
+        """Return the spellings for a state of kube-proxy and the layout of its version."""
         v4 = state.family is Family.IP
         mark = f"mark set mark or {mark_text(state)}"
         from_pods, not_from_pods = _pods(state)

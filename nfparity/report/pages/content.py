@@ -42,7 +42,7 @@ class Hop:
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """One packet's path; ``title`` says whose."""
+    """The path of one packet, with a title that names the packet and the rules."""
 
     title: str
     hops: tuple[Hop, ...]
@@ -58,7 +58,7 @@ class Field:
 
     @property
     def differs(self) -> bool:
-        """True if the values are not the same."""
+        """True if the values differ."""
         return self.before != self.after
 
 

@@ -22,7 +22,7 @@ _NODES = 12
 
 @dataclass(slots=True)
 class _Spread:
-    """The nodes with one difference for one subject, as indices, and what is known on each."""
+    """The nodes with one difference for one subject, as indices, with the finding on each."""
 
     nodes: list[int] = field(default_factory=list)
     severities: list[Severity] = field(default_factory=list)

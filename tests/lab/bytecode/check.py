@@ -141,7 +141,7 @@ def check(programs: Sequence[Program], compilers: Sequence[Nft], *, seed: int = 
 
 
 def _tracks(statement: Statement) -> bool:
-    """Return whether a statement uses conntrack, as far as the kinds of its tests and actions tell."""
+    """Return whether a statement uses conntrack, judged by the kinds of its tests and actions."""
     fields = {test.field for test in flat(statement.tests) if isinstance(test, FieldTest)}
     if isinstance(statement, Lookup):
         fields.update(statement.fields)

@@ -98,7 +98,7 @@ class _Drawer:
         for conjunction in self.conjunctions():
             self.tested += [test for test in conjunction if test not in self.tested]
 
-    # -- the tests of the statement ---------------------------------------------------------------------------
+    # -- the tests of the statement --------------------------------------------------------------
 
     def conjunctions(self) -> Iterator[tuple[FieldTest, ...]]:
         """Yield conjunctions of field tests under which the statement has an effect."""

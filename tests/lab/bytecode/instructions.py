@@ -142,7 +142,7 @@ class ShiftRight:
 
 @dataclass(frozen=True, slots=True)
 class Bitwise:
-    """``target = (source & mask) ^ xor``."""
+    """Set a register to ``(source & mask) ^ xor``."""
 
     source: int
     target: int
@@ -235,7 +235,7 @@ class SetMeta:
 
 @dataclass(frozen=True, slots=True)
 class SetCtMark:
-    """``ct mark set``."""
+    """Set the connection's mark (``ct mark set``)."""
 
     register: int
 
@@ -305,7 +305,7 @@ class LoadChunk:
 
 @dataclass(frozen=True, slots=True)
 class StripTcpOption:
-    """``reset tcp option``."""
+    """Remove a TCP option (``reset tcp option``)."""
 
     kind: int
 
@@ -367,7 +367,7 @@ class Log:
 
 @dataclass(frozen=True, slots=True)
 class NoTrack:
-    """``notrack``."""
+    """Exempt the packet from conntrack (``notrack``)."""
 
 
 Instruction = (

@@ -70,7 +70,7 @@ class Loads:
     state: State
 
     def meta(self, key: str) -> bytes:
-        """``meta``."""
+        """Return the value of a ``meta`` key."""
         sample = self.state.sample
         match key:
             case "l4proto":
@@ -158,7 +158,7 @@ class Loads:
         return bytes((0, reserved)) + where.to_bytes(2, "big") + identification.to_bytes(4, "big")
 
     def ct(self, key: str, direction: str | None) -> bytes:
-        """``ct``."""
+        """Return the value of a ``ct`` key."""
         state = self.state
         if key == "state":
             return _number(state.tracked, _WORD)
@@ -183,14 +183,14 @@ class Loads:
         return value.to_bytes(width, "big")
 
     def fib(self, flags: str, result: str) -> bytes:
-        """``fib``."""
+        """Return the result of a ``fib`` expression."""
         sample = self.state.sample
         if result == "oif present":
             return _number(sample.number(_ROUTES_BACK[flags]), 1)
         return _number(sample.address_type(_FIB[flags]), _WORD)
 
     def number(self, generator: NumberGenerator) -> bytes:
-        """``numgen``."""
+        """Return the number of a ``numgen`` expression."""
         sample = self.state.sample
         if generator.kind == "inc":
             self.state.note("count up", generator.modulus)

@@ -1,8 +1,9 @@
 """Packets for runs of bytecode, and the state of such a packet.
 
-Every field that a test can ask for has a value, whether or not such a packet could be: the point is what the
-instructions make of it. What the kernel knows together is kept together. The first bytes of a transport
-header are ports or an ICMP type and code, and a packet without a conntrack entry has none of its data.
+Every field that a test can read has a value. The combination of values need not occur in a real packet,
+because only the instructions are tested. Values that the kernel reads from the same place are consistent. The
+first bytes of a transport header are ports or an ICMP type and code, and a packet without a conntrack entry
+has none of its data.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ def skewed(text: str, shift: float) -> str:
 
 
 def _uneven(text: str, choices: int, name: str, shift: float) -> str:
-    """Draw among many numbers instead of ``choices``, and give the first branch more of them."""
+    """Return the text with a draw among many numbers, of which the first branch gets more than its share."""
     numbers = choices * _FINE
     start = text.index(f"\tmap {name} {{")
     end = text.index("\n\t}\n", start)

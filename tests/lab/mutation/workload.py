@@ -47,8 +47,9 @@ class Workload:
 def prepare(batches: Iterable[Batch], reference: Backend, *, few: int, many: int) -> tuple[Workload, ...]:
     """Simulate every flow, and repeat the first packet of flows with random outcomes.
 
-    Each is run ``few`` times more, so that every branch is seen; the first to each destination that has
-    a choice among endpoints ``many`` times, so that their shares are. A node's addresses are one.
+    Each is repeated ``few`` times, so that every branch occurs. The first packet to each destination with
+    several endpoints is repeated ``many`` times, so that shares can be tested. All addresses of a node count
+    as one destination.
     """
     workloads: list[Workload] = []
     distinct: set[tuple[object, ...]] = set()

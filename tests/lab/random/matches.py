@@ -1,8 +1,8 @@
 """Random rules that combine all matches in any order, for checks that need no packets.
 
-What a translation makes of a match depends on what stands beside it: the protocol, a counter before it, a
+The translation of a match depends on the other matches of its rule: the protocol, a counter before it, a
 second port. :func:`random_matches` draws rules of many matches, some of which no packet can pass, and runs of
-rules that differ in their targets alone. The ipsets that they ask are in :data:`IPSETS`. The same seed gives
+rules that differ in their targets alone. Their ipsets are in :data:`IPSETS`. The same seed gives
 the same text.
 """
 

@@ -76,7 +76,7 @@ _HOME: Final = {
 
 
 def random_text(seed: int, family: Family = Family.IP) -> str:
-    """Return a text with one rule, or with something near to one; the rule is the last line but one."""
+    """Return a text with one rule, valid or nearly valid, on the last line but one."""
     common = random.Random(f"common {seed}")
     if common.random() < 0.2:
         text = _Text(common, family, _COMMON_MATCHES[family], _COMMON_TARGETS, odd_values=1).text()
@@ -109,7 +109,7 @@ def _framed(text: str, draw: random.Random) -> str:
 
 
 class _Text:
-    """A text. ``odd_values`` is the number of odd values in it; None: any share of odd words, also none."""
+    """A text. ``odd_values`` is the number of unusual values in it; None: a random share of unusual words."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """Real clients and servers around a real node: namespaces joined by veth pairs, sockets on both sides.
 
-``plan`` says who is where and which services there are; ``topology`` builds it of processes that each hold a
-network namespace, ``host`` is what runs in them; ``subjects`` are the ways to have the rules in force;
-``servers``, ``clients``, ``streams`` and ``programs`` are the traffic. Nothing here judges: tests and the
-bench do.
+``plan`` lists the hosts and the services; ``topology`` builds them of processes that each hold a network
+namespace, and ``host`` runs in these processes. ``subjects`` are the backends that apply the rules;
+``servers``, ``clients``, ``streams`` and ``programs`` are the traffic. Nothing here judges a result: tests
+and the bench do.
 """

@@ -205,6 +205,6 @@ class Daemon:
         return cls(process)
 
     def close(self) -> None:
-        """End it."""
+        """Kill the program."""
         self.process.kill()
         self.process.wait()

@@ -57,7 +57,7 @@ class Served(Request):
     """Returns the numbers of lines answered over TCP and UDP."""
 
     def run(self, host: Host) -> tuple[int, int]:
-        """Look."""
+        """Return the numbers."""
         lines: _Lines = host.kept["lines"]
         return lines.tcp, lines.udp
 

@@ -131,7 +131,7 @@ class TcEbpf(Subject):
         self._connections = connections
 
     def load(self, rules: Rules) -> None:
-        """Load and attach both."""
+        """Load and attach the program of each family."""
         self._come_to(rules, LoadResult.FIRST)
 
     def change(self, rules: Rules) -> None:
@@ -164,7 +164,7 @@ class TcEbpf(Subject):
         return dict(counts)
 
     def close(self) -> None:
-        """Unload both."""
+        """Unload the programs."""
         for family in Family:
             Installed(family).unload()
 
@@ -190,7 +190,7 @@ class Load(Request):
     rules: Rules
 
     def run(self, host: Host) -> None:
-        """Do so."""
+        """Load the rules."""
         host.kept[_KEPT] = subject = SUBJECTS[self.subject]()
         subject.load(self.rules)
 
@@ -203,7 +203,7 @@ class LoadSmall(Request):
     connections: int
 
     def run(self, host: Host) -> None:
-        """Do so."""
+        """Load the program."""
         host.kept[_KEPT] = subject = TcEbpf(self.connections)
         subject.load(self.rules)
 
@@ -215,7 +215,7 @@ class Apply(Request):
     rules: Rules
 
     def run(self, host: Host) -> None:
-        """Change them."""
+        """Change the rules."""
         _subject(host).change(self.rules)
 
 
@@ -228,7 +228,7 @@ class Replace(Request):
     rules: Rules
 
     def run(self, host: Host) -> None:
-        """Replace it."""
+        """Replace the rules."""
         _subject(host).replace(self.rules)
 
 
@@ -237,7 +237,7 @@ class Refresh(Request):
     """Refreshes the node's subject after a change of devices, addresses or routes."""
 
     def run(self, host: Host) -> None:
-        """Have it look."""
+        """Refresh the subject."""
         _subject(host).refresh()
 
 

@@ -65,7 +65,7 @@ def sets_of(lists: Mapping[str, RecentList], names: NameGiver) -> dict[tuple[str
 
 
 def rings_of(lists: Mapping[str, RecentList], names: NameGiver) -> dict[tuple[str, Hits], Ring]:
-    """Return the rings for lists, by the list's name and what is counted."""
+    """Return the rings of each list, by the list's name and the hits that a test counts."""
     return {
         (known.name, hits): Ring(_row(known, hits, "time", names), _row(known, hits, "turn", names))
         for known in lists.values()

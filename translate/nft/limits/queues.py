@@ -1,4 +1,4 @@
-"""Refusals of NFQUEUE where nftables treats a queued packet otherwise.
+"""Refusals of NFQUEUE where nftables treats a queued packet differently.
 
 * In nat, the connection stays unbound at the hook (``nf_nat_inet_fn``), which no backend models.
 * In OUTPUT of mangle, x_tables routes a changed packet again before it is queued (``ipt_mangle_out``);

@@ -17,10 +17,10 @@ LISTED = "-m recent --name seen --rcheck --rsource -j DROP"
 def read(text: str, *left: str) -> tuple[list[TableName], list[TableName], list[TableName]]:
     rules = read_rules(text, Family.IP, "rules", left, None)
     assert rules.text == text
-    tried, moved, staying = (
-        [table.name for table in one.whole().tables] for one in (rules.tried, rules.moved, rules.staying)
+    tried, moved, kept_rules = (
+        [table.name for table in one.whole().tables] for one in (rules.tried, rules.moved, rules.kept_rules)
     )
-    return tried, moved, staying
+    return tried, moved, kept_rules
 
 
 def test_lines_stay_where_they_are() -> None:
