@@ -82,10 +82,9 @@ def _lookups(ruleset: Ruleset, node: Node) -> Iterator[tuple[Rule, str]]:
         len({a.network for a in i.addresses if a.family is Family.IP}) > 1 for i in node.interfaces
     )
     for table in ruleset.tables:
-        in_output = {id(rule) for rule in _from(table, Hook.OUTPUT)}
-        in_input = {id(rule) for rule in _from(table, Hook.INPUT)}
-        for rule in table.rules():
-            made_here = id(rule) in in_output
+        in_output, in_input = _chains_from(table, Hook.OUTPUT), _chains_from(table, Hook.INPUT)
+        for name, rule in ((chain.name, rule) for chain in table.chains for rule in chain.rules):
+            made_here = name in in_output
             for action in rule.actions:
                 match action:
                     case Reject():
@@ -94,7 +93,7 @@ def _lookups(ruleset: Ruleset, node: Node) -> Iterator[tuple[Rule, str]]:
                         yield rule, "OUTPUT changes a packet that is then routed again"
                     case Dnat() | Netmap() if made_here:
                         yield rule, "OUTPUT changes the destination of a packet"
-                    case Snat() | Netmap() if id(rule) in in_input:
+                    case Snat() | Netmap() if name in in_input:
                         yield rule, "INPUT changes the source of a packet, and OUTPUT that of its answers"
                     case Masquerade() if networks and ruleset.family is Family.IP:
                         yield rule, "MASQUERADE selects among addresses by the next hop of a packet"
@@ -104,18 +103,18 @@ def _lookups(ruleset: Ruleset, node: Node) -> Iterator[tuple[Rule, str]]:
                 yield rule, "a test looks up the route back to the sender of a packet"
 
 
-def _from(table: Table, hook: Hook) -> Iterator[Rule]:
-    """Yield the rules that a packet can meet in one hook of a table."""
+def _chains_from(table: Table, hook: Hook) -> set[str]:
+    """Return the names of the chains that a packet can reach from one hook of a table."""
     pending = [chain for chain in table.chains if chain.hook is hook]
     known = {chain.name for chain in pending}
     while pending:
         chain = pending.pop()
         for rule in chain.rules:
-            yield rule
             callee = None if rule.callee is None else table.chain(rule.callee)
             if callee is not None and callee.name not in known:
                 known.add(callee.name)
                 pending.append(callee)
+    return known
 
 
 def _field_tests(tests: tuple[Test, ...]) -> Iterator[FieldTest]:

@@ -71,7 +71,7 @@ def differing_paths(
     unexpected: list[OutcomeBranch] = []
     moved: dict[str, Mismatch] = {}
     wanted = len(acting_steps(flow))
-    known = _Known(expected)
+    known = _BranchIndex(expected)
     comes_again = any(isinstance(step, Again) for step in flow.steps)
     for branch in observed.branches:
         if len(branch.outcomes) != wanted:
@@ -105,7 +105,7 @@ def differing_paths(
         yield DifferentPath(None, (Mismatch(step=None, field="note", expected=None, observed=note),))
 
 
-class _Known:
+class _BranchIndex:
     """An index of the expected branches, by their outcomes without source ports."""
 
     def __init__(self, expected: FlowResult) -> None:

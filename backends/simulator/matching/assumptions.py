@@ -40,7 +40,7 @@ class Assumptions:
     denied: Assumption | None = None
     """The assumption because of which the last failed rule did not match."""
     made: dict[tuple[object, ...], Assumption] = field(default_factory=dict)
-    visits: Counter[int] = field(default_factory=Counter)
+    visits: Counter[object] = field(default_factory=Counter)
     """The number of packets that reached each rule with a match that is not modelled."""
 
     def begin(self, chance: Chance) -> None:
@@ -49,8 +49,8 @@ class Assumptions:
         self.made.clear()
         self.visits.clear()
 
-    def matches(self, rule: Rule, view: View) -> bool:
-        """Return whether a rule matches, given that its known tests hold.
+    def matches(self, rule: Rule, place: object, view: View) -> bool:
+        """Return whether the rule at ``place`` matches, given that its known tests hold.
 
         Raises Undecided if it does and its action is hidden.
         """
@@ -59,7 +59,7 @@ class Assumptions:
         if Hidden.RULES in hides:
             # The same for all packets of a flow: unknown rules may depend on anything.
             leaves = Assumption(line=line, hidden=reasons, matches=False)
-            assumed = self._assume((id(rule),), (leaves, replace(leaves, matches=True)))
+            assumed = self._assume((place,), (leaves, replace(leaves, matches=True)))
             if self._denied(assumed):
                 return False
         elif Hidden.TESTS in hides:
@@ -70,11 +70,11 @@ class Assumptions:
                 # A match such as limit can have another result for every packet.
                 if len(self.made) >= _MOST_ASSUMED:
                     raise Undecided(f"line {line}: {'; '.join(reasons)}; also for packets before this one")
-                self.visits[id(rule)] += 1
-                values = (*values, self.visits[id(rule)])
-                about = f"{about} packet {self.visits[id(rule)]} that comes to it".lstrip()
+                self.visits[place] += 1
+                values = (*values, self.visits[place])
+                about = f"{about} packet {self.visits[place]} that comes to it".lstrip()
             applies = Assumption(line=line, hidden=reasons, matches=True, packet=about)
-            assumed = self._assume((id(rule), *values), (applies, replace(applies, matches=False)))
+            assumed = self._assume((place, *values), (applies, replace(applies, matches=False)))
             if self._denied(assumed):
                 return False
         if hides - {Hidden.TESTS, Hidden.EFFECT}:

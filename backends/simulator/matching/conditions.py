@@ -99,12 +99,12 @@ class Memory:
 Condition = Callable[[View, Memory], bool]
 
 
-def hidden_condition(rule: Rule) -> Condition:
-    """Return the function that evaluates the hidden part of a rule.
+def hidden_condition(rule: Rule, place: object) -> Condition:
+    """Return the function that evaluates the hidden part of a rule; ``place`` is unique to the rule.
 
     It raises :class:`~backends.simulator.matching.assumptions.Undecided` if the rule's action is hidden.
     """
-    return lambda view, memory: memory.assumptions.matches(rule, view)
+    return lambda view, memory: memory.assumptions.matches(rule, place, view)
 
 
 def condition(test: Test, place: object, *, idle: bool = False) -> Condition:

@@ -107,7 +107,7 @@ class PreparedTable:
             memo = memo_of(name, self._written)
             policy = _policy(written)
             index = None if self._moves else index_of(rules)
-            chain = PreparedChain(_prepared(name, rules), policy, index, memo)
+            chain = PreparedChain(_prepared(self.name, name, rules), policy, index, memo)
             self.prepared[name] = chain
         return chain
 
@@ -127,13 +127,15 @@ def _policy(chain: Chain | None) -> Policy:
     return Policy.ACCEPT if chain is None or chain.policy is None else chain.policy
 
 
-def _prepared(name: str, rules: tuple[Rule, ...]) -> tuple[PreparedRule, ...]:
+def _prepared(table: TableName, name: str, rules: tuple[Rule, ...]) -> tuple[PreparedRule, ...]:
     prepared = []
     for number, rule in enumerate(rules, 1):
         tests = _tests(rule)
         idle = _is_idle(rule)
         conditions = tuple(
-            hidden_condition(rule) if test is None else condition(test, (id(rule), i), idle=idle)
+            hidden_condition(rule, (table, name, number))
+            if test is None
+            else condition(test, (table, name, number, i), idle=idle)
             for i, test in enumerate(tests)
         )
         action = rule.actions[0] if rule.actions else None

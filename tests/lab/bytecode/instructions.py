@@ -118,7 +118,7 @@ class NumberGenerator:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """``immediate`` of data."""
+    """Load a constant into a register (``immediate``)."""
 
     data: bytes
     target: int
@@ -126,7 +126,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Decide:
-    """``immediate`` of a verdict."""
+    """Set the verdict (``immediate``)."""
 
     verdict: Verdict
 

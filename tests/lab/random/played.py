@@ -100,7 +100,7 @@ def _has_fragment(flow: Flow) -> bool:
 
 
 def _refused_by_routing(flow: Flow, result: FlowResult) -> Counter[int]:
-    """Return the most packets of each source to which routing answers that there is no route (``ip_error``).
+    """Return an upper bound, by source, of the packets that routing answers with an error (``ip_error``).
 
     The source of a later packet is one end of the connection: the first packet's source, or where it went.
     """

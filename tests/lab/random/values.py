@@ -201,7 +201,7 @@ _Pool = tuple[Sequence[str], Sequence[str]]
 
 
 def pools(family: Family) -> dict[str, _Pool]:
-    """Return the usual and the odd values of each kind of argument."""
+    """Return the usual and the unusual values of each kind of argument."""
     return {
         "prefix6": (
             ("fd00::/64", "fd00:1::/48", "2001:db8::/32", "::/0", "2001:db8:0:f0::/60"),
