@@ -19,10 +19,10 @@ from translate.ir import Family, TableName
 
 if TYPE_CHECKING:
     from nfparity.migrate.migration import Migration
-    from nfparity.migrate.plan import MigrationPlan
-    from nfparity.migrate.planning import Planned
-    from nfparity.migrate.record import Record
+    from nfparity.migrate.planning.plan import MigrationPlan
+    from nfparity.migrate.planning.planning import Planned
     from nfparity.migrate.rollback import RolledBack
+    from nfparity.migrate.state.record import Record
     from nfparity.migrate.verification import State
 
 _LONGEST: Final = 86400.0
@@ -155,7 +155,7 @@ def _plan(arguments: argparse.Namespace) -> int:
     from backends.model.variant import Variant
     from harness.report.progress import progress
     from nfparity.livenode import live_node
-    from nfparity.migrate.planning import choose_variant, make_plan
+    from nfparity.migrate.planning.planning import choose_variant, make_plan
 
     variant = Variant(arguments.variant) if arguments.variant else None
     families = (arguments.family,) if arguments.family else tuple(Family)
@@ -225,7 +225,7 @@ def _carried_lines(migration: Migration) -> list[str]:
 
 def _verify(arguments: argparse.Namespace) -> int:
     from harness.report.progress import progress
-    from nfparity.migrate.record import Phase
+    from nfparity.migrate.state.record import Phase
     from nfparity.migrate.verification import State, look, send_packets
     from nfparity.report.migration import live_data, live_lines
 
@@ -304,14 +304,14 @@ def _status(arguments: argparse.Namespace) -> int:
 
 
 def _read_plan(path: str) -> MigrationPlan:
-    from nfparity.migrate.plan import MigrationPlan
+    from nfparity.migrate.planning.plan import MigrationPlan
 
     return MigrationPlan.from_text(read_text(path), name=STDIN_NAME if path == "-" else path)
 
 
 def _migration(arguments: argparse.Namespace) -> Migration:
     from nfparity.migrate.migration import Migration
-    from nfparity.migrate.place import here
+    from nfparity.migrate.state.place import here
 
     return Migration(here(arguments.state))
 
@@ -335,7 +335,7 @@ def _show_plan(arguments: argparse.Namespace, planned: Planned) -> None:
 
 def _record_data(record: Record, migration: Migration) -> dict[str, Any]:
     from nfparity.migrate.deadman import now
-    from nfparity.migrate.record import Phase
+    from nfparity.migrate.state.record import Phase
 
     data: dict[str, Any] = {"state": record.phase.value, "since": record.since, "plan": record.plan}
     if migration.is_forgotten(record):

@@ -13,16 +13,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from nfparity.migrate import owned
-from nfparity.migrate.owned import Mark
-from nfparity.migrate.place import MigrationPlace, tables_locked
-from nfparity.migrate.plan import FamilyPlan, MigrationPlan
-from nfparity.migrate.record import Phase, Record
+from nfparity.migrate.planning.plan import FamilyPlan, MigrationPlan
+from nfparity.migrate.planning.translation import digest_of_text, retranslated
 from nfparity.migrate.recovery import survey
-from nfparity.migrate.saved import SavedFamily
+from nfparity.migrate.state import owned
+from nfparity.migrate.state.owned import Mark
+from nfparity.migrate.state.place import MigrationPlace, tables_locked
+from nfparity.migrate.state.record import Phase, Record
+from nfparity.migrate.state.saved import SavedFamily
+from nfparity.migrate.state.tables import SavedTable
 from nfparity.migrate.steps import check_loaded, empty_table, first_difference, live_tables, written_again
-from nfparity.migrate.tables import SavedTable
-from nfparity.migrate.translation import digest_of_text, retranslated
 from nfparity.persistent_state.disk import read_content, write_durably
 from translate.errors import MachineError, NfparityError
 from translate.ir import Family

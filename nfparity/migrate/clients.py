@@ -2,7 +2,7 @@
 
 kube-proxy keeps session affinity in such lists, and firewalls keep banned addresses in them. A list exists as
 long as a rule names it. So a table is not restored in one step: before its rules, a chain that no packet
-reaches names its lists, which can then be filled (:func:`nfparity.migrate.tables.holding`).
+reaches names its lists, which can then be filled (:func:`nfparity.migrate.state.tables.holding`).
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from nfparity.migrate import owned
 from nfparity.migrate.elements import additions, read_contents, replacements, returning
+from nfparity.migrate.planning.translation import output_of_saved
 from nfparity.migrate.recentfiles import Jiffies, ListedAddress, capacity, fill_list, is_list, read_list
-from nfparity.migrate.saved import SavedFamily
-from nfparity.migrate.tables import SavedTable, holding, restore_table
-from nfparity.migrate.translation import output_of_saved
+from nfparity.migrate.state import owned
+from nfparity.migrate.state.saved import SavedFamily
+from nfparity.migrate.state.tables import SavedTable, holding, restore_table
 from translate.ir import Family
 from translate.nft import NftList
 

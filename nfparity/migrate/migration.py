@@ -25,21 +25,22 @@ from pathlib import Path
 from typing import Final
 
 from harness.files.userfiles import read_text
-from nfparity.migrate import bootunit, owned
+from nfparity.migrate import bootunit
 from nfparity.migrate.bootload import Loaded, is_loaded, load_confirmed, store_texts
 from nfparity.migrate.clients import CarriedOver, ClientsForth
 from nfparity.migrate.deadman import DeadMan, now
-from nfparity.migrate.journal import Hook, Journal
-from nfparity.migrate.owned import Mark
-from nfparity.migrate.place import MigrationPlace, here, tables_locked
-from nfparity.migrate.plan import FamilyPlan, MigrationPlan
-from nfparity.migrate.record import Phase, Record, Saved
+from nfparity.migrate.planning.plan import FamilyPlan, MigrationPlan
+from nfparity.migrate.planning.translation import translation_of
 from nfparity.migrate.recovery import survey
 from nfparity.migrate.rollback import RolledBack, roll_back
-from nfparity.migrate.saved import SavedFamily
+from nfparity.migrate.state import owned
+from nfparity.migrate.state.journal import Hook, Journal
+from nfparity.migrate.state.owned import Mark
+from nfparity.migrate.state.place import MigrationPlace, here, tables_locked
+from nfparity.migrate.state.record import Phase, Record, Saved
+from nfparity.migrate.state.saved import SavedFamily
+from nfparity.migrate.state.tables import SavedTable, digest_of, save
 from nfparity.migrate.steps import check_loaded, empty_table, first_difference, written_again
-from nfparity.migrate.tables import SavedTable, digest_of, save
-from nfparity.migrate.translation import translation_of
 from nfparity.persistent_state.disk import prepare_folder, remove, write_durably
 from nfparity.persistent_state.reservedlog import ReservedLog
 from translate.errors import InputError, MachineError, NfparityError

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Final
 
 from backends.model.variant import Variant
-from nfparity.migrate import owned
-from nfparity.migrate.journal import Steps, read_steps
-from nfparity.migrate.owned import Owned
-from nfparity.migrate.place import MigrationPlace
-from nfparity.migrate.plan import families_in
-from nfparity.migrate.record import Phase, Record, Saved
-from nfparity.migrate.saved import SavedFamily, SealError
+from nfparity.migrate.planning.plan import families_in
+from nfparity.migrate.state import owned
+from nfparity.migrate.state.journal import Steps, read_steps
+from nfparity.migrate.state.owned import Owned
+from nfparity.migrate.state.place import MigrationPlace
+from nfparity.migrate.state.record import Phase, Record, Saved
+from nfparity.migrate.state.saved import SavedFamily, SealError
 from nfparity.persistent_state.disk import read_content
 from nfparity.persistent_state.reservedlog import ReservedLog
 from translate.errors import MachineError

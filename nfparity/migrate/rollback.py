@@ -13,14 +13,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from nfparity.migrate import bootunit, owned
+from nfparity.migrate import bootunit
 from nfparity.migrate.clients import ClientsBack
-from nfparity.migrate.journal import Journal, Steps
-from nfparity.migrate.place import MigrationPlace, tables_locked
-from nfparity.migrate.record import Phase, Record
-from nfparity.migrate.saved import SavedFamily
+from nfparity.migrate.state import owned
+from nfparity.migrate.state.journal import Journal, Steps
+from nfparity.migrate.state.place import MigrationPlace, tables_locked
+from nfparity.migrate.state.record import Phase, Record
+from nfparity.migrate.state.saved import SavedFamily
+from nfparity.migrate.state.tables import SavedTable
 from nfparity.migrate.steps import Restored, insist_restored, restore
-from nfparity.migrate.tables import SavedTable
 from nfparity.persistent_state.disk import write_durably
 from translate.errors import MachineError
 from translate.ir import Family

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import Enum
 
-from nfparity.migrate import owned
 from nfparity.migrate.clients import ClientsBack
-from nfparity.migrate.ipsets import restore_missing
-from nfparity.migrate.plan import FamilyPlan
-from nfparity.migrate.saved import SavedFamily
-from nfparity.migrate.tables import SavedTable, empty, restore_table, save, split
+from nfparity.migrate.planning.plan import FamilyPlan
+from nfparity.migrate.state import owned
+from nfparity.migrate.state.ipsets import restore_missing
+from nfparity.migrate.state.saved import SavedFamily
+from nfparity.migrate.state.tables import SavedTable, empty, restore_table, save, split
 from nfparity.watch.drift import Drift, drift
 from nfparity.watch.table_state import read_listing
 from translate.errors import InputError, MachineError

@@ -10,11 +10,11 @@ from backends.model.node import node_from_json
 from harness.diff.replay import Progress
 from harness.diff.result import ParityReport
 from nfparity.migrate.migration import Migration
-from nfparity.migrate.plan import FamilyPlan, MigrationPlan
-from nfparity.migrate.record import Phase, Record
-from nfparity.migrate.rules import read_rules
+from nfparity.migrate.planning.plan import FamilyPlan, MigrationPlan
+from nfparity.migrate.planning.rules import read_rules
+from nfparity.migrate.planning.trial import corpus, try_alone
+from nfparity.migrate.state.record import Phase, Record
 from nfparity.migrate.steps import drifts, written_again
-from nfparity.migrate.trial import corpus, try_alone
 from nfparity.watch.drift import Drift
 from translate.errors import MachineError
 from translate.ir import Family

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from harness.counted import counted
 from harness.report.terminal import plain
-from nfparity.migrate.planning import PlannedFamily
+from nfparity.migrate.planning.planning import PlannedFamily
 from nfparity.migrate.rollback import RolledBack
-from nfparity.migrate.tables import SavedTable
+from nfparity.migrate.state.tables import SavedTable
 from nfparity.migrate.verification import Verification
 
 __all__ = [

@@ -11,8 +11,8 @@ from backends.model.contract import Job
 from backends.simulator import SimulatorBackend
 from harness.corpus.generate import generate_corpus
 from harness.corpus.generate.addresses import Places
-from harness.corpus.generate.alike import Kind, Member
-from harness.corpus.generate.classes import Classes
+from harness.corpus.generate.alike.classes import Classes
+from harness.corpus.generate.alike.groups import Kind, Member
 from harness.diff.backends import backend
 from harness.diff.batch import Batch
 from tests.kernel.helpers.availability import require

@@ -15,8 +15,8 @@ from backends.replay.session import KernelSession, open_session
 from backends.simulator import SimulatorBackend
 from harness.corpus.generate import generate_corpus
 from harness.corpus.generate.addresses import Places
-from harness.corpus.generate.alike import Kind
-from harness.corpus.generate.classes import Classes
+from harness.corpus.generate.alike.classes import Classes
+from harness.corpus.generate.alike.groups import Kind
 from harness.diff.batch import Batch
 from harness.diff.parity import Plan, run_parity
 from tests.kernel.helpers.availability import require

@@ -10,8 +10,8 @@ import pytest
 
 from backends.replay.worker import Worker
 from backends.testbed.command import find_tool
-from nfparity.migrate.record import Phase
-from nfparity.migrate.tables import split
+from nfparity.migrate.state.record import Phase
+from nfparity.migrate.state.tables import split
 from nfparity.snapshot import Variant
 from tests.kernel.helpers.migratenode import (
     APPLY,

@@ -11,14 +11,15 @@ from typing import Any
 import pytest
 
 from backends.replay.worker import Worker
-from nfparity.migrate import Migration, MigrationPlan, owned, steps
+from nfparity.migrate import Migration, MigrationPlan, steps
 from nfparity.migrate import migration as migrating
 from nfparity.migrate.clients import ClientsForth
 from nfparity.migrate.elements import read_contents
-from nfparity.migrate.place import here
 from nfparity.migrate.recentfiles import Jiffies, capacity, read_list
-from nfparity.migrate.record import Phase
-from nfparity.migrate.tables import restore_table
+from nfparity.migrate.state import owned
+from nfparity.migrate.state.place import here
+from nfparity.migrate.state.record import Phase
+from nfparity.migrate.state.tables import restore_table
 from nfparity.snapshot import Variant
 from tests.kernel.helpers.affinity import (
     BAN_PORT,

@@ -19,8 +19,8 @@ import pytest
 
 from backends.iptables.backend import IptablesBackend
 from backends.replay.worker import Worker
-from nfparity.migrate import owned
-from nfparity.migrate.record import Phase
+from nfparity.migrate.state import owned
+from nfparity.migrate.state.record import Phase
 from nfparity.persistent_state.namespace import current_namespace
 from nfparity.persistent_state.recordfile import read_record, write_record
 from nfparity.snapshot import Variant

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 import pytest
 
 from backends.replay.worker import Worker
-from nfparity.migrate.record import Phase
+from nfparity.migrate.state.record import Phase
 from nfparity.snapshot import Variant
 from tests.kernel.helpers.faults import Fault, Kind
 from tests.kernel.helpers.migratenode import MakePlan, do, migrate_node

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from backends.replay.worker import Worker
-from nfparity.migrate.record import Phase
+from nfparity.migrate.state.record import Phase
 from nfparity.snapshot import Variant
 from tests.kernel.helpers.migratenode import (
     APPLY,

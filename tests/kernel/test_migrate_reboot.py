@@ -12,9 +12,9 @@ import pytest
 
 from backends.replay.worker import Worker
 from nfparity.migrate import Migration, bootunit
-from nfparity.migrate.place import here
-from nfparity.migrate.record import Phase
-from nfparity.migrate.tables import split
+from nfparity.migrate.state.place import here
+from nfparity.migrate.state.record import Phase
+from nfparity.migrate.state.tables import split
 from nfparity.migrate.verification import look
 from nfparity.snapshot import Variant
 from tests.kernel.helpers.migratenode import (

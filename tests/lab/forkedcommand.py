@@ -28,7 +28,7 @@ _MODULES: Final = (
     *(f"nfparity.cli.{name}" for name in COMMANDS),
     "harness.report.progress",
     "nfparity.livenode",
-    "nfparity.migrate.planning",
+    "nfparity.migrate.planning.planning",
     "nfparity.migrate.verification",
     "nfparity.report.migration",
     "nfparity.tc.connections",

@@ -20,8 +20,8 @@ from harness.explain.description import describe
 from harness.explain.graph import tree_lines
 from nfparity.capture.anonymise.snapshot import anonymise
 from nfparity.kubeproxy.objects import read_objects
-from nfparity.migrate.plan import FamilyPlan, MigrationPlan
-from nfparity.migrate.translation import digest_of_text
+from nfparity.migrate.planning.plan import FamilyPlan, MigrationPlan
+from nfparity.migrate.planning.translation import digest_of_text
 from nfparity.snapshot import Variant, load_snapshot
 from nfparity.watch.table_state import TableState
 from translate.ir import Family, Ruleset

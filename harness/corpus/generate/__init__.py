@@ -1,16 +1,13 @@
 """Generation of a corpus from the rules themselves; ``nfparity.cli`` imports ``generate_corpus`` from here.
 
-``search`` looks for flows that hit each rule and flows that just miss it. ``rule_paths`` and ``constraints``
-compute the constraints on the fields of such a packet, ``addresses`` lists those of a node, ``values``
-picks values that satisfy the constraints, and ``candidates`` builds flows with them, ``counted`` those that
-reach the counts of ``-m connbytes``. ``goals`` reads from the simulator's trace which rules a flow hits and
-which it misses. Further flows come from ``services`` (every client of every service), ``teardown`` (ends of
-connections), ``masked_matches`` (packets that fail one test on their path to a rule), ``edges`` (ends of
-ranges) and ``members`` (elements of ipsets). ``minimal`` keeps the fewest flows that meet all goals;
-``generate`` runs all of it.
+``search`` looks for flows that hit each rule and flows that just miss it. ``rule_paths`` lists the tests on
+the paths to a rule, ``candidates`` builds flows that may pass them, and ``addresses`` lists the addresses of
+the node. ``goals`` reads from the simulator's trace which rules a flow hits and which it misses; ``members``
+makes flows for elements of ipsets. ``further`` makes flows for the services and rules that were found.
+``minimal`` keeps the fewest flows that meet all goals; ``generate`` runs all of it.
 
-``alike`` finds groups of rules that differ only in constants, ``classes`` chooses those that are searched,
-as a ``selection`` of rules, and ``others`` makes flows for the rest by an ``exchange`` of constants.
+``alike`` makes the flows of rules that differ from others only in constants; a ``selection`` of the rules is
+searched.
 """
 
 from harness.corpus.generate.generate import GeneratedCorpus, generate_corpus

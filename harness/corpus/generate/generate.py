@@ -11,25 +11,25 @@ from backends.model.contract import Job
 from backends.model.flow import Flow, Send
 from harness.corpus.coverage import CoverageReport, coverage
 from harness.corpus.generate.addresses import Places
-from harness.corpus.generate.alike import Member
-from harness.corpus.generate.candidates import Steps
-from harness.corpus.generate.classes import Classes
-from harness.corpus.generate.edges import edge_flows
-from harness.corpus.generate.goals import HIT, FlowGoals, Goal
-from harness.corpus.generate.masked_matches import MaskedMatch, masked_match_flows
-from harness.corpus.generate.members import member_flows
-from harness.corpus.generate.minimal import cover
-from harness.corpus.generate.others import other_flows
-from harness.corpus.generate.search import GoalFlow, Search
-from harness.corpus.generate.selection import Place
-from harness.corpus.generate.services import (
+from harness.corpus.generate.alike.classes import Classes
+from harness.corpus.generate.alike.groups import Member
+from harness.corpus.generate.alike.others import other_flows
+from harness.corpus.generate.candidates.candidates import Steps
+from harness.corpus.generate.further.edges import edge_flows
+from harness.corpus.generate.further.masked_matches import MaskedMatch, masked_match_flows
+from harness.corpus.generate.further.services import (
     Destination,
     destination,
     destination_name,
     service_flows,
     services_of,
 )
-from harness.corpus.generate.teardown import teardown_flows
+from harness.corpus.generate.further.teardown import teardown_flows
+from harness.corpus.generate.goals import HIT, FlowGoals, Goal
+from harness.corpus.generate.members import member_flows
+from harness.corpus.generate.minimal import cover
+from harness.corpus.generate.search import GoalFlow, Search
+from harness.corpus.generate.selection import Place
 from harness.corpus.headers import PLAIN_TIME
 from harness.corpus.reachability import RuleId
 from harness.corpus.ruletext import test_text
@@ -63,8 +63,9 @@ def generate_corpus(job: Job, *, seed: int, exhaustive: bool = False) -> Generat
     """Generate a corpus for the job's rules and node; the same seed gives the same corpus.
 
     Only some of the rules that differ only in constants are searched for every goal. The others get the same
-    flows, with their own constants (:mod:`~harness.corpus.generate.others`). With ``exhaustive``, all are
-    searched. Raises UnsupportedError when the simulator, which checks every flow, does not support a rule.
+    flows, with their own constants (:mod:`~harness.corpus.generate.alike.others`). With ``exhaustive``, all
+    are searched. Raises UnsupportedError when the simulator, which checks every flow, does not support a
+    rule.
     """
     places = Places.of(job.ruleset, job.node)
     classes = Classes(job.ruleset, ()) if exhaustive else Classes.of(job.ruleset, places)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from harness.corpus.generate.constraints import Constraints, constraints_of, opposite
+from harness.corpus.generate.candidates.constraints import Constraints, constraints_of, opposite
 from harness.corpus.generate.selection import Selection
 from harness.corpus.reachability import WalkEnds
 from translate.ir import (

@@ -12,8 +12,8 @@ from backends.model.contract import Job
 from backends.model.flow import Again, Flow, Reply, Send
 from backends.simulator import Simulation, Watched
 from harness.corpus.generate.addresses import Places
-from harness.corpus.generate.candidates import Candidates, Steps, host_unreachable, was_changed
-from harness.corpus.generate.constraints import Constraints, constraints_of, opposite
+from harness.corpus.generate.candidates.candidates import Candidates, Steps, host_unreachable, was_changed
+from harness.corpus.generate.candidates.constraints import Constraints, constraints_of, opposite
 from harness.corpus.generate.goals import HIT, FlowGoals, Goal, Sighting, Wanted, observe
 from harness.corpus.generate.members import without_sets
 from harness.corpus.generate.rule_paths import RulePath, paths_to_rules

@@ -20,7 +20,7 @@ from typing import Any
 
 from backends.nftables.libnftables import NftHandle
 from backends.testbed.command import run
-from nfparity.migrate import owned, tables
+from nfparity.migrate.state import owned, tables
 from nfparity.persistent_state import disk, locking
 from translate.errors import MachineError
 

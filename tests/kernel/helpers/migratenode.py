@@ -19,11 +19,12 @@ from pathlib import Path
 
 from backends.replay.worker import Worker
 from backends.testbed.command import run
-from nfparity.migrate import Migration, MigrationPlan, owned
-from nfparity.migrate.place import here
-from nfparity.migrate.planning import translate_live
-from nfparity.migrate.record import Record
-from nfparity.migrate.tables import empty, save, split
+from nfparity.migrate import Migration, MigrationPlan
+from nfparity.migrate.planning.planning import translate_live
+from nfparity.migrate.state import owned
+from nfparity.migrate.state.place import here
+from nfparity.migrate.state.record import Record
+from nfparity.migrate.state.tables import empty, save, split
 from nfparity.migrate.verification import look as look_live
 from nfparity.snapshot import Variant
 from tests.kernel.helpers.faults import Fault, Faults

@@ -8,11 +8,11 @@ import time
 from dataclasses import dataclass
 
 from backends.replay.worker import Worker
-from nfparity.migrate import owned
-from nfparity.migrate.journal import read_steps
-from nfparity.migrate.place import MigrationPlace, here
-from nfparity.migrate.record import Phase, Record
-from nfparity.migrate.tables import save, split
+from nfparity.migrate.state import owned
+from nfparity.migrate.state.journal import read_steps
+from nfparity.migrate.state.place import MigrationPlace, here
+from nfparity.migrate.state.record import Phase, Record
+from nfparity.migrate.state.tables import save, split
 from nfparity.persistent_state.reservedlog import ReservedLog
 from nfparity.snapshot import Variant
 from tests.kernel.helpers.migratenode import ENDPOINT, RULES, SERVICE, SIX, STATE

@@ -18,9 +18,9 @@ from backends.tc_ebpf.loader import TcEbpfLoader
 from nfparity.cli import main
 from nfparity.inputs.batches import load_batches
 from nfparity.inputs.rules import load_large_rules
-from nfparity.migrate.overlap import OverlapBackend
-from nfparity.migrate.rules import read_rules
-from nfparity.migrate.translation import translate
+from nfparity.migrate.planning.overlap import OverlapBackend
+from nfparity.migrate.planning.rules import read_rules
+from nfparity.migrate.planning.translation import translate
 from tests.lab.kuberules import Shape, draw_cluster, kube_proxy_rules
 from translate import bpf, condense, nft, passes
 from translate.condense import CondensedRuleset
@@ -97,7 +97,7 @@ def test_backends_translate_a_sample(tmp_path: Path, monkeypatch: pytest.MonkeyP
     ours, program = loaders[NftablesLoader], loaders[TcEbpfLoader]
     assert ours._text == nft.emit(wanted).text
     assert program._output == bpf.emit(wanted)
-    monkeypatch.setattr("nfparity.migrate.overlap.open_session", session)
+    monkeypatch.setattr("nfparity.migrate.planning.overlap.open_session", session)
     OverlapBackend(Variant.LEGACY, (), emptied=False).open(Job(rules=batch.rules, node=batch.node))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from nfparity.migrate.saved import SavedFamily
+from nfparity.migrate.state.saved import SavedFamily
 from nfparity.report.migration import static_lines
 from nfparity.snapshot import Variant
 from translate.ir import Family

@@ -19,8 +19,8 @@ from backends.model.outcome import Outcome
 from backends.simulator import Simulation
 from harness.corpus.generate import generate_corpus
 from harness.corpus.generate.addresses import Places
-from harness.corpus.generate.alike import Member
-from harness.corpus.generate.classes import Classes
+from harness.corpus.generate.alike.classes import Classes
+from harness.corpus.generate.alike.groups import Member
 from harness.corpus.generate.selection import Place
 from tests.lab.kuberules import Shape, draw_cluster, kube_proxy_rules
 from translate.errors import UnsupportedError
