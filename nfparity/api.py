@@ -30,7 +30,7 @@ from backends.model.contract import Job, Session
 from backends.model.flow import Again, Flow, IcmpError, Pause, Reply, Send, Step
 from backends.model.node import Node, node_from_json
 from backends.model.outcome import FlowResult, Outcome, Verdict
-from harness.corpus.rulefile import AS_FOUND, give_ipsets, read_some
+from harness.corpus.formats.rulefile import AS_FOUND, give_ipsets, read_some
 from harness.diff.backends import BACKENDS, REFERENCE
 from harness.diff.backends import backend as backend_called
 from harness.explain.explain import endpoint_text

@@ -21,9 +21,9 @@ from pathlib import Path
 from backends.model.flow import Flow
 from backends.model.node import Node, node_from_json
 from backends.model.outcome import FlowResult
-from harness.corpus.jsonlines import read_flows
-from harness.corpus.outcomes import read_results
-from harness.corpus.rulefile import InputOptions, give_ipsets, read_some
+from harness.corpus.formats.jsonlines import read_flows
+from harness.corpus.formats.outcomes import read_results
+from harness.corpus.formats.rulefile import InputOptions, give_ipsets, read_some
 from harness.files.userfiles import read_bytes, read_text
 from translate.errors import Diagnostic, InputError, ParseError
 from translate.ir import Family, Origin, Ruleset

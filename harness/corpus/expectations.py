@@ -9,7 +9,7 @@ from backends.model.contract import Job
 from backends.model.outcome import FlowResult, OutcomeBranch
 from backends.simulator import Simulation
 from harness.corpus.cases import Case
-from harness.corpus.outcomes import outcome_to_json, probability_text, write_results
+from harness.corpus.formats.outcomes import outcome_to_json, probability_text, write_results
 
 __all__ = ["Failure", "check_case", "expectations"]
 

@@ -12,8 +12,8 @@ from backends.model.node import node_to_json
 from backends.simulator import Simulation
 from harness.corpus.cases import CASE_FILE, EXPECT_FILE, FLOWS_FILE, Case, read_case
 from harness.corpus.expectations import expectations
-from harness.corpus.jsonlines import write_flows
-from harness.corpus.rulefile import IPSETS_FILE
+from harness.corpus.formats.jsonlines import write_flows
+from harness.corpus.formats.rulefile import IPSETS_FILE
 from harness.files.userfiles import filled_folder, write_text
 from translate.errors import InputError
 from translate.ir import Family

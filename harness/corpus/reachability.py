@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from harness.corpus.formats.ruletext import test_text
 from harness.corpus.passing import passing
-from harness.corpus.ruletext import test_text
 from translate.ir import (
     Accept,
     Action,

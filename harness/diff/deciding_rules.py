@@ -5,7 +5,7 @@ from __future__ import annotations
 from backends.model.contract import Job
 from backends.model.flow import Flow, Send
 from backends.simulator import PolicyApplied, RuleVisited, Simulation, TracedBranch
-from harness.corpus.ruletext import place
+from harness.corpus.formats.ruletext import place
 from harness.diff.mismatch import Mismatch
 from translate.ir import Goto, Jump, Policy, Return, Rule, TableName
 

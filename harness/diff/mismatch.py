@@ -13,7 +13,7 @@ from functools import lru_cache
 from backends.model.flow import Flow
 from backends.model.outcome import Outcome, OutcomeBranch
 from backends.model.packet import PortClass
-from harness.corpus.outcomes import outcome_to_json
+from harness.corpus.formats.outcomes import outcome_to_json
 from harness.diff.agreement import PORTS, ignored_fields, paired_outcomes, port_agrees, quoted_agrees
 from translate.ir import Family
 

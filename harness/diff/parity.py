@@ -19,8 +19,8 @@ from backends.model.clock import at_present
 from backends.model.contract import Backend, Job
 from backends.model.flow import Flow
 from backends.model.outcome import FlowResult
-from harness.corpus.outcomes import probability_text
-from harness.corpus.ruletext import place
+from harness.corpus.formats.outcomes import probability_text
+from harness.corpus.formats.ruletext import place
 from harness.diff.backends import REFERENCE, backend
 from harness.diff.batch import Batch
 from harness.diff.compare import mismatches, step_text

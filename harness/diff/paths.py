@@ -18,7 +18,7 @@ from backends.model.flow import Again, Flow, Pause, Reply, Send
 from backends.model.outcome import FlowResult, Outcome, OutcomeBranch
 from backends.model.packet import Packet, Port, PortClass
 from backends.model.withfields import with_fields
-from harness.corpus.outcomes import outcome_to_json
+from harness.corpus.formats.outcomes import outcome_to_json
 
 __all__ = ["PICKED", "normal_paths", "path_key"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from harness.corpus.ruletext import action_text, effect_text, test_text
+from harness.corpus.formats.ruletext import action_text, effect_text, test_text
 from translate.ir import Family, Rule, Ruleset
 
 __all__ = ["DescribedRule", "describe", "description_lines"]

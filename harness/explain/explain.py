@@ -16,8 +16,8 @@ from backends.model.flow import Flow, Reply
 from backends.model.outcome import Assumption, Outcome, Verdict
 from backends.model.packet import PortClass
 from backends.simulator import RuleVisited, TracedBranch, TracedStep, trace
-from harness.corpus.entry import entry_of
-from harness.corpus.ruletext import action_text, test_text
+from harness.corpus.formats.entry import entry_of
+from harness.corpus.formats.ruletext import action_text, test_text
 from translate.ir import (
     Dnat,
     Family,

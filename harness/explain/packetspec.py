@@ -27,8 +27,8 @@ from backends.model.flow import Flow, Send
 from backends.model.node import Node
 from backends.model.packet import Fragment, Packet, Routing
 from backends.model.withfields import with_fields
-from harness.corpus.entry import entry_of
-from harness.corpus.packets import (
+from harness.corpus.formats.entry import entry_of
+from harness.corpus.formats.packets import (
     LAST_OFFSET,
     LONGEST,
     LONGEST_OPTIONS,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TextIO
 
+from harness.corpus.formats.ruletext import place
 from harness.corpus.generate import GeneratedCorpus
-from harness.corpus.ruletext import place
 from harness.counted import counted
 
 __all__ = ["print_generated"]

@@ -22,8 +22,8 @@ from backends.simulator import (
     TracedStep,
     Tracked,
 )
-from harness.corpus.outcomes import probability_text
-from harness.corpus.ruletext import effect_text, test_text
+from harness.corpus.formats.outcomes import probability_text
+from harness.corpus.formats.ruletext import effect_text, test_text
 from harness.explain.explain import ExplainedBranch, Explanation, endpoint_text, merge_replies
 from translate.ir import Family, Goto, Hidden, Jump, Rule, Test, format_address
 

@@ -6,9 +6,9 @@ import json
 
 from backends.model.outcome import Assumption
 from backends.simulator import RuleVisited, TracedStep
-from harness.corpus.jsonlines import flow_to_json
-from harness.corpus.outcomes import assumption_to_json, outcome_to_json, probability_text
-from harness.corpus.ruletext import test_text
+from harness.corpus.formats.jsonlines import flow_to_json
+from harness.corpus.formats.outcomes import assumption_to_json, outcome_to_json, probability_text
+from harness.corpus.formats.ruletext import test_text
 from harness.explain.explain import ExplainedBranch, Explanation
 from harness.report.path import path_lines
 from translate.ir import Family

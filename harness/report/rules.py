@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TextIO
 
 from harness.corpus.coverage import CoverageReport, CoveredRule
-from harness.corpus.ruletext import place
+from harness.corpus.formats.ruletext import place
 from harness.counted import counted
 
 __all__ = ["coverage_to_json", "print_coverage"]

@@ -8,7 +8,7 @@ from typing import Final
 
 from nfparity.assess.assessing import Assessment, Finding
 from nfparity.assess.catalogue import catalogue
-from nfparity.assess.orders import OrderDifference
+from nfparity.assess.replay.orders import OrderDifference
 from nfparity.assess.summary import Summary
 from translate.errors import InputError
 from translate.ir import Family

@@ -15,10 +15,10 @@ from nfparity.assess.catalogue import Entry, catalogue, entry
 from nfparity.assess.detectors import DETECTORS
 from nfparity.assess.detectors.clusterips import unassigned_flows
 from nfparity.assess.difference import ChangedPacket, Claim, Evidence, Measure
-from nfparity.assess.facts import Facts
 from nfparity.assess.leaks import Leak, leaks
-from nfparity.assess.orders import OrderDifference
-from nfparity.assess.replaying import Disputed, Trial, try_flows
+from nfparity.assess.node.facts import Facts
+from nfparity.assess.replay.orders import OrderDifference
+from nfparity.assess.replay.replaying import Disputed, Trial, try_flows
 from nfparity.assess.static_findings import static_findings
 
 __all__ = ["Assessment", "Checked", "Finding", "assess", "detector_flows"]
@@ -124,7 +124,7 @@ def assess(
     ``compare_orders`` replays flows in the other orders of registration. With ``beside``, both modes have
     rules that the simulator does not know.
     ``only`` restricts the flows to those with these ids, or to those of differences with these ids. With
-    ``by_class``, only two services of each kind are tested in full (:mod:`nfparity.assess.alike`). A
+    ``by_class``, only two services of each kind are tested in full (:mod:`nfparity.assess.replay.alike`). A
     difference is reported only if packets show it. Every difference that packets show is reported, by the
     first detector that claims it. Raises MachineError when a backend fails or rejects its rules.
     """

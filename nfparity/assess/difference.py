@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from backends.model.flow import Flow
 from backends.model.outcome import FlowResult, Outcome
 from backends.model.packet import Packet
-from nfparity.assess.facts import Facts
 from nfparity.assess.fate import Fate, fate_of
+from nfparity.assess.node.facts import Facts
 from nfparity.kubeproxy.service import Line
 from translate.ir import Origin, Rule
 

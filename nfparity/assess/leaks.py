@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from nfparity.assess.difference import ChangedPacket
-from nfparity.assess.facts import Facts
 from nfparity.assess.fate import Fate
+from nfparity.assess.node.facts import Facts
 
 __all__ = ["Leak", "leaks"]
 

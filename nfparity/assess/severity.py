@@ -8,9 +8,9 @@ from typing import Final
 
 from nfparity.assess.assessing import Assessment, Finding
 from nfparity.assess.difference import ChangedPacket
-from nfparity.assess.facts import Facts
 from nfparity.assess.fate import Fate
-from nfparity.assess.orders import OrderDifference
+from nfparity.assess.node.facts import Facts
+from nfparity.assess.replay.orders import OrderDifference
 
 __all__ = ["Severity", "gravest", "order_severity", "severities", "severity_of"]
 

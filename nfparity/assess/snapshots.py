@@ -15,11 +15,11 @@ from harness.corpus.generate import generate_corpus
 from harness.diff.replay import Progress
 from harness.diff.sampling import MISS, Sampling
 from nfparity.assess.assessing import Assessment, assess, detector_flows
-from nfparity.assess.backends import IptablesModeBackend, NftablesModeBackend, iptables_backend
 from nfparity.assess.catalogue import Version, catalogue
-from nfparity.assess.components import IPTABLES, NativeTables, native_tables
-from nfparity.assess.facts import Facts, gather
-from nfparity.assess.orders import compare_orders, untested_orders
+from nfparity.assess.node.components import IPTABLES, NativeTables, native_tables
+from nfparity.assess.node.facts import Facts, gather
+from nfparity.assess.replay.backends import IptablesModeBackend, NftablesModeBackend, iptables_backend
+from nfparity.assess.replay.orders import compare_orders, untested_orders
 from nfparity.assess.summary import Summary, Untested
 from nfparity.kubeproxy import ApiObjects, KubeProxyState, Mode, read_objects, recover
 from nfparity.kubeproxy.nftables import LAYOUTS, infer_config, layout_of, nftables_mode

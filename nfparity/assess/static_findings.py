@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from nfparity.assess.difference import Evidence, evidence
-from nfparity.assess.facts import Facts
+from nfparity.assess.node.facts import Facts
 from nfparity.kubeproxy.service import Service
 from nfparity.requires import kube_proxy_needs
 from translate.ir import Name, format_address

@@ -334,7 +334,7 @@ def _ruleset_in(path: str) -> str:
 
 def _words(arguments: argparse.Namespace) -> tuple[str, ...]:
     """Return the command-line words needed to reproduce one example."""
-    from nfparity.assess.facts import range_text
+    from nfparity.assess.node.facts import range_text
 
     words: list[str] = []
     named = (

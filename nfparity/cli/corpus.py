@@ -167,8 +167,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _generate(arguments: argparse.Namespace) -> int:
+    from harness.corpus.formats.jsonlines import write_flows
     from harness.corpus.generate import generate_corpus
-    from harness.corpus.jsonlines import write_flows
     from harness.report.generated import print_generated
 
     ruleset = load_rules(arguments.rules, input_options(arguments))
@@ -288,8 +288,8 @@ def _job(arguments: argparse.Namespace) -> Job:
 
 
 def _import(arguments: argparse.Namespace) -> int:
-    from harness.corpus.jsonlines import write_flows
-    from harness.corpus.pcap import import_packets
+    from harness.corpus.formats.jsonlines import write_flows
+    from harness.corpus.formats.pcap import import_packets
 
     if arguments.case is not None and arguments.rules is None:
         raise InputError("a case needs rules; give --rules")
@@ -316,7 +316,7 @@ def _import(arguments: argparse.Namespace) -> int:
 
 
 def _export(arguments: argparse.Namespace) -> int:
-    from harness.corpus.pcap import export_capture
+    from harness.corpus.formats.pcap import export_capture
 
     if arguments.left and arguments.rules is None:
         raise InputError("--left shows packets after the rules; give --rules")

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from backends.model.node import Node
 from backends.model.variant import Variant
-from harness.corpus.rulefile import IPSETS_FILE, InputOptions
+from harness.corpus.formats.rulefile import IPSETS_FILE, InputOptions
 from harness.diff.sampling import MISS
 from harness.report.notes import note_lines
 from translate.errors import Note

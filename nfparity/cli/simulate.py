@@ -42,7 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print one line per flow: every branch with its exact probability and its assumptions."""
     from backends.simulator import Simulation
-    from harness.corpus.outcomes import result_to_json
+    from harness.corpus.formats.outcomes import result_to_json
 
     batches = load_batches(
         rules=arguments.rules,

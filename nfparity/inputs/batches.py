@@ -11,8 +11,8 @@ from pathlib import Path
 from backends.model.flow import Flow
 from backends.model.node import Node, node_from_json
 from harness.corpus.cases import is_case_folder, read_cases
-from harness.corpus.jsonlines import read_flows
-from harness.corpus.rulefile import AS_FOUND, InputOptions
+from harness.corpus.formats.jsonlines import read_flows
+from harness.corpus.formats.rulefile import AS_FOUND, InputOptions
 from harness.diff.batch import Batch
 from harness.files.userfiles import STDIN_NAME, read_bytes, read_text
 from nfparity.inputs.rules import load_large_rules
@@ -45,7 +45,7 @@ def load_node(path: str | None, ruleset: Rules, *, rules: str | None = None) -> 
 def load_flows(path: str, node: Node) -> tuple[Flow, ...]:
     """Return flows from JSON Lines or a capture, depending on the file's name (``-``: JSON Lines)."""
     if path.lower().endswith(_CAPTURES):
-        from harness.corpus.pcap import import_capture
+        from harness.corpus.formats.pcap import import_capture
 
         return import_capture(Path(path), node=node)
     return read_flows(read_bytes(path), name=STDIN_NAME if path == "-" else path, node=node)

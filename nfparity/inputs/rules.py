@@ -5,7 +5,7 @@ From a snapshot, the loaded rules of one family are read.
 
 from __future__ import annotations
 
-from harness.corpus.rulefile import AS_FOUND, InputOptions, give_ipsets, insist_on_tables, read_some
+from harness.corpus.formats.rulefile import AS_FOUND, InputOptions, give_ipsets, insist_on_tables, read_some
 from harness.files.userfiles import STDIN_NAME, read_bytes
 from nfparity.snapshot.archive import is_snapshot
 from translate.errors import InputError

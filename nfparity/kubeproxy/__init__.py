@@ -3,9 +3,7 @@
 ``recover`` reads a ruleset of the iptables mode: each rule in a chain of kube-proxy is recorded with its
 purpose, line and counter, or listed as not understood. ``service`` and ``state`` are the result, with None
 for facts that no rule shows; ``objects`` reads the API objects, and ``naming`` adds their names. ``chains``
-computes the names of chains. Readers: ``serving`` (the chains of one service), ``service_dispatch`` (the
-rules that lead to them), ``filters`` (refusals, source ranges, health checks), ``common_chains`` (rules that
-belong to no service) and ``ipvs``. They use ``rule_matches`` and fill a ``reading`` with ``draft`` services.
+computes the names of chains, and ``rules`` has the readers of each kind of rule.
 ``nftables`` generates the ruleset of the nftables mode. Imports only ``translate`` and
 ``backends.model.node``.
 """

@@ -10,15 +10,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from nfparity.kubeproxy.common_chains import read_shared
-from nfparity.kubeproxy.filters import read_filters
-from nfparity.kubeproxy.ipvs import ipvs_services, is_ipvs
 from nfparity.kubeproxy.naming import completed, names_of_chains
 from nfparity.kubeproxy.objects import ApiObjects
-from nfparity.kubeproxy.reading import Reading
+from nfparity.kubeproxy.rules.common_chains import read_shared
+from nfparity.kubeproxy.rules.filters import read_filters
+from nfparity.kubeproxy.rules.ipvs import ipvs_services, is_ipvs
+from nfparity.kubeproxy.rules.reading import Reading
+from nfparity.kubeproxy.rules.service_dispatch import SERVICE_CHAIN, read_entrances
+from nfparity.kubeproxy.rules.serving import read_service_chains, read_strangers
 from nfparity.kubeproxy.service import Endpoint, Line, Service
-from nfparity.kubeproxy.service_dispatch import SERVICE_CHAIN, read_entrances
-from nfparity.kubeproxy.serving import read_service_chains, read_strangers
 from nfparity.kubeproxy.state import KubeProxyState, Mode, Remainder
 from translate.collector import collector_paused
 from translate.ir import Ruleset

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 
-from harness.corpus.jsonlines import flow_to_json
-from harness.corpus.outcomes import outcome_to_json
+from harness.corpus.formats.jsonlines import flow_to_json
+from harness.corpus.formats.outcomes import outcome_to_json
 from nfparity.assess.assessing import Assessment, Finding
 from nfparity.assess.difference import ChangedPacket, Evidence
 from nfparity.assess.leaks import Leak
-from nfparity.assess.orders import OrderDifference
+from nfparity.assess.replay.orders import OrderDifference
 from nfparity.assess.summary import Summary
 from nfparity.report.orders import ways_text
 from translate.ir import Family

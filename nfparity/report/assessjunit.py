@@ -7,8 +7,8 @@ from typing import Final
 
 from harness.report.junit import Suite, TestCase, junit_text
 from nfparity.assess.assessing import Assessment, Finding
-from nfparity.assess.backends import LEGACY
 from nfparity.assess.difference import ChangedPacket
+from nfparity.assess.replay.backends import LEGACY
 from nfparity.assess.summary import Summary
 from nfparity.report.orders import order_outcomes
 from nfparity.report.outcometext import after_text, outcome_text

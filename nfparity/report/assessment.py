@@ -12,7 +12,7 @@ from harness.report.terminal import plain, unfiltered
 from nfparity.assess.assessing import Finding
 from nfparity.assess.difference import ChangedPacket
 from nfparity.assess.leaks import Leak
-from nfparity.assess.orders import OrderDifference
+from nfparity.assess.replay.orders import OrderDifference
 from nfparity.assess.severity import Severity, severities
 from nfparity.assess.summary import Group, Summary
 from nfparity.report.orders import ACTION, TITLE, order_outcomes, ways_text

@@ -10,7 +10,7 @@ from nfparity.assess.assessing import Finding
 from nfparity.assess.catalogue import Decided, catalogue
 from nfparity.assess.difference import ChangedPacket
 from nfparity.assess.leaks import Leak
-from nfparity.assess.orders import OrderDifference
+from nfparity.assess.replay.orders import OrderDifference
 from nfparity.assess.summary import Summary
 from nfparity.report.orders import TITLE, order_outcomes
 from nfparity.report.outcometext import after_text, outcome_text

@@ -6,7 +6,7 @@ from typing import Final
 
 from backends.model.outcome import Outcome
 from nfparity.assess.difference import ChangedPacket
-from nfparity.assess.orders import OrderDifference
+from nfparity.assess.replay.orders import OrderDifference
 from nfparity.report.outcometext import after_text, outcome_text
 from translate.ir import Family
 

@@ -58,7 +58,7 @@ def _inferred(snapshot: Snapshot) -> Node:
 
 
 def _bare(path: str) -> Snapshot:
-    from harness.corpus.rulefile import give_ipsets, read_some
+    from harness.corpus.formats.rulefile import give_ipsets, read_some
     from harness.files.userfiles import STDIN_NAME, read_bytes
     from nfparity.snapshot.inference import infer_node
 

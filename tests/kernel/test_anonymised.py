@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from harness.corpus.jsonlines import write_flows
+from harness.corpus.formats.jsonlines import write_flows
 from harness.corpus.random.flows import random_flows
 from nfparity.capture.anonymise.mapping import Mapping
 from nfparity.capture.anonymise.snapshot import anonymise

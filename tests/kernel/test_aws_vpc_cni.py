@@ -16,9 +16,9 @@ from backends.model.contract import Backend, Job
 from backends.model.node import Node, node_from_json
 from backends.model.outcome import Outcome
 from backends.simulator.backend import SimulatorBackend
-from harness.corpus.jsonlines import read_flows
-from nfparity.assess.backends import NftablesModeBackend
-from nfparity.assess.components import IPTABLES
+from harness.corpus.formats.jsonlines import read_flows
+from nfparity.assess.node.components import IPTABLES
+from nfparity.assess.replay.backends import NftablesModeBackend
 from tests.kernel.helpers.availability import require
 from translate.ir import Family, Ruleset
 from translate.nftlisting import read_listing

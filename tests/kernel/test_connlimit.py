@@ -10,7 +10,7 @@ from backends.model.node import node_from_json
 from backends.model.outcome import Verdict
 from backends.replay.session import open_session
 from backends.simulator import simulate
-from harness.corpus.jsonlines import read_flows
+from harness.corpus.formats.jsonlines import read_flows
 from translate.read import read_ruleset
 
 RULES = b"""*filter

@@ -21,7 +21,7 @@ from harness.diff.compare import compare
 from tests.kernel.helpers.availability import require
 from tests.lab.kuberules import Cluster, Endpoint, Shape, draw_cluster, kube_proxy_rules
 from translate.bpf import BpfChange, BpfOutput, change_between, emit
-from translate.bpf.maps import MapContents, SetContents
+from translate.bpf.layout.maps import MapContents, SetContents
 from translate.ir import Family, Ruleset
 from translate.passes import lower
 from translate.read import read_ruleset

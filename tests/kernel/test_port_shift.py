@@ -11,7 +11,7 @@ from backends.model.contract import Backend, Job
 from backends.model.node import Node
 from backends.simulator import simulate
 from backends.tc_ebpf import TcEbpfBackend
-from harness.corpus.jsonlines import read_flows
+from harness.corpus.formats.jsonlines import read_flows
 from harness.diff.compare import compare
 from nfparity.inputs.rules import load_rules
 from tests.kernel.helpers.availability import require

@@ -9,7 +9,7 @@ import pytest
 from backends.iptables.backend import IptablesBackend
 from backends.model.node import Node
 from nfparity.assess.assessing import Assessment
-from nfparity.assess.orders import Binding, OrderDifference
+from nfparity.assess.replay.orders import Binding, OrderDifference
 from nfparity.assess.snapshots import AssessOptions, assess_snapshot
 from nfparity.snapshot import Snapshot, Variant
 from tests.kernel.helpers.assessed import REAL

@@ -12,8 +12,8 @@ from backends.model.contract import Backend, Job
 from backends.model.flow import Flow
 from backends.nftables.backend import NftablesBackend
 from backends.simulator import simulate
-from harness.corpus.jsonlines import read_flows
-from harness.corpus.rulefile import InputOptions
+from harness.corpus.formats.jsonlines import read_flows
+from harness.corpus.formats.rulefile import InputOptions
 from harness.diff.compare import compare
 from nfparity.inputs.batches import load_node
 from nfparity.inputs.rules import load_rules

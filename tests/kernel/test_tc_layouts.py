@@ -15,7 +15,7 @@ from backends.tc_ebpf.program import compiled
 from harness.corpus.cases import read_case
 from tests.kernel.helpers.availability import require
 from translate.bpf import Structure, emit, runtime_types
-from translate.bpf.maps import MapContents, SetContents
+from translate.bpf.layout.maps import MapContents, SetContents
 from translate.passes import lower
 
 CASES = Path(__file__).parents[1] / "corpus"

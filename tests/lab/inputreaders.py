@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from backends.model.node import node_from_json
-from harness.corpus.capturefile import read_capture
-from harness.corpus.jsonlines import read_flows
-from harness.corpus.outcomes import read_results
-from harness.corpus.rulefile import read_some
+from harness.corpus.formats.capturefile import read_capture
+from harness.corpus.formats.jsonlines import read_flows
+from harness.corpus.formats.outcomes import read_results
+from harness.corpus.formats.rulefile import read_some
 from harness.explain.description import describe
 from harness.explain.graph import tree_lines
 from nfparity.capture.anonymise.snapshot import anonymise

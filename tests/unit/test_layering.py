@@ -24,7 +24,7 @@ LIBRARIES = {
     "distributed": {"nfparity.assess.fleet.daskpool"},
     "jinja2": {"nfparity.report.pages.page"},
     "rich": {"nfparity.report.assessment", "harness.report.progress", "harness.report.text"},
-    "scapy": {"harness.corpus.capturefile"},
+    "scapy": {"harness.corpus.formats.capturefile"},
 }
 MOST_IMPORTERS = 3
 
@@ -273,7 +273,7 @@ def test_a_snapshot_knows_no_command_and_no_backend() -> None:
         "nfparity.snapshot",
         "nfparity.capture",
         "harness.files",
-        "harness.corpus.rulefile",
+        "harness.corpus.formats.rulefile",
         *WORDS,
     )
     wrong = [

@@ -1,21 +1,19 @@
 """Program → a tc eBPF program: C text for BCC, plus the contents of its maps.
 
-:func:`emit` is the entry point. ``conditions``, ``actions``, ``lookups`` and ``statements`` return C as
-:class:`~translate.bpf.code.Code`: lines, and the declarations that they need in the program. ``emit``
-puts the chains between the two halves of the hand-written C of ``runtime``; ``tables`` declares the
-structures and maps that C shares with Python, ``structures`` their layout; ``change`` compares two
-translations.
+:func:`emit` is the entry point. ``chains`` returns the chains of a Program as functions in C. ``emit`` puts
+them between the two halves of the hand-written C of ``runtime``; ``layout`` declares the structures and maps
+that C shares with Python; ``change`` compares two translations.
 """
 
 from translate.bpf.change import BpfChange, LoadedMap, MapChange, change_between, change_maps
-from translate.bpf.counters import COUNTERS
 from translate.bpf.emit import BACKEND, emit
-from translate.bpf.maps import MapContents, MapEntry, SetContents, SetEntry
+from translate.bpf.layout.counters import COUNTERS
+from translate.bpf.layout.maps import MapContents, MapEntry, SetContents, SetEntry
+from translate.bpf.layout.programs import PROGRAMS
+from translate.bpf.layout.structures import DeclaredMap, Structure
+from translate.bpf.layout.tables import CONNECTIONS, U32, DeviceFlag, RuntimePart, runtime_maps, runtime_types
 from translate.bpf.output import BpfOutput
-from translate.bpf.programs import PROGRAMS
 from translate.bpf.refusals import REFUSED
-from translate.bpf.structures import DeclaredMap, Structure
-from translate.bpf.tables import CONNECTIONS, U32, DeviceFlag, RuntimePart, runtime_maps, runtime_types
 
 __all__ = [
     "BACKEND",

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from translate.bpf.maps import MapContents, SetContents
+from translate.bpf.layout.maps import MapContents, SetContents
 from translate.bpf.output import BpfOutput
 
 __all__ = ["BpfChange", "LoadedMap", "MapChange", "change_between", "change_maps"]

@@ -15,15 +15,15 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from translate.bpf.code import Code, Feature, Needs, Variable
-from translate.bpf.context import Context
-from translate.bpf.ipsets import set_maps
+from translate.bpf.chains.code import Code, Feature, Needs, Variable
+from translate.bpf.chains.context import Context
+from translate.bpf.chains.ipsets import set_maps
+from translate.bpf.chains.statements import called_chains, statement_code
+from translate.bpf.layout.programs import program_entries
+from translate.bpf.layout.tables import RECENT_SIZE
 from translate.bpf.output import BpfOutput, remark
-from translate.bpf.programs import program_entries
 from translate.bpf.refusals import BACKEND, CannotExpress
 from translate.bpf.runtime import after_chains, before_chains
-from translate.bpf.statements import called_chains, statement_code
-from translate.bpf.tables import RECENT_SIZE
 from translate.bpf.untranslated_effects import untranslated_effects
 from translate.collector import collector_paused
 from translate.errors import Note, Refusal, UnsupportedError

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from translate.bpf.maps import MapContents, SetContents
-from translate.bpf.structures import DeclaredMap
-from translate.bpf.tables import CONNECTIONS, RuntimePart, runtime_maps, slot_sizes
+from translate.bpf.layout.maps import MapContents, SetContents
+from translate.bpf.layout.structures import DeclaredMap
+from translate.bpf.layout.tables import CONNECTIONS, RuntimePart, runtime_maps, slot_sizes
 from translate.errors import Note
 from translate.ir import Family, Origin
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from backends.model.node import Node
 from backends.simulator.matching.ipsets import Members, members_of
-from harness.corpus.entry import Entries
+from harness.corpus.formats.entry import Entries
 from harness.corpus.random.kinds import is_of_link
 from translate.ir import (
     AddressType,

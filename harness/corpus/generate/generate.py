@@ -10,6 +10,9 @@ from backends.model.clock import begun_at, reads_clock
 from backends.model.contract import Job
 from backends.model.flow import Flow, Send
 from harness.corpus.coverage import CoverageReport, coverage
+from harness.corpus.formats.headers import PLAIN_TIME
+from harness.corpus.formats.ruletext import test_text
+from harness.corpus.formats.segments import announced_sizes, announcing
 from harness.corpus.generate.addresses import Places
 from harness.corpus.generate.alike.classes import Classes
 from harness.corpus.generate.alike.groups import Member
@@ -30,10 +33,7 @@ from harness.corpus.generate.members import member_flows
 from harness.corpus.generate.minimal import cover
 from harness.corpus.generate.search import GoalFlow, Search
 from harness.corpus.generate.selection import Place
-from harness.corpus.headers import PLAIN_TIME
 from harness.corpus.reachability import RuleId
-from harness.corpus.ruletext import test_text
-from harness.corpus.segments import announced_sizes, announcing
 from translate.ir import AnyOf, Family, Field, FieldTest, Name, Rule, Test
 
 __all__ = ["GeneratedCorpus", "generate_corpus"]

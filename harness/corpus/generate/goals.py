@@ -24,9 +24,9 @@ from backends.simulator import (
     TracedBranch,
     Tracked,
 )
+from harness.corpus.formats.headers import HEADER_FIELDS, header_value
 from harness.corpus.generate.addresses import Places
 from harness.corpus.generate.selection import Place, Selection
-from harness.corpus.headers import HEADER_FIELDS, header_value
 from translate.ir import (
     CLOCKS,
     Action,

@@ -11,6 +11,7 @@ from typing import Final
 from backends.model.contract import Job
 from backends.model.flow import Again, Flow, Reply, Send
 from backends.simulator import Simulation, Watched
+from harness.corpus.formats.headers import PLAIN_TIME
 from harness.corpus.generate.addresses import Places
 from harness.corpus.generate.candidates.candidates import Candidates, Steps, host_unreachable, was_changed
 from harness.corpus.generate.candidates.constraints import Constraints, constraints_of, opposite
@@ -18,7 +19,6 @@ from harness.corpus.generate.goals import HIT, FlowGoals, Goal, Sighting, Wanted
 from harness.corpus.generate.members import without_sets
 from harness.corpus.generate.rule_paths import RulePath, paths_to_rules
 from harness.corpus.generate.selection import Place, Selection
-from harness.corpus.headers import PLAIN_TIME
 from harness.corpus.reachability import RuleId
 from translate.errors import UnsupportedError
 from translate.ir import (

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from backends.model.node import Node
-from harness.corpus.headers import HEADER_FIELDS
+from harness.corpus.formats.headers import HEADER_FIELDS
 from harness.corpus.random.kinds import LOOPBACK, MULTICAST, ODD_ADDRESSES
 from translate.ir import (
     AnyOf,

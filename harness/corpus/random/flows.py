@@ -16,12 +16,12 @@ from backends.model.flow import Again, Flow, IcmpError, Reply, Send, Step
 from backends.model.node import Node
 from backends.model.packet import GRE, Packet
 from backends.model.withfields import with_fields
-from harness.corpus.entry import entry_of
-from harness.corpus.headers import with_header
-from harness.corpus.packets import icmp_has_identifier
+from harness.corpus.formats.entry import entry_of
+from harness.corpus.formats.headers import with_header
+from harness.corpus.formats.packets import icmp_has_identifier
+from harness.corpus.formats.segments import announced_sizes, announcing
 from harness.corpus.random.constants import Constants, Target, constants_of
 from harness.corpus.random.kinds import GRE_HEADERS, ICMP, ODD_ADDRESSES, OTHER_PROTOCOLS, is_of_link
-from harness.corpus.segments import announced_sizes, announcing
 from translate.ir import PORT_PROTOCOLS, Family, Protocol, Ruleset, TcpFlag
 
 __all__ = ["random_flows"]

@@ -10,7 +10,7 @@ from backends.model.outcome import FlowResult, Outcome
 from backends.model.withfields import with_fields
 from harness.diff.paths import PICKED, path_key
 from nfparity.assess.difference import ChangedPacket, Claim, Detector, Measured, evidence
-from nfparity.assess.facts import Facts
+from nfparity.assess.node.facts import Facts
 from nfparity.kubeproxy.service import Purpose, Service
 from translate.ir import Family, parse_address
 

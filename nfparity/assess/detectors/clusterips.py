@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from backends.model.flow import Flow
 from backends.model.packet import Icmp6Type, IcmpType, Packet
 from nfparity.assess.difference import ChangedPacket, Claim, Detector, Evidence, evidence
-from nfparity.assess.facts import Facts
+from nfparity.assess.node.facts import Facts
 from nfparity.kubeproxy.service import Purpose
 from translate.ir import Family, Protocol, format_address
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 from backends.model.flow import Again, Flow, Reply
 from backends.model.packet import Packet
 from nfparity.assess.difference import ChangedPacket, Claim, Detector, Evidence, evidence
-from nfparity.assess.facts import Facts
 from nfparity.assess.fate import Fate
-from nfparity.assess.other_rules import Denial
+from nfparity.assess.node.facts import Facts
+from nfparity.assess.node.other_rules import Denial
 from nfparity.kubeproxy.service import Purpose
 from translate.ir import Family, Hook, Protocol, TcpFlag, format_address
 

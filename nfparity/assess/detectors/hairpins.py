@@ -8,8 +8,8 @@ from typing import Final
 
 from backends.model.flow import Flow
 from nfparity.assess.difference import ChangedPacket, Claim, Detector, evidence
-from nfparity.assess.facts import Client, Facts
 from nfparity.assess.fate import Fate
+from nfparity.assess.node.facts import Client, Facts
 from nfparity.kubeproxy.service import Purpose, Service
 from translate.ir import Dnat, Field, FieldTest, Interval, format_address
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 from backends.model.flow import Flow
 from backends.model.withfields import with_fields
 from nfparity.assess.difference import ChangedPacket, Claim, Detector, evidence
-from nfparity.assess.facts import Client, Facts
 from nfparity.assess.fate import Fate
+from nfparity.assess.node.facts import Client, Facts
 from nfparity.kubeproxy.service import Purpose, Service
 from translate.ir import format_address
 

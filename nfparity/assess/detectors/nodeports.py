@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from backends.model.flow import Flow
 from nfparity.assess.difference import ChangedPacket, Claim, Detector, evidence
-from nfparity.assess.facts import Client, Facts
 from nfparity.assess.fate import Fate
+from nfparity.assess.node.facts import Client, Facts
 from nfparity.kubeproxy.service import Line, Purpose, Service
 from translate.ir import Family, format_address
 

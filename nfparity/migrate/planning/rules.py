@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harness.corpus.rulefile import insist_on_tables
+from harness.corpus.formats.rulefile import insist_on_tables
 from nfparity.migrate.planning.kept_tables import insist_on_separate, kept_rules, moved, moved_text
 from nfparity.migrate.state.ipsets import live_ipsets
 from translate import ir

@@ -15,7 +15,7 @@ from nfparity.assess.assessing import Assessment
 from nfparity.assess.assessing import Finding as AssessFinding
 from nfparity.assess.difference import ChangedPacket
 from nfparity.assess.leaks import Leak
-from nfparity.assess.orders import OrderDifference
+from nfparity.assess.replay.orders import OrderDifference
 from nfparity.assess.severity import Severity, order_severity, severity_of
 from nfparity.assess.summary import Group, Summary
 from nfparity.report.assessment import traffic_text

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from backends.model.outcome import Outcome
-from harness.corpus.outcomes import outcome_to_json
+from harness.corpus.formats.outcomes import outcome_to_json
 from harness.report.text import format_value
 from translate.ir import Family
 

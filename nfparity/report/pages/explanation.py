@@ -8,9 +8,9 @@ from typing import Final
 
 from backends.model.outcome import Verdict
 from backends.simulator import TracedStep
-from harness.corpus.outcomes import probability_text
+from harness.corpus.formats.outcomes import probability_text
 from harness.explain.explain import ExplainedBranch, Explanation, merge_replies
-from nfparity.assess.index import ServiceIndex
+from nfparity.assess.node.index import ServiceIndex
 from nfparity.kubeproxy import recover
 from nfparity.report.outcometext import outcome_text
 from nfparity.report.pages.content import Path

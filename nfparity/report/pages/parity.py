@@ -15,7 +15,7 @@ from harness.diff.deciding_rules import find_branch
 from harness.diff.result import BackendReport, Difference, ParityReport, Result
 from harness.report.notes import note_lines
 from harness.report.text import format_value, verdict_text
-from nfparity.assess.index import ServiceIndex
+from nfparity.assess.node.index import ServiceIndex
 from nfparity.kubeproxy import recover
 from nfparity.report.pages.content import Field, Finding, Hop, Level, Line, Page, Path, Section
 from nfparity.report.pages.hops import ServiceOf, service_names, traced_hops

@@ -15,7 +15,7 @@ from typing import Final
 from backends.model.flow import Flow, Reply, Send
 from backends.model.packet import Packet
 from backends.model.withfields import with_fields
-from harness.corpus.entry import entry_of
+from harness.corpus.formats.entry import entry_of
 from tests.lab.kuberules.cluster import Cluster, Protocol, Service
 from translate.ir import Family, Interval, format_address, parse_address
 from translate.ir import Protocol as Number

@@ -14,7 +14,7 @@ from typing import Final
 from tests.lab.mutation.fault import Fault, Place
 from tests.lab.mutation.operators import Operators, each, faults_at, removed
 from translate.bpf import BpfOutput
-from translate.bpf.maps import MapEntry, SetEntry
+from translate.bpf.layout.maps import MapEntry, SetEntry
 
 __all__ = ["bpf_faults", "output_of"]
 

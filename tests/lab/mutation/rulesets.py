@@ -17,7 +17,7 @@ from typing import Final
 from backends.model.flow import Again, Flow, IcmpError, Reply, Send
 from backends.model.packet import Icmp6Type, IcmpType, Packet
 from backends.model.withfields import with_fields
-from harness.corpus.rulefile import InputOptions
+from harness.corpus.formats.rulefile import InputOptions
 from harness.diff.batch import Batch
 from nfparity.inputs.batches import load_batches, load_node
 from nfparity.inputs.rules import load_rules

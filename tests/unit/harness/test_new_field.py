@@ -38,7 +38,7 @@ from backends.model.outcome import FlowResult, Outcome, OutcomeBranch, Verdict
 from backends.model.packet import Packet
 from backends.model.withfields import with_fields
 from backends.replay.pipe import pack_flows, pack_results, unpack_flows, unpack_results
-from harness.corpus.outcomes import read_results, write_results
+from harness.corpus.formats.outcomes import read_results, write_results
 from harness.diff.compare import compare
 from translate.errors import ParseError
 from translate.ir import Family

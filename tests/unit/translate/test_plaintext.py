@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from backends.model.node import node_from_json
-from harness.corpus.jsonlines import read_flows
+from harness.corpus.formats.jsonlines import read_flows
 from harness.files.userfiles import read_text
 from translate.errors import ParseError
 from translate.nftlisting import read_listing

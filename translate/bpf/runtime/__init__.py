@@ -1,11 +1,11 @@
 """The hand-written half of the tc program, as C text that ``translate.bpf.emit`` puts together.
 
-The order of its parts: ``base``, the structures of :mod:`translate.bpf.tables`, ``ipv4/address``, ``types``,
-the maps of ``tables``, ``counters``, ``ipv4/header``, ``sctp``, ``packet``, ``tcpstates``, ``tcpwindow``,
-``tcp``, ``entries``, ``icmperrors``, ``conntrack``, ``nat``, ``route``, ``ipv4/route``, the parts that only
-some rules need (``recent``, ``ipset``, ``nth``, ``limit``), then the generated chains, then ``slot``,
-``binding``, ``forward``, ``hooks``, ``ipv4/answer`` and ``reject``.
-``ipv6/`` has the same parts for IPv6, which define the same names; everything else serves both families.
+The order of its parts: ``base``, the structures of :mod:`translate.bpf.layout.tables`, ``ipv4/address``,
+``types``, the maps of ``tables``, ``counters``, ``ipv4/header``, ``sctp``, ``packet``, ``tcpstates``,
+``tcpwindow``, ``tcp``, ``entries``, ``icmperrors``, ``conntrack``, ``nat``, ``route``, ``ipv4/route``, the
+parts that only some rules need (``recent``, ``ipset``, ``nth``, ``limit``), then the generated chains, then
+``slot``, ``binding``, ``forward``, ``hooks``, ``ipv4/answer`` and ``reject``. ``ipv6/`` has the same parts
+for IPv6, which define the same names; everything else serves both families.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from collections.abc import Collection
 from importlib.resources import files
 from typing import Final
 
-from translate.bpf.counters import counter_numbers
-from translate.bpf.programs import program_numbers
-from translate.bpf.tables import RuntimePart, runtime_maps, runtime_types
+from translate.bpf.layout.counters import counter_numbers
+from translate.bpf.layout.programs import program_numbers
+from translate.bpf.layout.tables import RuntimePart, runtime_maps, runtime_types
 from translate.ir import Family
 
 __all__ = ["after_chains", "before_chains", "runtime_text"]

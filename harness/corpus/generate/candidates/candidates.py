@@ -16,13 +16,13 @@ from typing import Final, TypeVar
 from backends.model.flow import Again, IcmpError, Reply, Send, Step
 from backends.model.packet import IcmpType, Packet
 from backends.model.withfields import with_fields
+from harness.corpus.formats.packets import icmp_has_identifier
 from harness.corpus.generate.addresses import Places
 from harness.corpus.generate.candidates.constraints import Constraints
 from harness.corpus.generate.candidates.counted import conversations
 from harness.corpus.generate.candidates.headers import with_headers
 from harness.corpus.generate.candidates.values import USUAL_PORTS, Values, ends
 from harness.corpus.generate.goals import Sighting
-from harness.corpus.packets import icmp_has_identifier
 from translate.ir import (
     PORT_PROTOCOLS,
     ConnectionState,

@@ -8,8 +8,8 @@ from typing import Final
 from backends.model.clock import LATEST_TIME, clock_value
 from backends.model.packet import Packet
 from backends.model.withfields import with_fields
+from harness.corpus.formats.headers import PLAIN_TIME
 from harness.corpus.generate.candidates.constraints import Constraints
-from harness.corpus.headers import PLAIN_TIME
 from translate.ir import CLOCKS, Field
 
 __all__ = ["with_time"]

@@ -7,9 +7,9 @@ from itertools import chain, islice, repeat
 from typing import Final
 
 from backends.model.flow import Again, Reply, Send, Step
+from harness.corpus.formats.headers import with_header
 from harness.corpus.generate.candidates.constraints import Constraints
 from harness.corpus.generate.candidates.values import ends
-from harness.corpus.headers import with_header
 from translate.ir import Field
 
 __all__ = ["conversations"]

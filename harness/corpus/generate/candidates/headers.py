@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from backends.model.packet import Packet
+from harness.corpus.formats.headers import HEADER_FIELDS, shortest, with_header
 from harness.corpus.generate.candidates.clock import with_time
 from harness.corpus.generate.candidates.constraints import Constraints
-from harness.corpus.headers import HEADER_FIELDS, shortest, with_header
 from translate.ir import Field, Hook, Interval
 
 __all__ = ["with_headers"]

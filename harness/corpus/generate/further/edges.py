@@ -14,10 +14,10 @@ from typing import Any, Final
 from backends.model.flow import Flow, Send
 from backends.model.packet import Packet
 from backends.model.withfields import with_fields
+from harness.corpus.formats.headers import with_header
 from harness.corpus.generate.addresses import Places
 from harness.corpus.generate.goals import FlowGoals, hits
 from harness.corpus.generate.selection import Place
-from harness.corpus.headers import with_header
 from harness.corpus.reachability import WalkEnds
 from translate.ir import Field, FieldTest, Interval, Rule, Ruleset
 

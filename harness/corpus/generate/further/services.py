@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from backends.model.flow import Again, Flow, Reply, Send
 from backends.model.packet import Packet
 from backends.model.withfields import with_fields
+from harness.corpus.formats.packets import protocol_name
 from harness.corpus.generate.addresses import Places
 from harness.corpus.generate.goals import FlowGoals
-from harness.corpus.packets import protocol_name
 from translate.ir import AddressType, Family, format_address
 
 __all__ = [

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from backends.model.contract import Job
 from harness.corpus.coverage import count_in_simulator, coverage
-from harness.corpus.jsonlines import read_flows
+from harness.corpus.formats.jsonlines import read_flows
 from harness.report.rules import coverage_to_json, print_coverage
 
 FLOW = (

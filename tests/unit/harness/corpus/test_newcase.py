@@ -7,7 +7,7 @@ import pytest
 from backends.model.contract import Job
 from backends.model.node import node_from_json
 from harness.corpus.expectations import check_case
-from harness.corpus.jsonlines import read_flows
+from harness.corpus.formats.jsonlines import read_flows
 from harness.corpus.newcase import write_case
 from translate.errors import InputError
 from translate.ir import Family

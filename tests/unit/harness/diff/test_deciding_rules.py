@@ -3,8 +3,8 @@ from __future__ import annotations
 from backends.model.contract import Job
 from backends.model.flow import Flow
 from backends.simulator import Simulation, simulate
-from harness.corpus.jsonlines import read_flows
-from harness.corpus.ruletext import place
+from harness.corpus.formats.jsonlines import read_flows
+from harness.corpus.formats.ruletext import place
 from harness.diff.deciding_rules import deciding_rules, find_branch
 from harness.diff.mismatch import Mismatch
 from translate.ir import Rule

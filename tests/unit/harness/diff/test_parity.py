@@ -17,7 +17,7 @@ from backends.model.flow import Flow, Repeated
 from backends.model.outcome import FlowResult, Outcome, Verdict, seen_branches
 from backends.model.packet import Port, PortClass
 from backends.simulator import SimulatorBackend
-from harness.corpus.jsonlines import read_flows
+from harness.corpus.formats.jsonlines import read_flows
 from harness.diff.batch import Batch
 from harness.diff.deciding_rules import deciding_rules
 from harness.diff.parity import Plan, choose_backends, run_parity

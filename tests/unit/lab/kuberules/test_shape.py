@@ -13,7 +13,7 @@ import pytest
 from backends.model.contract import Job
 from backends.model.node import node_from_json
 from backends.simulator import SimulatorBackend
-from harness.corpus.entry import entry_of
+from harness.corpus.formats.entry import entry_of
 from harness.corpus.random.flows import random_flows
 from tests.lab.kuberules import Cluster, Protocol, Shape, draw_cluster, kube_proxy_rules
 from translate.errors import InputError

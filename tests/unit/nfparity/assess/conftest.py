@@ -13,7 +13,7 @@ from backends.model.contract import Availability, Job, Session
 from backends.model.node import Node, node_from_json
 from backends.simulator import SimulatorBackend
 from nfparity.assess.catalogue import Version
-from nfparity.assess.facts import Facts, gather
+from nfparity.assess.node.facts import Facts, gather
 from nfparity.kubeproxy import recover
 from translate.ir import Ruleset
 from translate.read import read_ruleset

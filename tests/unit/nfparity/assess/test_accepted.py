@@ -11,8 +11,8 @@ from nfparity.assess.accepted import Accepted
 from nfparity.assess.assessing import Assessment, Finding
 from nfparity.assess.catalogue import entry
 from nfparity.assess.difference import ChangedPacket
-from nfparity.assess.facts import Facts
 from nfparity.assess.leaks import Leak
+from nfparity.assess.node.facts import Facts
 from nfparity.assess.summary import Summary
 from nfparity.report.assessjson import assessment_json
 from translate.errors import InputError, ParseError

@@ -8,7 +8,7 @@ from backends.model.flow import Flow
 from backends.model.outcome import FlowResult
 from harness.diff import sampling
 from nfparity.assess.assessing import assess, detector_flows
-from nfparity.assess.facts import Facts
+from nfparity.assess.node.facts import Facts
 from nfparity.assess.summary import Summary
 from nfparity.report.assessjson import assessment_json
 from tests.unit.harness.helpers.drawing import DrawingBackend, faulty

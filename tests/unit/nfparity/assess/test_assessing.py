@@ -10,7 +10,7 @@ from backends.model.packet import Packet
 from nfparity.assess.assessing import Assessment, assess, detector_flows
 from nfparity.assess.catalogue import entry
 from nfparity.assess.detectors import DETECTORS
-from nfparity.assess.facts import Facts
+from nfparity.assess.node.facts import Facts
 from translate.ir import Family, Protocol, parse_address
 
 Side = Callable[[str], Backend]

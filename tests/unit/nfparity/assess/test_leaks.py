@@ -8,8 +8,8 @@ from backends.model.flow import Flow, Send
 from backends.model.outcome import Outcome, Verdict
 from backends.model.packet import Packet
 from nfparity.assess.difference import ChangedPacket
-from nfparity.assess.facts import Facts
 from nfparity.assess.leaks import leaks
+from nfparity.assess.node.facts import Facts
 from translate.ir import Family, Protocol, parse_address
 
 

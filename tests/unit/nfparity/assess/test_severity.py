@@ -13,7 +13,7 @@ from backends.model.packet import Packet
 from nfparity.assess.assessing import Finding
 from nfparity.assess.catalogue import entry
 from nfparity.assess.difference import ChangedPacket
-from nfparity.assess.facts import Facts
+from nfparity.assess.node.facts import Facts
 from nfparity.assess.severity import Severity, severity_of
 from translate.ir import Family, Protocol, parse_address
 

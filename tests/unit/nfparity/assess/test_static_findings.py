@@ -11,7 +11,7 @@ import pytest
 
 from backends.model.node import Node
 from nfparity.assess.catalogue import Decided, catalogue
-from nfparity.assess.facts import Facts
+from nfparity.assess.node.facts import Facts
 from nfparity.assess.static_findings import static_findings
 from nfparity.requires import kube_proxy_needs
 from tests.lab.kuberules import Cluster, Endpoint, Service, kube_proxy_rules

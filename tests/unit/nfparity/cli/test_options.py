@@ -6,7 +6,7 @@ import argparse
 
 import pytest
 
-from harness.corpus.rulefile import AS_FOUND, InputOptions
+from harness.corpus.formats.rulefile import AS_FOUND, InputOptions
 from nfparity.cli.options import add_rules, input_options
 from translate.ir import Family, TableName
 from translate.read import InputForm

@@ -15,9 +15,9 @@ from backends.model.packet import Packet
 from nfparity.assess.assessing import Assessment, Checked, Finding
 from nfparity.assess.catalogue import Decided, catalogue, entry
 from nfparity.assess.difference import ChangedPacket, Evidence
-from nfparity.assess.facts import gather
 from nfparity.assess.leaks import Leak
-from nfparity.assess.replaying import Disputed
+from nfparity.assess.node.facts import gather
+from nfparity.assess.replay.replaying import Disputed
 from nfparity.assess.summary import Summary, Untested
 from nfparity.kubeproxy import recover
 from nfparity.report.assessjson import assessment_json

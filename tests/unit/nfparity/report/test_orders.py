@@ -14,11 +14,11 @@ from backends.model.outcome import Outcome, Verdict
 from backends.model.packet import Packet
 from nfparity.assess.accepted import Accepted
 from nfparity.assess.assessing import Assessment
-from nfparity.assess.components import IPTABLES
 from nfparity.assess.difference import ChangedPacket, Evidence
-from nfparity.assess.facts import gather
 from nfparity.assess.fleet.node import ORDER, answer_of
-from nfparity.assess.orders import Binding, Order, OrderDifference
+from nfparity.assess.node.components import IPTABLES
+from nfparity.assess.node.facts import gather
+from nfparity.assess.replay.orders import Binding, Order, OrderDifference
 from nfparity.assess.severity import Severity, order_severity
 from nfparity.assess.summary import Summary
 from nfparity.kubeproxy import recover

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.corpus.rulefile import InputOptions
+from harness.corpus.formats.rulefile import InputOptions
 from nfparity.capture import files as capture_files
 from nfparity.cli import main
 from nfparity.inputs.rules import load_rules

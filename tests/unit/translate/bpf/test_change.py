@@ -9,7 +9,7 @@ import pytest
 
 from tests.lab.kuberules import Cluster, Endpoint, Shape, draw_cluster, kube_proxy_rules
 from translate.bpf import BpfOutput, change_between, emit
-from translate.bpf.maps import LEAST_ENTRIES, max_entries_for
+from translate.bpf.layout.maps import LEAST_ENTRIES, max_entries_for
 from translate.ir import Family
 from translate.passes import lower
 from translate.read import read_ruleset

@@ -9,7 +9,7 @@ import pytest
 
 from translate.bpf import BACKEND, BpfOutput, emit
 from translate.bpf.emit import MOST_STATEMENTS
-from translate.bpf.tables import ARGUMENTS
+from translate.bpf.layout.tables import ARGUMENTS
 from translate.errors import UnsupportedError
 from translate.ir import (
     Accept,

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from tests.unit.translate.helpers.rules import program
 from translate.bpf import emit
-from translate.bpf.tables import RECENT_SIZE
+from translate.bpf.layout.tables import RECENT_SIZE
 
 SOURCE = "--mask 255.255.255.255 --rsource"
 

@@ -12,8 +12,8 @@ import pytest
 import translate.bpf
 from translate.bpf import REFUSED, emit
 from translate.bpf.emit import MOST_STATEMENTS
+from translate.bpf.layout.tables import ARGUMENTS
 from translate.bpf.refusals import CannotExpress
-from translate.bpf.tables import ARGUMENTS
 from translate.errors import UnsupportedError
 from translate.ir import (
     Accept,

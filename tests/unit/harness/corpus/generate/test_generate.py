@@ -9,8 +9,8 @@ from backends.model.contract import Job
 from backends.model.flow import Flow, Send
 from backends.model.node import node_from_json
 from backends.simulator import RuleVisited, trace
+from harness.corpus.formats.jsonlines import read_flows, write_flows
 from harness.corpus.generate import GeneratedCorpus, generate_corpus, search
-from harness.corpus.jsonlines import read_flows, write_flows
 from tests.lab.random.rules import random_rules
 from translate.errors import UnsupportedError
 from translate.ir import Dnat, Family, Goto, Hook, Jump, Random, Ruleset

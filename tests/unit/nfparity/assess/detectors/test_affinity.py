@@ -13,7 +13,7 @@ from backends.model.withfields import with_fields
 from harness.diff.paths import PICKED
 from nfparity.assess.detectors.affinity import AFFINITY
 from nfparity.assess.difference import Measured
-from nfparity.assess.facts import Facts
+from nfparity.assess.node.facts import Facts
 
 
 @pytest.fixture(scope="module")

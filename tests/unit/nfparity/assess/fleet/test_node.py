@@ -11,10 +11,10 @@ from backends.model.packet import Packet
 from nfparity.assess.assessing import Assessment, Finding
 from nfparity.assess.catalogue import entry
 from nfparity.assess.difference import ChangedPacket, Evidence
-from nfparity.assess.facts import gather
 from nfparity.assess.fleet.node import LEAK, NOT_JUDGED, UNEXPLAINED, NodeDifference, answer_of
 from nfparity.assess.leaks import Leak
-from nfparity.assess.replaying import Disputed
+from nfparity.assess.node.facts import gather
+from nfparity.assess.replay.replaying import Disputed
 from nfparity.assess.summary import Summary
 from nfparity.kubeproxy import recover
 from translate.ir import Family, Origin, Protocol

@@ -11,9 +11,9 @@ import pytest
 
 from backends.model.contract import Job
 from backends.simulator import Simulation
+from harness.corpus.formats.jsonlines import read_flows
+from harness.corpus.formats.outcomes import result_to_json
 from harness.corpus.generate import generate_corpus
-from harness.corpus.jsonlines import read_flows
-from harness.corpus.outcomes import result_to_json
 from harness.corpus.random.flows import random_flows
 from nfparity.capture.anonymise.mapping import Mapping
 from nfparity.capture.anonymise.snapshot import anonymise

@@ -16,9 +16,9 @@ from backends.simulator import simulate
 from nfparity.assess.assessing import Assessment, Checked, Finding
 from nfparity.assess.catalogue import entry
 from nfparity.assess.difference import ChangedPacket, Evidence
-from nfparity.assess.facts import Facts, gather
 from nfparity.assess.leaks import Leak
-from nfparity.assess.replaying import Disputed
+from nfparity.assess.node.facts import Facts, gather
+from nfparity.assess.replay.replaying import Disputed
 from nfparity.assess.summary import Summary, Untested
 from nfparity.kubeproxy import recover
 from tests.unit.nfparity.report.pages.helpers.hostile import CHAIN, COMMENT, HOSTILE

@@ -5,8 +5,8 @@ from __future__ import annotations
 from backends.model.contract import Job
 from backends.model.outcome import Outcome, Verdict
 from backends.simulator import trace
-from harness.corpus.jsonlines import read_flows
-from nfparity.assess.index import ServiceIndex
+from harness.corpus.formats.jsonlines import read_flows
+from nfparity.assess.node.index import ServiceIndex
 from nfparity.kubeproxy import recover
 from nfparity.report.pages.content import Hop
 from nfparity.report.pages.hops import observed_hops, service_names, traced_hops

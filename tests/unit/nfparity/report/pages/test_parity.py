@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from backends.model.contract import Job
-from harness.corpus.jsonlines import read_flows
+from harness.corpus.formats.jsonlines import read_flows
 from harness.diff.batch import Batch
 from harness.diff.result import BackendReport, Difference, ParityReport
 from nfparity.report.pages.parity import parity_page

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 import translate.nft
-from harness.corpus.ruletext import action_text
+from harness.corpus.formats.ruletext import action_text
 from tests.unit.translate.helpers.rules import program
 from translate.errors import Diagnostic
 from translate.ir import Family, Queue, Rule

@@ -8,7 +8,7 @@ import pytest
 
 import translate.bpf
 import translate.nft
-from harness.corpus.ruletext import action_text
+from harness.corpus.formats.ruletext import action_text
 from translate.errors import ParseError, UnsupportedError
 from translate.ir import Family, Proxy, Ruleset
 from translate.passes import lower

@@ -7,8 +7,8 @@ import pytest
 from backends.model.clock import at_present, has_time
 from backends.model.contract import Job
 from backends.model.node import Address, Interface, Node
+from harness.corpus.formats.jsonlines import read_flows, write_flows
 from harness.corpus.generate import generate_corpus
-from harness.corpus.jsonlines import read_flows, write_flows
 from translate.errors import ParseError
 from translate.ir import Family, parse_address
 from translate.read import read_ruleset

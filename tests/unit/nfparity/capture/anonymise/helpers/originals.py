@@ -9,7 +9,7 @@ from typing import Any
 
 from backends.model.flow import Flow
 from backends.model.node import Node, node_from_json
-from harness.corpus.jsonlines import write_flows
+from harness.corpus.formats.jsonlines import write_flows
 from nfparity.capture.anonymise.mapping import Mapping
 from translate.ir import Family, format_address
 

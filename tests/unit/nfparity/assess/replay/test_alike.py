@@ -1,0 +1,169 @@
+"""Services of one kind are tested by two of them, with the results of testing each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cache
+
+import pytest
+
+from backends.model.contract import Availability, Backend, Job, Session
+from backends.model.flow import Flow, Repeated
+from backends.model.outcome import FlowResult
+from backends.simulator import Simulation
+from nfparity.assess.assessing import Assessment, assess, detector_flows
+from nfparity.assess.node.facts import Facts, gather
+from nfparity.assess.replay.alike import FEWEST, FlowClass, flow_classes
+from nfparity.kubeproxy import recover
+from tests.lab.kuberules import Cluster, Shape, draw_cluster, kube_proxy_rules
+from translate.ir import Ruleset
+from translate.read import read_ruleset
+
+SHAPE = Shape(
+    services=40,
+    endpoints=2,
+    node_ports=26,
+    load_balancers=6,
+    source_ranges=3,
+    external_local=3,
+    internal_local=3,
+    without_endpoints=3,
+    udp=4,
+)
+
+
+@dataclass
+class Counting:
+    """A side that runs rules of its own, and counts the runs."""
+
+    ruleset: Ruleset
+    name: str = "counting"
+    runs: int = field(default=0, compare=False)
+
+    def probe(self) -> Availability:
+        return Availability(ok=True)
+
+    @contextmanager
+    def _open(self, job: Job) -> Iterator[Session]:
+        simulation = Simulation(replace(job, rules=self.ruleset))
+
+        @dataclass
+        class Replaying:
+            side: Counting
+            limits: tuple[()] = ()
+
+            def replay(self, flows: Iterable[Flow | Repeated]) -> Iterator[FlowResult]:
+                for one in flows:
+                    flow, times = (one.flow, one.times) if isinstance(one, Repeated) else (one, 1)
+                    self.side.runs += times
+                    yield replace(simulation.simulate(flow), runs=times)
+
+        yield Replaying(self)
+
+    def open(self, job: Job) -> AbstractContextManager[Session]:
+        return self._open(job)
+
+
+@cache
+def cluster() -> Cluster:
+    return draw_cluster(SHAPE)
+
+
+@cache
+def text() -> str:
+    return kube_proxy_rules(cluster())
+
+
+@cache
+def facts() -> Facts:
+    ruleset = read_ruleset(text().encode(), name="rules")
+    return gather(ruleset, cluster().node, recover(ruleset), version=(1, 36))
+
+
+def side(rules: str) -> Counting:
+    return Counting(read_ruleset(rules.encode(), name="then"))
+
+
+def assessed(before: Backend, after: Backend, *, by_class: bool) -> Assessment:
+    ids = detector_flows(facts())[0]
+    return assess(
+        facts(),
+        before=before,
+        after=after,
+        only=ids,
+        by_class=by_class,
+        progress=lambda name, done, total: None,
+    )
+
+
+def without(part: str) -> str:
+    """The rules without those that have a part."""
+    return "".join(line for line in text().splitlines(keepends=True) if part not in line)
+
+
+def of_one(change: Callable[[str], str], part: str) -> str:
+    """The rules with a change of the rule in the middle of those with a part."""
+    lines = text().splitlines(keepends=True)
+    places = [i for i, line in enumerate(lines) if part in line]
+    place = places[len(places) // 2]
+    lines[place] = change(lines[place])
+    return "".join(lines)
+
+
+AFTERWARDS: dict[str, Callable[[], str]] = {
+    "the same": text,
+    "no masquerade of hairpins": lambda: without("-j KUBE-MARK-MASQ"),
+    "no refusals": lambda: without("-j REJECT"),
+    "no node ports": lambda: without("-j KUBE-NODEPORTS"),
+    "one endpoint of one service elsewhere": lambda: of_one(
+        lambda line: line[: line.index("--to-destination")] + "--to-destination 10.9.9.9:9\n",
+        "--to-destination",
+    ),
+    "one service refused": lambda: of_one(
+        lambda line: line[: line.index(" -j ")] + " -j KUBE-MARK-MASQ\n", "cluster IP"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", AFTERWARDS)
+def test_a_class_shows_what_each_of_its_flows_shows(name: str) -> None:
+    afterwards = AFTERWARDS[name]()
+    whole, some = (assessed(side(text()), side(afterwards), by_class=by_class) for by_class in (False, True))
+    assert some.findings == whole.findings
+    assert some.unexplained == whole.unexplained
+    assert some.leaks == whole.leaks
+    assert some.disputed == whole.disputed
+    assert some.checked == whole.checked
+    assert some.changes
+
+
+def test_a_class_is_run_less_often() -> None:
+    """Of flows to node ports, which go to one of two endpoints: two of a class until both are seen."""
+    runs = []
+    for by_class in (False, True):
+        after = side(without("-j REJECT"))
+        assessed(side(text()), after, by_class=by_class)
+        runs.append(after.runs)
+    assert runs[1] < runs[0]
+
+
+def classes() -> tuple[FlowClass, ...]:
+    flows = [f for f in detector_flows(facts())[0].values() if len(f.steps) == 1]
+    simulation = Simulation(Job(rules=facts().ruleset, node=facts().node))
+    return flow_classes(facts(), flows, {flow.id: simulation.simulate(flow) for flow in flows})
+
+
+def test_classes_are_large_and_apart() -> None:
+    found = classes()
+    ids = [i for one in found for i in (one.first, one.last, *(i for i, _ in one.others))]
+    assert len(ids) == len(set(ids)) > 100
+    assert all(len(one.others) + 2 >= FEWEST for one in found)
+
+
+def test_flows_of_one_class_are_of_one_difference_and_one_kind_of_client() -> None:
+    for one in classes():
+        names = [i.split("/") for i in (one.first, one.last, *(i for i, _ in one.others))]
+        assert len({name[0] for name in names}) == 1
+        assert len({name[-1] for name in names if name[-1] in ("inside", "outside", "node")}) < 2

@@ -1,0 +1,200 @@
+"""Actions as C, inside the function of their chain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Protocol, assert_never
+
+from translate.bpf.chains.code import NO_NEEDS, Code, Feature, Needs, Variable
+from translate.bpf.chains.conditions import NO_TCP_OPTIONS, literal
+from translate.bpf.chains.context import Context
+from translate.bpf.refusals import CannotExpress
+from translate.ir import (
+    REJECT_ICMP_CODES,
+    Accept,
+    Action,
+    AddTtl,
+    Audit,
+    Classify,
+    Dnat,
+    Drop,
+    Duplicate,
+    External,
+    Family,
+    FillChecksum,
+    Goto,
+    Interval,
+    Jump,
+    LimitMss,
+    Log,
+    Masquerade,
+    NatPorts,
+    Netmap,
+    NfLog,
+    NoTrack,
+    Proxy,
+    Queue,
+    Redirect,
+    Reject,
+    RejectKind,
+    RestoreMark,
+    Return,
+    SaveMark,
+    SetConnmark,
+    SetMark,
+    SetTcpFlags,
+    SetTos,
+    SetTtl,
+    Snat,
+    StripOptions,
+    SynProxy,
+    Template,
+    Trace,
+    TranslatePrefix,
+)
+
+__all__ = ["NumberText", "action_code", "as_literal"]
+
+
+class NumberText(Protocol):
+    """Renders a number of an action in C: as a literal, or as a member of a map entry."""
+
+    def __call__(self, value: int, bits: int = 32) -> str:
+        """Return the text of a number with this many bits."""
+        ...
+
+
+def as_literal(value: int, bits: int = 32) -> str:
+    """Render a number as its literal."""
+    return literal(value)
+
+
+def action_code(actions: Sequence[Action], context: Context, number: NumberText = as_literal) -> Code:
+    """Return the code of actions in their order. Raises CannotExpress."""
+    return Code.joined([_action(action, context, number) for action in actions])
+
+
+_REJECT_WITH_RESET: Final = 255
+"""Replaces an ICMP code, as in ``types.h``."""
+_CALL: Final = Needs(variables=frozenset({Variable.VERDICT}))
+_NOTRACK: Final = Needs(features=frozenset({Feature.NOTRACK}))
+_REUSE: Final = Needs(features=frozenset({Feature.REUSES_SOURCES}))
+
+
+def _action(action: Action, context: Context, number: NumberText) -> Code:
+    match action:
+        case Accept():
+            return Code(("return ACCEPT;",))
+        case Drop():
+            return Code(("return DROP;",))
+        case Return():
+            return Code(("return CONTINUE;",))
+        case Jump(chain):
+            call = f"{context.functions[chain]}(skb, p)"
+            return Code((f"if ((verdict = {call}))", "\treturn verdict;"), _CALL)
+        case Goto(chain):
+            return Code((f"return {context.functions[chain]}(skb, p);",))
+        case Reject(kind):
+            codes = REJECT_ICMP_CODES[context.family]
+            code = _REJECT_WITH_RESET if kind is RejectKind.TCP_RESET else codes.get(kind)
+            if code is None:
+                raise CannotExpress("reject-kind", f"{kind.value} does not exist in this address family")
+            return Code((f"p->reject = {code};", "return REJECT;"))
+        case SetMark(value, mask):
+            kept = f"(p->mark & ~{number(mask)})"
+            return Code((f"p->mark = {kept} ^ {number(value)};",))
+        case Proxy():
+            raise CannotExpress("tproxy", "a tc program runs before the stack looks for transparent sockets")
+        case Netmap():
+            raise CannotExpress("netmap", "the tc program translates only to addresses in the rule")
+        case Queue():
+            raise CannotExpress("queue", "a tc program cannot hand a packet to a queue of netfilter")
+        case LimitMss() | StripOptions():
+            raise CannotExpress("tcp-options", NO_TCP_OPTIONS)
+        case SetConnmark(value, mask, shift):
+            mark = _shifted(f"(p->conn.mark & ~{number(mask)}) ^ {number(value)}", shift)
+            return Code(("if (p->has_ct)", f"\tset_connmark(p, {mark});"))
+        case SaveMark(nfmask, ctmask, shift):
+            kept = f"(p->conn.mark & ~{number(ctmask)})"
+            saved = _shifted(f"(p->mark & {number(nfmask)})", shift)
+            return Code(("if (p->has_ct)", f"\tset_connmark(p, {kept} ^ {saved});"))
+        case RestoreMark(nfmask, ctmask, shift):
+            kept = f"(p->mark & ~{number(nfmask)})"
+            restored = _shifted(f"(p->conn.mark & {number(ctmask)})", shift)
+            return Code(("if (p->has_ct)", f"\tp->mark = {kept} ^ {restored};"))
+        case SetTos(value, mask):
+            return Code((f"set_tos(skb, p, (p->tos & ~{number(mask)}) ^ {number(value)});",))
+        case TranslatePrefix():
+            raise CannotExpress("npt", "the tc program changes an address only together with a connection")
+        case SetTcpFlags(value, mask):
+            return Code((f"set_tcp_flags(skb, p, (p->tcp_flags & ~{number(mask)}) ^ {number(value)});",))
+        case SetTtl(value):
+            return Code((f"set_ttl(skb, p, {number(value)});",))
+        case AddTtl(by) if by < 0:
+            return Code((f"set_ttl(skb, p, p->ttl > {-by} ? p->ttl - {-by} : 0);",))
+        case AddTtl(by):
+            return Code((f"set_ttl(skb, p, p->ttl < {255 - by} ? p->ttl + {by} : 255);",))
+        case Log() | NfLog() | Audit() | Trace():
+            return Code(("; /* not logged */",))  # see untranslated_effects
+        case Classify():
+            raise CannotExpress("classify", "the stack sets the priority again after the tc program has run")
+        case Duplicate():
+            raise CannotExpress("tee", "the tc program does not copy packets")
+        case External(target=target):
+            raise CannotExpress("external", f"the tc program has no effect like that of {target}")
+        case SynProxy():
+            raise CannotExpress("synproxy", "the tc program does not answer in place of a server")
+        case FillChecksum():
+            return Code(("; /* not computed */",))  # see untranslated_effects
+        case NoTrack():
+            return Code(("if (!p->has_ct && !p->attached)", "\tp->ct_state = CT_UNTRACKED;"), _NOTRACK)
+        case Template():
+            raise CannotExpress("ct-template", "the tc program's connections have no zones and no helpers")
+        case Dnat(addresses, ports):
+            return Code(_bind(addresses, ports, (), context.family, number))
+        case Snat(addresses, ports):
+            return Code(_bind(addresses, ports, (), context.family, number), _source_needs(ports))
+        case Masquerade(ports):
+            lines = _bind(None, ports, ("BIND_MASQUERADE",), context.family, number)
+            return Code(lines, _source_needs(ports))
+        case Redirect(ports):
+            return Code(_bind(None, ports, ("BIND_REDIRECT",), context.family, number))
+        case _:
+            assert_never(action)
+
+
+def _shifted(mark: str, shift: int) -> str:
+    """Return the expression of a mark that is shifted to the left, or to the right by a negative number."""
+    return f"(({mark}) {'<<' if shift > 0 else '>>'} {abs(shift)})" if shift else mark
+
+
+def _source_needs(ports: NatPorts) -> Needs:
+    """Return the needs of a source binding: ``find_appropriate_src``, but not for random ports."""
+    return NO_NEEDS if ports.random or ports.fully_random else _REUSE
+
+
+def _bind(
+    addresses: Interval | None, ports: NatPorts, flags: tuple[str, ...], family: Family, number: NumberText
+) -> tuple[str, ...]:
+    if addresses is not None:
+        flags += ("BIND_ADDRESS",)
+    if ports.interval is not None:
+        flags += ("BIND_PORTS",)
+    if ports.random or ports.fully_random:
+        flags += ("BIND_RANDOM",)
+    if ports.persistent:
+        flags += ("BIND_PERSISTENT",)
+    lines = []
+    if ports.base is not None:
+        flags += ("BIND_SHIFT",)
+        lines = [f"p->bind_base = {number(ports.base, 16)};"]
+    if not flags:
+        raise CannotExpress("empty-nat", "a NAT target that binds nothing")
+    arguments = []
+    for interval, bits in ((addresses, family.bits), (ports.interval, 16)):
+        if interval is None:
+            arguments += ["0", "0"]
+        else:
+            low = number(interval.low, bits)
+            arguments += [low, low if interval.is_point else number(interval.high, bits)]
+    return *lines, f"return ask_nat(p, {', '.join(arguments)}, {' | '.join(flags)});"

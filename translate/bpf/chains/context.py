@@ -1,0 +1,38 @@
+"""The names and numbers that the statements of a Program refer to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from translate.bpf.chains.code import Needs
+from translate.bpf.chains.ipsets import SetMap
+from translate.ir import Family
+from translate.passes.recents import RecentList
+
+__all__ = ["Context"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """The names that a statement can refer to, and the next free numbers for its declarations.
+
+    ``functions`` has the C function of each chain, ``lists`` the lists of ``-m recent`` with their numbers,
+    ``buckets`` the numbers of the buckets of ``-m limit``, ``sets`` the ipsets. The next map of a lookup has
+    the number ``lookups``, the next counter of ``statistic --mode nth`` the number ``counters``.
+    """
+
+    family: Family
+    functions: Mapping[str, str]
+    lists: Mapping[str, tuple[int, RecentList]]
+    buckets: Mapping[str, int]
+    sets: Mapping[str, SetMap]
+    lookups: int = 0
+    counters: int = 0
+
+    def after(self, needs: Needs) -> Context:
+        """Return the context of the next statement, after the maps and counters of ``needs`` are declared."""
+        if not needs.maps and not needs.counters:
+            return self
+        lookups, counters = self.lookups + len(needs.maps), self.counters + needs.counters
+        return replace(self, lookups=lookups, counters=counters)
