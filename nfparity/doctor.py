@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from backends.tc_ebpf.bcc import find_headers, headers_package
+from backends.tc_ebpf.programs.bcc import find_headers, headers_package
 from harness.diff.backends import BACKENDS, backend
 from translate.errors import NfparityError
 

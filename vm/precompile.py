@@ -15,8 +15,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from backends.tc_ebpf.backend import NO_RULES
-from backends.tc_ebpf.cache import Cache, cache_folder
-from backends.tc_ebpf.program import compiled
+from backends.tc_ebpf.programs.cache import Cache, cache_folder
+from backends.tc_ebpf.programs.program import compiled
 from harness.corpus.cases import read_cases
 from translate.bpf import emit
 from translate.errors import NfparityError, UnsupportedError

@@ -1,8 +1,9 @@
 """The tc eBPF backend: the lowered Program as a clsact program with its own conntrack and NAT.
 
-``bcc`` finds and loads BCC and kernel headers; ``facts`` reads the node's facts that the program needs;
-``loader`` compiles, fills the maps and attaches. Importing this package needs neither root nor BCC nor
-pyroute2; opening the backend does. The namespace's own conntrack stays switched off.
+``programs`` compiles a program and loads it; ``node`` reads the facts of the node that its maps need;
+``dataplane`` fills the maps and attaches the program by ``filters``, and ``loader`` does so for a session.
+Importing this package needs neither root nor BCC nor pyroute2; opening the backend does. The namespace's own
+conntrack stays switched off.
 """
 
 from backends.tc_ebpf.backend import TcEbpfBackend

@@ -9,9 +9,9 @@ from typing import Final
 from backends.model.contract import Availability, Job
 from backends.replay.availability import kernel_lacks
 from backends.replay.session import KernelSession, open_session
-from backends.tc_ebpf.bcc import find_headers, find_package, headers_package
 from backends.tc_ebpf.loader import TcEbpfLoader
-from backends.tc_ebpf.routingrules import check_routing
+from backends.tc_ebpf.node.routingrules import check_routing
+from backends.tc_ebpf.programs.bcc import find_headers, find_package, headers_package
 from translate.bpf import BACKEND, emit
 from translate.ir import Family, Program
 

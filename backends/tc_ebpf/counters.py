@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 import sys
 
-from backends.tc_ebpf.bpfmap import BpfMap
+from backends.tc_ebpf.programs.bpfmap import BpfMap
 from translate.bpf import COUNTERS
 
 __all__ = ["read_counters"]

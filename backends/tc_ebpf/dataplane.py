@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Final
 
 from backends.model.node import Node
-from backends.tc_ebpf.bpfmap import BpfMap, wait_for_readers
-from backends.tc_ebpf.facts import NodeFacts, read_facts
 from backends.tc_ebpf.filters import Filters, Side
-from backends.tc_ebpf.program import LoadedProgram
-from backends.tc_ebpf.sourcechecks import read_checks, taken_sysctls, write_sysctl
+from backends.tc_ebpf.node.facts import NodeFacts, read_facts
+from backends.tc_ebpf.node.sourcechecks import read_checks, taken_sysctls, write_sysctl
+from backends.tc_ebpf.programs.bpfmap import BpfMap, wait_for_readers
+from backends.tc_ebpf.programs.program import LoadedProgram
 from translate.bpf import BpfOutput, MapChange, RuntimePart
 from translate.collector import collector_paused
 from translate.ir import Family

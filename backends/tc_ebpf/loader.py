@@ -8,7 +8,7 @@ from dataclasses import replace
 from backends.model.packet import Packet
 from backends.replay.loader import Loader
 from backends.tc_ebpf.dataplane import Dataplane
-from backends.tc_ebpf.sourcechecks import TAKEN
+from backends.tc_ebpf.node.sourcechecks import TAKEN
 from backends.testbed.suppress_stack_rst import ResetFallback
 from backends.testbed.tapnode import TapNode
 from translate.bpf import BpfOutput, MapChange

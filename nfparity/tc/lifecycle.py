@@ -18,7 +18,7 @@ from enum import Enum
 
 from backends.tc_ebpf.dataplane import change_maps, fill, fitted, switch
 from backends.tc_ebpf.filters import Filters, Side
-from backends.tc_ebpf.program import LoadedProgram
+from backends.tc_ebpf.programs.program import LoadedProgram
 from nfparity.persistent_state.guard import Guard
 from nfparity.tc.namespace import current_facts, refresh_maps, take_sysctls
 from nfparity.tc.place import STATE, here

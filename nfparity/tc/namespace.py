@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Final
 
 from backends.model.node import Node
-from backends.tc_ebpf.bpfmap import BpfMap
-from backends.tc_ebpf.facts import NodeFacts, read_facts
-from backends.tc_ebpf.sourcechecks import read_checks, read_sysctl, taken_sysctls, write_sysctl
+from backends.tc_ebpf.node.facts import NodeFacts, read_facts
+from backends.tc_ebpf.node.sourcechecks import read_checks, read_sysctl, taken_sysctls, write_sysctl
+from backends.tc_ebpf.programs.bpfmap import BpfMap
 from nfparity.tc.place import DataplanePlace
 from nfparity.tc.record import Record
 from translate.errors import MachineError

@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from backends.tc_ebpf import bpfcall
-from backends.tc_ebpf.bpfmap import BpfMap
 from backends.tc_ebpf.filters import Side
+from backends.tc_ebpf.programs import bpfcall
+from backends.tc_ebpf.programs.bpfmap import BpfMap
 from nfparity.persistent_state.disk import remove
 from nfparity.persistent_state.locking import file_lock
 from nfparity.persistent_state.namespace import current_namespace

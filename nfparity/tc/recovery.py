@@ -11,11 +11,11 @@ import os
 import socket
 from contextlib import suppress
 
-from backends.tc_ebpf import bpfcall
-from backends.tc_ebpf.bpfmap import BpfMap
 from backends.tc_ebpf.dataplane import switch
 from backends.tc_ebpf.filters import Filters, Side
-from backends.tc_ebpf.sourcechecks import read_sysctl, taken_sysctls, write_sysctl
+from backends.tc_ebpf.node.sourcechecks import read_sysctl, taken_sysctls, write_sysctl
+from backends.tc_ebpf.programs import bpfcall
+from backends.tc_ebpf.programs.bpfmap import BpfMap
 from nfparity.tc.place import DataplanePlace
 from nfparity.tc.record import Phase, Record
 from translate.errors import MachineError

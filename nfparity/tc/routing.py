@@ -9,7 +9,7 @@ from typing import Final
 
 from backends.model.node import Node
 from backends.model.routes import RoutingRule
-from backends.tc_ebpf.routingrules import check_routing
+from backends.tc_ebpf.node.routingrules import check_routing
 from nfparity.snapshot.routingrules import UNKNOWN_RULE
 from translate.ir import Family, Ruleset
 

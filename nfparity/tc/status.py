@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from backends.tc_ebpf.bpfmap import BpfMap
 from backends.tc_ebpf.counters import read_counters
 from backends.tc_ebpf.filters import Filter, Filters, Side
+from backends.tc_ebpf.programs.bpfmap import BpfMap
 from nfparity.tc.place import DataplanePlace
 from nfparity.tc.record import Record
 from translate.ir import Family

@@ -16,7 +16,7 @@ from typing import Final
 
 import pytest
 
-from backends.tc_ebpf.bcc import find_headers
+from backends.tc_ebpf.programs.bcc import find_headers
 from tests.kernel.helpers.roots import bare_root
 
 ROOT: Final = Path(__file__).parents[2]

@@ -10,8 +10,8 @@ import pytest
 from backends.model.contract import Job
 from backends.model.node import Node
 from backends.tc_ebpf import TcEbpfBackend
-from backends.tc_ebpf.cache import cache_folder
-from backends.tc_ebpf.program import LoadedProgram
+from backends.tc_ebpf.programs.cache import cache_folder
+from backends.tc_ebpf.programs.program import LoadedProgram
 from harness.corpus.random.flows import random_flows
 from tests.kernel.helpers.availability import require
 from translate.bpf import emit

@@ -15,8 +15,9 @@ from backends.model.outcome import Verdict
 from backends.model.withfields import with_fields
 from backends.replay.session import open_session
 from backends.simulator import SimulatorBackend
-from backends.tc_ebpf import TcEbpfBackend, bcc
+from backends.tc_ebpf import TcEbpfBackend
 from backends.tc_ebpf.loader import TcEbpfLoader
+from backends.tc_ebpf.programs import bcc
 from backends.testbed.tapnode import TapNode
 from harness.corpus.cases import read_cases
 from harness.corpus.random.flows import random_flows

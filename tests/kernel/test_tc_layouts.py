@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from backends.tc_ebpf import TcEbpfBackend
-from backends.tc_ebpf.cache import Cache, cache_folder
-from backends.tc_ebpf.program import compiled
+from backends.tc_ebpf.programs.cache import Cache, cache_folder
+from backends.tc_ebpf.programs.program import compiled
 from harness.corpus.cases import read_case
 from tests.kernel.helpers.availability import require
 from translate.bpf import Structure, emit, runtime_types

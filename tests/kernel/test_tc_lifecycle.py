@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from backends.tc_ebpf import TcEbpfBackend, bpfcall
-from backends.tc_ebpf.bcc import import_bcc, provided_headers
+from backends.tc_ebpf import TcEbpfBackend
+from backends.tc_ebpf.programs import bpfcall
+from backends.tc_ebpf.programs.bcc import import_bcc, provided_headers
 from nfparity.tc import Installed
 from tests.kernel.helpers.availability import require
 from tests.kernel.helpers.tcscene import (

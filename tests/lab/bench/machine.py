@@ -7,7 +7,7 @@ import platform
 import subprocess
 from pathlib import Path
 
-from backends.tc_ebpf.bcc import find_package
+from backends.tc_ebpf.programs.bcc import find_package
 from backends.testbed.command import find_tool
 
 __all__ = ["load_average", "machine"]

@@ -5,7 +5,7 @@ import importlib.metadata
 import pytest
 
 import nfparity.doctor
-from backends.tc_ebpf.bcc import headers_package
+from backends.tc_ebpf.programs.bcc import headers_package
 from harness.diff.backends import BACKENDS, backend, parse_backends
 from nfparity.doctor import Check, diagnose, packages_to_install
 from translate.errors import InputError

@@ -8,7 +8,7 @@ import pytest
 
 from backends.model.node import Interface, Node
 from backends.model.timeouts import TIMEOUT_DEFAULTS, timeouts_of
-from backends.tc_ebpf.facts import settings_of
+from backends.tc_ebpf.node.facts import settings_of
 from translate.bpf import runtime_types
 from translate.errors import InputError
 from translate.ir import Family

@@ -200,7 +200,7 @@ def test_nothing_else_is_refused() -> None:
 
 def raised() -> Iterator[tuple[str, str]]:
     """The features that the text of the package names, and where; refusals are made in one place only."""
-    for path in Path(translate.bpf.__file__).parent.glob("*.py"):
+    for path in Path(translate.bpf.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                 assert node.func.id != "Refusal"

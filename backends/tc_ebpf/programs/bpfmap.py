@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, Self
 
-from backends.tc_ebpf import bpfcall
+from backends.tc_ebpf.programs import bpfcall
 from translate.errors import MachineError
 
 __all__ = ["BpfMap", "wait_for_readers"]

@@ -10,12 +10,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final, Self
 
-from backends.tc_ebpf import bpfcall
-from backends.tc_ebpf.bpfmap import BpfMap
-from backends.tc_ebpf.cache import Cache, cache_folder, program_key
-from backends.tc_ebpf.compiled import CompiledProgram, Descriptors
-from backends.tc_ebpf.compiler import compile_program, explain_refusal
 from backends.tc_ebpf.filters import Side
+from backends.tc_ebpf.programs import bpfcall
+from backends.tc_ebpf.programs.bpfmap import BpfMap
+from backends.tc_ebpf.programs.cache import Cache, cache_folder, program_key
+from backends.tc_ebpf.programs.compiled import CompiledProgram, Descriptors
+from backends.tc_ebpf.programs.compiler import compile_program, explain_refusal
 from translate.bpf import PROGRAMS, BpfOutput
 from translate.errors import MachineError
 

@@ -17,8 +17,8 @@ from typing import Any, Final
 
 from backends.model.node import Node
 from backends.model.timeouts import timeouts_of
-from backends.tc_ebpf.direct import direct_devices, has_plain_rules
-from backends.tc_ebpf.sources import OwnAddress, select4, sources
+from backends.tc_ebpf.node.direct import direct_devices, has_plain_rules
+from backends.tc_ebpf.node.sources import OwnAddress, select4, sources
 from backends.wire.checksums import CRC_TABLE
 from translate.bpf import DeviceFlag, Structure, runtime_types
 from translate.errors import MachineError

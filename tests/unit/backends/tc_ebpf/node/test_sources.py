@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from backends.model.node import Address
 from backends.simulator.routing.source_address import select_source
-from backends.tc_ebpf.sources import OwnAddress, Region, sources
+from backends.tc_ebpf.node.sources import OwnAddress, Region, sources
 from translate.ir import Family, parse_address
 
 TEXTS = (

@@ -12,10 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from backends.tc_ebpf import bpfcall
-from backends.tc_ebpf.bcc import import_bcc, provided_headers
-from backends.tc_ebpf.compiled import CompiledFunction, CompiledMap, CompiledProgram, with_maps
-from backends.tc_ebpf.verifier_log import shorten
+from backends.tc_ebpf.programs import bpfcall
+from backends.tc_ebpf.programs.bcc import import_bcc, provided_headers
+from backends.tc_ebpf.programs.compiled import CompiledFunction, CompiledMap, CompiledProgram, with_maps
+from backends.tc_ebpf.programs.verifier_log import shorten
 from translate.errors import MachineError
 
 __all__ = ["FLAGS", "compile_program", "explain_refusal"]

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
-from backends.tc_ebpf.facts import SourceChecks
+from backends.tc_ebpf.node.facts import SourceChecks
 from translate.errors import MachineError
 
 __all__ = ["TAKEN", "read_checks", "read_sysctl", "taken_sysctls", "write_sysctl"]

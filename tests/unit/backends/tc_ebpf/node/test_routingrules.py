@@ -7,7 +7,7 @@ import json
 import pytest
 
 from backends.model.node import Node, node_from_json
-from backends.tc_ebpf.routingrules import FEATURE, check_routing
+from backends.tc_ebpf.node.routingrules import FEATURE, check_routing
 from translate.errors import Refusal, UnsupportedError
 from translate.read import read_ruleset
 

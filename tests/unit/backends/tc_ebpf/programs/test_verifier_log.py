@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backends.tc_ebpf.verifier_log import shorten
+from backends.tc_ebpf.programs.verifier_log import shorten
 
 LOADING = "Failed to load BPF program b'nfparity_ingress': Permission denied"
 

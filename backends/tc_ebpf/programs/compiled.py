@@ -13,8 +13,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Final
 
-from backends.tc_ebpf import bpfcall
-from backends.tc_ebpf.bpfcall import MapInfo
+from backends.tc_ebpf.programs import bpfcall
+from backends.tc_ebpf.programs.bpfcall import MapInfo
 
 __all__ = ["CompiledFunction", "CompiledMap", "CompiledProgram", "Descriptors"]
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from backends.tc_ebpf.bpfcall import MapInfo
-from backends.tc_ebpf.cache import Cache, cache_folder, decode, encode, program_key
-from backends.tc_ebpf.compiled import CompiledFunction, CompiledMap, CompiledProgram, with_maps
+from backends.tc_ebpf.programs.bpfcall import MapInfo
+from backends.tc_ebpf.programs.cache import Cache, cache_folder, decode, encode, program_key
+from backends.tc_ebpf.programs.compiled import CompiledFunction, CompiledMap, CompiledProgram, with_maps
 
 INFO = MapInfo(
     kind=9, number=7, key_size=16, value_size=120, max_entries=1, flags=0, types=3, key_type=1, value_type=11
@@ -108,7 +108,7 @@ def test_a_place_that_cannot_be_written_keeps_nothing(tmp_path: Path) -> None:
 
 
 def test_the_oldest_entries_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("backends.tc_ebpf.cache._MOST", 2)
+    monkeypatch.setattr("backends.tc_ebpf.programs.cache._MOST", 2)
     cache = Cache(tmp_path)
     for number in range(4):
         cache.put(str(number), PROGRAM)

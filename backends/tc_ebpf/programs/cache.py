@@ -20,10 +20,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
-from backends.tc_ebpf.bcc import find_headers, find_package
-from backends.tc_ebpf.bpfcall import MapInfo
-from backends.tc_ebpf.compiled import CompiledFunction, CompiledMap, CompiledProgram
-from backends.tc_ebpf.compiler import FLAGS
+from backends.tc_ebpf.programs.bcc import find_headers, find_package
+from backends.tc_ebpf.programs.bpfcall import MapInfo
+from backends.tc_ebpf.programs.compiled import CompiledFunction, CompiledMap, CompiledProgram
+from backends.tc_ebpf.programs.compiler import FLAGS
 
 __all__ = ["Cache", "cache_folder", "decode", "encode", "program_key"]
 

@@ -30,7 +30,7 @@ _PLACES: Final = ("/usr/lib/python3/dist-packages", "/usr/lib/python3/site-packa
 _MODULES: Final = Path("/lib/modules")
 _SOURCES: Final = Path("/usr/src")
 # Kernels unpacked for the VM, headers included; see vm/kernel.py.
-_UNPACKED: Final = Path(__file__).resolve().parents[2] / "build" / "kernels"
+_UNPACKED: Final = Path(__file__).resolve().parents[3] / "build" / "kernels"
 _DPKG: Final = Path("/var/lib/dpkg/info")
 _ARCHITECTURES: Final = {"x86_64": "amd64", "aarch64": "arm64"}
 _NAMED: Final = "NFPARITY_KERNEL_HEADERS"
