@@ -48,9 +48,10 @@ def end_workers() -> None:
 
 
 class Worker:
-    """The parent's end. ``start`` creates the server, which receives the messages of :meth:`ask`.
+    """A child process, for its parent.
 
-    Close it with :meth:`close`, or use it as a context manager.
+    ``start`` creates the server in the child, which receives the messages of :meth:`ask`. Close it with
+    :meth:`close`, or use it as a context manager.
     """
 
     def __init__(self, start: Callable[[], Server]) -> None:

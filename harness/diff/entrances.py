@@ -1,9 +1,9 @@
 """The flows that run once, because another flow with the same choice runs until each outcome is seen.
 
 A generated corpus has copies of its flows with the constants of other services
-(:mod:`harness.corpus.generate.others`). A flow to a service of five endpoints needs a hundred runs, and each
-service has some twenty flows. Some of these copies enter the rules at the same place, and choose between the
-same outcomes. The shortest of them runs until it has shown all outcomes, and the others run once.
+(:mod:`harness.corpus.generate.alike.others`). A flow to a service of five endpoints needs a hundred runs, and
+each service has some twenty flows. Some of these copies enter the rules at the same place, and choose between
+the same outcomes. The shortest of them runs until it has shown all outcomes, and the others run once.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ class _Bench:
     def times(self, sampling: Sampling) -> Iterator[int]:
         """Yield the number of first runs of each flow."""
         for flow, expected in zip(self.flows, self.expected, strict=True):
-            yield 1 if flow.id in self.briefly else sampling.first(flow, expected)
+            yield 1 if flow.id in self.briefly else sampling.first_runs(flow, expected)
 
 
 class _Counts:

@@ -181,7 +181,7 @@ def _chances(connections: int, shift: float) -> str:
 def main() -> int:
     """Print the result of the test for each subject; return 1 if any result is wrong.
 
-    What each drew, which is another each time, goes to standard error.
+    The drawn counts, which differ between runs, go to standard error.
     """
     parser = argparse.ArgumentParser(prog="python -m tests.lab.share_tests", description=__doc__)
     parser.add_argument("--connections", type=int, default=200_000, metavar="N", help="default: %(default)s")

@@ -21,7 +21,7 @@ class Alike:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The snapshots."""
+        """The paths of the snapshots."""
         return tuple(answer.path for answer in self.answers)
 
     def subjects(self) -> dict[str, tuple[str, ...]]:

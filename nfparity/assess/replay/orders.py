@@ -98,7 +98,7 @@ class Order:
 
     @property
     def others_first(self) -> str:
-        """The ways in which the chains of the other components come to run first."""
+        """The events after which the chains of the other components run first."""
         causes = []
         if IPTABLES in self.later:
             kubelet = " (on this node the kubelet uses iptables at its start)" if self.kubelet else ""

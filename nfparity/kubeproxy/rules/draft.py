@@ -82,7 +82,9 @@ class ServiceDraft:
             own = set(self.load_balancer_ips)
             ranges = tuple(r for r in self.ranges if not (r.is_point and r.low in own))
             allows_node = len(ranges) < len(self.ranges)
-        elif (not self._alone() and not balanced) or (self.hash is not None and not self._refused_outside()):
+        elif (not self._is_anonymous() and not balanced) or (
+            self.hash is not None and not self._refused_outside()
+        ):
             ranges = ()
         return Service(
             name=self.name,
@@ -98,15 +100,15 @@ class ServiceDraft:
             source_ranges=ranges,
             allows_node=allows_node,
             affinity=self.affinity,
-            external_local=self.external_local if external or self._alone() else False,
+            external_local=self.external_local if external or self._is_anonymous() else False,
             internal_local=self.internal_local,
             health_check_port=self.health_check_port,
             hash=self.hash,
             lines=tuple(sorted(self.lines, key=lambda line: line.origin.line)),
         )
 
-    def _alone(self) -> bool:
-        """Return whether nothing distinguishes it from another service."""
+    def _is_anonymous(self) -> bool:
+        """Return whether the service has neither a name nor a hash, which distinguish it from others."""
         return self.name is None and self.hash is None
 
     def _refused_outside(self) -> bool:

@@ -34,7 +34,7 @@ class OverlapBackend:
         self.name = f"{self._variant}{stays}+nftables"
 
     def probe(self) -> Availability:
-        """Return whether both can run here."""
+        """Return whether iptables and nftables can run here."""
         for backend in (IptablesBackend(self._variant), NftablesBackend()):
             availability = backend.probe()
             if not availability.ok:
