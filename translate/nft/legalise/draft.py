@@ -62,9 +62,9 @@ from translate.nft.legalise.ipsets import NamedSets
 from translate.nft.legalise.rates import limit_of, quota_of
 from translate.nft.legalise.recent import KEYED_SIZE, SIZE, RecentSets, rings_of, sets_of
 from translate.nft.legalise.shifts import counted_ports
-from translate.nft.limits.accounting import refused_accounts
 from translate.nft.limits.inexpressible import check_statements
 from translate.nft.limits.queues import refused_queues
+from translate.nft.limits.templates import refused_template_reads
 from translate.nft.limits.untracked import refused_answers
 from translate.nft.names import NameGiver
 from translate.nft.notes import (
@@ -252,7 +252,7 @@ class DraftProgram:
 
     def legal(self) -> LegalProgram:
         """Return the legal Program. Raises UnsupportedError with every rule that nftables cannot express."""
-        refusals = [*self.refusals, *refused_answers(self.inventory), *refused_accounts(self.inventory)]
+        refusals = [*self.refusals, *refused_answers(self.inventory), *refused_template_reads(self.inventory)]
         refusals += refused_queues(self.inventory)
         whole = reassembles(self.chains)
         if not whole:

@@ -13,13 +13,11 @@ BACKEND: Final = "nftables"
 REFUSED: Final = {
     **REFUSED_BY_ALL,
     "any-of-with-map": "a lookup after a test that takes several rules",
-    "connbytes-template": "`-m connbytes` in raw if a rule of raw has `-j CT` with anything but `--notrack`",
     "cluster6": "`-m cluster` over IPv6",
     "cluster-hook": "`-m cluster` in INPUT and in user-defined chains",
     "cluster-order": "`-m cluster` behind a test that counts, draws or keeps a state",
     "cluster-single": "`-m cluster` with a cluster of one node, or for none of its nodes",
     "connlabel-negated": "`-m connlabel ! --label` with `--set`",
-    "connlabel-template": "`-m connlabel` in raw beside `-j CT` with anything but `--notrack`",
     "connlimit-zones": "`-m connlimit` beside `-j CT --zone`",
     "ct-template": "`-j CT` with `--timeout`, `--ctevents` or `--expevents`, or with `--helper` where a"
     " test of raw may have another result after conntrack",
@@ -59,6 +57,8 @@ REFUSED: Final = {
     " UDPLite",
     "set-timeouts": "`-j SET --exist` where a set has elements without a timeout and others with one",
     "synproxy-ecn": "`-j SYNPROXY --ecn`",
+    "template-fields": "in a hook of raw beside `-j CT` with anything but `--notrack`: `-j CONNMARK"
+    " --restore-mark`, and matches of connections, but for `--ctstate` without `SNAT` and `DNAT`",
     "time-monthdays": "`-m time --monthdays`",
     "u32": "`-m u32` at an offset that the packet gives, except `0>>22&0x3C@` in IPv4 beside a test that"
     " excludes later fragments, or beyond byte 255 of a header",
