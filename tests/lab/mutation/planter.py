@@ -10,6 +10,7 @@ from typing import Any, Final, Generic, TypeVar
 import translate.bpf
 import translate.nft
 from backends.nftables.backend import NftablesLoader
+from backends.nftables.emptying import only_empties_sets
 from backends.replay.loader import Loader
 from backends.tc_ebpf.loader import TcEbpfLoader
 from tests.lab.mutation.bpf_faults import bpf_faults, output_of
@@ -84,12 +85,13 @@ class NftPlanter(Planter[str]):
         return self.text if fault is None else fault.plant(self.text)
 
     def loader(self, planting: str) -> Loader:
-        """Return the loader of the text."""
-        return NftablesLoader(planting, self._family, flush=self._flush)
+        """Return the loader of the text, which empties limits by loading the text with its fault again."""
+        flush = self._flush if only_empties_sets(self._flush) else planting
+        return NftablesLoader(planting, self._family, flush=flush)
 
-    def change(self, before: str, after: str) -> str:
-        """Return the text, which replaces the loaded table."""
-        return after
+    def change(self, before: str, after: str) -> str | None:
+        """Return the text, which replaces the loaded table; None if more than sets must be emptied."""
+        return after if only_empties_sets(self._flush) else None
 
     def unchanged(self, fault: Fault) -> str | None:
         """Return the reason why the fault has no effect: both texts are equal when reduced."""
