@@ -57,7 +57,7 @@ class FieldTest:
     values: tuple[Value, ...]
     mask: int | None = None
     negated: bool = False
-    reads_data: bool = attribute(default=False, compare=False)
+    reads_data: bool = attribute(default=False, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
