@@ -7,7 +7,7 @@ reaches names its lists, which can then be filled (:func:`nfparity.migrate.state
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -98,32 +98,35 @@ class ClientsBack:
         Until the translation is deleted, its nat rules bind all connections.
         """
         try:
-            if self._filled:
-                self._add(self._filled)
+            self._add(self._clients(self._filled))
         except Exception as e:
             self.complaints.append(f"{_NOT_BACK}: {e}")
 
     def _fill(self, names: Sequence[str], table: SavedTable) -> None:
-        if not names or owned.list_table(self._saved.family) is None:
-            return
-        restore_table(self._saved.variant, self._saved.family, holding(table))
         self._filled |= set(names)
-        self._add(names)
+        clients = self._clients(names)
+        if clients:
+            restore_table(self._saved.variant, self._saved.family, holding(table))
+            self._add(clients)
 
-    def _add(self, names: Collection[str]) -> None:
-        """Add the addresses that the sets have and the lists lack."""
-        listing = owned.list_table(self._saved.family)
+    def _clients(self, names: Collection[str]) -> dict[str, tuple[tuple[str, int], ...]]:
+        """Return the addresses that the sets have now, by list, with the numbers of their packets."""
+        listing = owned.list_table(self._saved.family) if names else None
         if listing is None:
-            return
+            return {}
         if self._lists is None:
             self._lists = output_of_saved(self._saved).structure.lists
-        contents, room, forgotten = read_contents(listing), capacity(), 0
-        for known in self._lists:
-            if known.name not in names or not (clients := returning(known, contents)):
-                continue
-            there = {client.address for client in read_list(known.name, self._saved.family)}
-            fill_list(known.name, [client for client in clients[-room:] if client[0] not in there])
-            forgotten += max(0, len(clients) - room)
+        contents = read_contents(listing)
+        clients = {known.name: returning(known, contents) for known in self._lists if known.name in names}
+        return {name: addresses for name, addresses in clients.items() if addresses}
+
+    def _add(self, clients: Mapping[str, Sequence[tuple[str, int]]]) -> None:
+        """Add the addresses that the lists lack."""
+        room, forgotten = capacity(), 0
+        for name, addresses in clients.items():
+            there = {listed.address for listed in read_list(name, self._saved.family)}
+            fill_list(name, [client for client in addresses[-room:] if client[0] not in there])
+            forgotten += max(0, len(addresses) - room)
         if forgotten:
             self.complaints.append(
                 f"{_NOT_BACK}: the {forgotten} oldest of them, because a list holds {room} addresses "

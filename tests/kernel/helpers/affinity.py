@@ -116,11 +116,13 @@ class Visits(Request):
     def run(self, host: Host) -> tuple[str | None, ...]:
         with contextlib.ExitStack() as stack:
             servers = [stack.enter_context(_server(self.family, 5300 + s)) for s in range(SERVICES)]
-            return tuple([self._visit(number, servers[number % SERVICES]) for number in self.clients])
+            # A port that a client has used before would continue an earlier connection.
+            port = host.kept["port"] = host.kept.get("port", 40_000 if host.name == "clients" else 10_000) + 1
+            return tuple([self._visit(number, servers[number % SERVICES], port) for number in self.clients])
 
-    def _visit(self, number: int, server: socket.socket) -> str | None:
+    def _visit(self, number: int, server: socket.socket, port: int) -> str | None:
         with _socket(self.family) as made:
-            made.bind((client(self.family, number), 0))
+            made.bind((client(self.family, number), port))
             made.settimeout(20)
             made.connect((service(self.family, number % SERVICES), 53))
             try:
