@@ -29,6 +29,9 @@ from translate.nftlisting import Form, Listing, Script, read_listing
 
 __all__ = ["GivenNftBackend", "GivenNftLoader"]
 
+IPTABLES_CHAINS_FIRST: Final = ", iptables chains first"
+"""The end of the name of a ruleset that is loaded before the iptables rules."""
+
 
 class GivenNftLoader(Loader):
     """Loads a listing through one permanent handle, and empties the sets that packets fill.
@@ -136,8 +139,9 @@ class GivenNftBackend:
 
     ``name`` is its name in reports: that of its file. ``without`` are the families and names of tables that
     are not loaded.
-    ``beside`` returns the loader of other rules that are loaded first for a family, or None. The constructor
-    raises ParseError for text that cannot be loaded.
+    ``beside`` returns the loader of other rules that are loaded first for a family, or None; with ``first``
+    the ruleset is loaded first, so that the chains of the other rules run first at equal priority. The
+    constructor raises ParseError for text that cannot be loaded.
     """
 
     def __init__(
@@ -147,15 +151,22 @@ class GivenNftBackend:
         *,
         without: Container[tuple[str, str]] = (),
         beside: Callable[[Family], Loader | None] = lambda _: None,
+        first: bool = False,
     ) -> None:
-        self._name = name
+        self._name = f"{name}{IPTABLES_CHAINS_FIRST}" if first else name
         self._listing = read_listing(text, name=name, without=without)
         self._beside = beside
+        self._first = first
 
     @property
     def name(self) -> str:
-        """The given name of the ruleset."""
+        """The given name of the ruleset, and the order if it is loaded first."""
         return self._name
+
+    @property
+    def listing(self) -> Listing:
+        """The ruleset."""
+        return self._listing
 
     def probe(self) -> Availability:
         """Return whether the bindings exist and nodes can be made here; the ruleset is not loaded."""
@@ -185,7 +196,7 @@ class GivenNftBackend:
         notes = (*doubts, *rates)
         loader: Loader = GivenNftLoader(self._listing, family)
         if before is not None:
-            loader = BesideLoader(before, loader)
+            loader = BesideLoader(loader, before) if self._first else BesideLoader(before, loader)
         return _opened(self._name, open_session(job.node, loader, limits=notes))
 
 

@@ -53,8 +53,8 @@ class Plan:
 
     Flows with random outcomes run until the chance of missing an outcome is at most ``miss``. With ``repeat``
     they run at least that many times, and their shares are tested. ``against`` is the file of a given
-    nftables ruleset, which is also the name of its backend; ``with_iptables`` is the file of the iptables
-    rules that are loaded with it.
+    nftables ruleset, and ``against_names`` has the names of its backends, one for each order of registration;
+    ``with_iptables`` is the file of the iptables rules that are loaded with it.
     """
 
     batches: tuple[Batch, ...]
@@ -64,6 +64,7 @@ class Plan:
     false_alarm_rate: float = FALSE_ALARM_RATE
     options: tuple[str, ...] = ()
     against: str | None = None
+    against_names: frozenset[str] = frozenset()
     with_iptables: str | None = None
 
     @property
@@ -196,7 +197,7 @@ def run_parity(
         differences.extend(differing)
     times = [number for bench in benches for number in bench.times(plan.sampling)]
     return ParityReport(
-        level=None if all(b.name == plan.against for b in backends) else plan.level,
+        level=None if all(b.name in plan.against_names for b in backends) else plan.level,
         flows=counts.total,
         chancy=sum(n > 1 for n in times),
         repeated=sum(times) - counts.total,
@@ -294,8 +295,8 @@ def _command(name: str, batch: Batch, flow_id: str, plan: Plan, *, repeat: int =
     if batch.node_path is not None:
         words += ["--node", batch.node_path]
     words += ["--only", flow_id]
-    if name == plan.against:
-        words += ["--against", name]
+    if plan.against is not None and name in plan.against_names:
+        words += ["--against", plan.against]
         words += [] if plan.with_iptables is None else ["--with-iptables", plan.with_iptables]
     else:
         words += ["--backends", name, "-O", str(plan.level)]

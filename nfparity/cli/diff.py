@@ -7,7 +7,7 @@ import dataclasses
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from backends.model.contract import Backend
 from harness.diff.backends import BACKENDS, REFERENCE, backend, parse_backends
@@ -31,6 +31,9 @@ from nfparity.cli.reports import add_reports, check_reports, write_reports
 from nfparity.inputs.batches import load_batches, load_node
 from nfparity.inputs.rules import load_large_rules
 from translate.errors import InputError
+
+if TYPE_CHECKING:
+    from nfparity.inputs.against import Against
 
 _EXAMPLE = """\
 example:
@@ -74,7 +77,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--with-iptables",
         metavar="RULES",
-        help="with --against: iptables rules that stay on the node; they are loaded before the ruleset",
+        help="with --against: iptables rules that stay on the node; tested in both orders of registration if "
+        "chains have the same hook and priority",
     )
     add_level(parser)
     parser.add_argument(
@@ -134,9 +138,12 @@ def run(arguments: argparse.Namespace) -> int:
     for batch in batches:
         print_unknown(batch.rules.sample)
     if against is not None:
-        names = (against.name, *(names if requested else ()))
+        names = (*(side.name for side in against.backends), *(names if requested else ()))
         requested = True
-    make = {} if against is None else {against.name: against}
+        if against.untested is not None:
+            order = "the order in which the chains of iptables run first"
+            print(f"nfparity: {order} is not tested: {against.untested}", file=sys.stderr)
+    make = {} if against is None else {side.name: side for side in against.backends}
     able, others = choose_backends(
         names,
         requested=requested,
@@ -154,7 +161,8 @@ def run(arguments: argparse.Namespace) -> int:
         miss=arguments.miss,
         false_alarm_rate=arguments.false_alarms,
         options=tuple(options),
-        against=None if against is None else against.name,
+        against=None if against is None else against.backends[0].name,
+        against_names=frozenset(make),
         with_iptables=arguments.with_iptables,
     )
     with progress(sys.stderr, [b.name for b in able]) as report_progress:
@@ -235,13 +243,13 @@ def _shrink(
     print(f"nfparity: {folder}: the difference of {first.backend} in {first.field}, reduced", file=sys.stderr)
 
 
-def _against(arguments: argparse.Namespace) -> Backend:
-    from nfparity.inputs.against import given_backend
+def _against(arguments: argparse.Namespace) -> Against:
+    from nfparity.inputs.against import given_backends
 
     inputs = [arguments.rules, arguments.corpus, arguments.node, arguments.ipsets, arguments.against]
     if inputs.count("-") > 1:
         raise InputError("only one of rules, ipsets, corpus, node and --against can be standard input")
-    return given_backend(arguments.against, arguments.with_iptables)
+    return given_backends(arguments.against, arguments.with_iptables)
 
 
 def _batches(arguments: argparse.Namespace) -> tuple[Batch, ...]:

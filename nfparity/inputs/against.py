@@ -4,11 +4,15 @@ A file contains only the ruleset; ``--with-iptables`` names iptables rules that 
 contains all rules of a node. The tables of iptables-nft are left out of its listing, because nft does
 not list them in a form that can be loaded; iptables-nft loads them instead. The rules of iptables-legacy are
 loaded, too.
+
+At equal hook and priority, chains run in an order that a listing does not show. So the ruleset is tested in
+both orders: its chains run first, or those of iptables do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container, Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backends.model.contract import Backend
@@ -17,21 +21,34 @@ from harness.files.userfiles import STDIN_NAME, read_bytes, read_text
 from nfparity.snapshot import Snapshot, Variant, is_snapshot, load_snapshot
 from nfparity.snapshot.snapshot import holds_rules
 from translate.errors import InputError
-from translate.ir import Family, Rules, TableName
+from translate.ir import Family, Rules, Ruleset, TableName
 
 if TYPE_CHECKING:
     from backends.replay.loader import Loader
 
-__all__ = ["given_backend"]
+__all__ = ["Against", "given_backends"]
 
 _COMMANDS = {Variant.LEGACY: "iptables-legacy", Variant.NFT: "iptables-nft"}
 
 
-def given_backend(path: str, beside: str | None = None) -> Backend:
-    """Return the backend that runs packets through the ruleset in a file (``-``: standard input).
+@dataclass(frozen=True, slots=True)
+class Against:
+    """A ruleset in each order of registration: ``backends`` are one, or two if both orders count.
 
-    ``beside`` is a file with iptables rules that are loaded before it. The name of the backend is that of the
-    file. Raises InputError for unreadable files, and ParseError for rules that cannot be loaded unchanged.
+    ``untested`` is the reason why the second order is not tested although it counts.
+    """
+
+    backends: tuple[Backend, ...]
+    untested: str | None = None
+
+
+def given_backends(path: str, beside: str | None = None) -> Against:
+    """Return the backends that run packets through the ruleset in a file (``-``: standard input).
+
+    ``beside`` is a file with iptables rules that are loaded with it. The name of the first backend is that of
+    the file. Where the ruleset and the iptables rules have chains at the same place, a second backend has the
+    other order. Raises InputError for unreadable files, and ParseError for rules that cannot be loaded
+    unchanged.
     """
     from backends.given_nftables.backend import GivenNftBackend
 
@@ -42,12 +59,33 @@ def given_backend(path: str, beside: str | None = None) -> Backend:
             )
         return _of_snapshot(load_snapshot(path))
     name = STDIN_NAME if path == "-" else path
+    text = read_text(path)
     if beside is None:
-        return GivenNftBackend(name, read_text(path))
-    return GivenNftBackend(name, read_text(path), beside=_rules_in(beside))
+        return Against((GivenNftBackend(name, text),))
+    rules, loader = _rules_in(beside)
+    return _both_orders(name, text, (rules,), loader)
 
 
-def _rules_in(path: str) -> Callable[[Family], Loader | None]:
+def _both_orders(
+    name: str,
+    text: str,
+    rules: Iterable[Ruleset],
+    beside: Callable[[Family], Loader | None],
+    without: Container[tuple[str, str]] = (),
+) -> Against:
+    from backends.combined.places import shared_places
+    from backends.given_nftables.backend import GivenNftBackend
+
+    usual = GivenNftBackend(name, text, without=without, beside=beside)
+    if not any(shared_places(usual.listing, ruleset, ruleset.family) for ruleset in rules):
+        return Against((usual,))
+    if usual.listing.counting:
+        # It is loaded again between flows, which registers its chains last.
+        return Against((usual,), f"{usual.listing.counting[0]} counts packets")
+    return Against((usual, GivenNftBackend(name, text, without=without, beside=beside, first=True)))
+
+
+def _rules_in(path: str) -> tuple[Ruleset, Callable[[Family], Loader | None]]:
     from nfparity.inputs.rules import load_rules
 
     if path == "-" or is_snapshot(path):
@@ -61,12 +99,10 @@ def _rules_in(path: str) -> Callable[[Family], Loader | None]:
             raise InputError(message)
         return _loader([(variant, ruleset)])
 
-    return beside
+    return ruleset, beside
 
 
-def _of_snapshot(snapshot: Snapshot) -> Backend:
-    from backends.given_nftables.backend import GivenNftBackend
-
+def _of_snapshot(snapshot: Snapshot) -> Against:
     if snapshot.nft is None:
         raise InputError(f"{snapshot.name}: no nftables ruleset in this snapshot (it would be nft.json)")
     families = [family for variant, family in snapshot.rules if variant is Variant.NFT]
@@ -80,7 +116,8 @@ def _of_snapshot(snapshot: Snapshot) -> Backend:
         ]
         return _loader([(variant, rules) for variant, rules in both if holds_rules(rules)])
 
-    return GivenNftBackend(snapshot.name, snapshot.nft, without=without, beside=beside)
+    rules = [rules.whole() for rules in snapshot.rules.values() if holds_rules(rules)]
+    return _both_orders(snapshot.name, snapshot.nft, rules, beside, without)
 
 
 def _loader(rules: list[tuple[Variant, Rules]]) -> Loader | None:

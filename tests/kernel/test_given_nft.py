@@ -458,6 +458,47 @@ def test_a_snapshot_has_all_that_was_on_its_node(other_rules: tuple[str, ...], t
     assert "a rule of iptables-nft" in bare.stderr
 
 
+HOST_PORT = """\
+*nat
+:PREROUTING ACCEPT [0:0]
+-A PREROUTING -d 192.168.0.2/32 -p tcp -m tcp --dport 8000 -j DNAT --to-destination 10.244.0.66:80
+COMMIT
+"""
+
+
+def test_both_orders_of_registration(tmp_path: Path) -> None:
+    """The last registered of two chains at one place binds, and either can be the last."""
+    flow = (
+        '{"id": "%s", "in": "eth0", "src": "192.168.0.1", "dst": "192.168.0.2", "proto": "tcp",'
+        ' "sport": 4000, "dport": %d}\n'
+    )
+    rules, flows, rest, given, counts = (
+        tmp_path / name for name in ("rules", "flows.jsonl", "rest", "given.nft", "counts.nft")
+    )
+    rules.write_text(HOST_PORT)
+    rest.write_text(HOST_PORT)
+    flows.write_text(flow % ("both", 8000) + flow % ("neither", 8001))
+    chain = "type nat hook prerouting priority %d;\n\t\ttcp dport 8000%s dnat to 10.244.0.67:80\n"
+    given.write_text(f"table ip other {{\n\tchain a {{\n\t\t{chain % (-100, '')}\t}}\n}}\n")
+    words = (str(rules), "--node", "dataplane.json", "--corpus", str(flows), "--with-iptables", str(rest))
+    done = diff(*words, "--against", str(given), "--format", "json")
+    report = json.loads(done.stdout)
+    assert [(d["backend"], d["flow_id"]) for d in report["differences"]] == [(str(given), "both")]
+    assert [(b["name"], b["differing"]) for b in report["backends"]] == [
+        (str(given), 1),
+        (f"{given}, iptables chains first", 0),
+    ]
+    assert f"--against {given} --with-iptables {rest}" in report["differences"][0]["command"]
+    # At another priority there is one order.
+    given.write_text(f"table ip other {{\n\tchain a {{\n\t\t{chain % (-99, '')}\t}}\n}}\n")
+    done = diff(*words, "--against", str(given))
+    assert (done.returncode, "iptables chains first" in done.stdout) == (0, False)
+    limit = " limit rate 1/second burst 5 packets"
+    counts.write_text(f"table ip other {{\n\tchain a {{\n\t\t{chain % (-100, limit)}\t}}\n}}\n")
+    done = diff(*words, "--against", str(counts))
+    assert "the order in which the chains of iptables run first is not tested" in done.stderr
+
+
 class Checks(NftablesLoader):
     """Has libnftables read each of several scripts, and keeps what it says."""
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
+from backends.combined.places import shared_places
 from backends.model.contract import Job
 from backends.model.flow import Flow, Send
 from backends.model.outcome import FlowResult
@@ -24,7 +25,7 @@ from harness.diff.replay import Progress, ReplayOptions, replay
 from harness.diff.sampling import CERTAIN, Sampling
 from nfparity.assess.difference import ChangedPacket, Evidence, evidence
 from nfparity.assess.fate import Fate
-from nfparity.assess.node.components import IPTABLES, shared_places
+from nfparity.assess.node.components import IPTABLES
 from nfparity.assess.node.facts import Facts
 from nfparity.assess.replay.backends import NftablesModeBackend
 from nfparity.assess.replay.replaying import Trial, changed_packet

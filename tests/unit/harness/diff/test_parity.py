@@ -215,12 +215,21 @@ def test_a_given_ruleset_is_replayed_by_its_file_and_has_no_level(worker: Job) -
     def wrong(outcome: Outcome) -> Outcome:
         return replace(outcome, dport=5353) if outcome.dport == 9153 else outcome
 
-    report = run(worker, Fake(name="kube.nft", change=wrong), against="kube.nft")
+    report = run(
+        worker, Fake(name="kube.nft", change=wrong), against="kube.nft", against_names=frozenset({"kube.nft"})
+    )
     (found,) = report.differences
     assert found.command.endswith("--only off --against kube.nft")
     assert report.level is None
     fakes = Fake(name="kube.nft", change=wrong), Fake(change=wrong)
-    other = run(worker, *fakes, against="kube.nft", with_iptables="rest", level=1)
+    other = run(
+        worker,
+        *fakes,
+        against="kube.nft",
+        against_names=frozenset({"kube.nft"}),
+        with_iptables="rest",
+        level=1,
+    )
     assert other.level == 1
     assert [d.command.partition("--only ")[2] for d in other.differences] == [
         "off --against kube.nft --with-iptables rest",
