@@ -70,10 +70,11 @@ def run(arguments: argparse.Namespace) -> int:
 
     if arguments.now is not None and arguments.every is not None:
         raise InputError("--every compares with the node itself, and cannot be given with --now")
-    before = states_of(_files(arguments.snapshot), name=arguments.snapshot)
+    files = _files(arguments.snapshot)
+    before = states_of(files, name=arguments.snapshot)
     while True:
         if arguments.now is None:
-            later = states_of(_live(), name="this node")
+            later = states_of(_live(files), name="this node")
         else:
             later = states_of(_files(arguments.now), name=arguments.now)
         text, changed = _report(arguments, before, later)
@@ -111,12 +112,18 @@ def _files(path: str) -> Mapping[str, bytes]:
     return read_files(path)
 
 
-def _live() -> Mapping[str, bytes]:
-    """Return the files of a snapshot of this node."""
+def _live(before: Mapping[str, bytes]) -> Mapping[str, bytes]:
+    """Return the files of a snapshot of this node.
+
+    Raises MachineError if the nftables rules cannot be read but were in the files ``before``: otherwise every
+    table would be reported as missing.
+    """
     from nfparity.capture.node import capture_node
 
     try:
-        files, _ = capture_node(now=time.time())
+        files, notes = capture_node(now=time.time())
     except CaptureError as e:
         raise (MachineError if e.status == MACHINE else InputError)(str(e)) from e
+    if "nft.json" in before and "nft.json" not in files:
+        raise MachineError(f"the nftables rules of this node cannot be read: {'; '.join(notes)}")
     return files

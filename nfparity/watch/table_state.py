@@ -16,6 +16,8 @@ from translate.errors import MachineError
 __all__ = ["Collection", "NftChainMeaning", "TableState", "read_listing", "read_tables"]
 
 _FLEETING: Final = frozenset({"handle", "comment", "bytes", "packets", "expires"})
+_TABLE_FLAGS: Final = frozenset({"dormant", "owner", "persist"})
+_UNNAMED: Final = "a flag that nft does not name"
 _VERDICTS: Final = frozenset({"accept", "drop", "return", "continue"})
 
 
@@ -109,8 +111,7 @@ def _read(objects: list[tuple[str, Any]]) -> TableState:
             case "metainfo":
                 continue
             case "table":
-                stated = entry.get("flags", [])
-                flags = tuple(sorted([stated] if isinstance(stated, str) else stated))
+                flags = _flags(entry.get("flags", []))
             case "chain":
                 heads[entry["name"]] = _canonical(_without(entry, "name", "table", "family"))
                 rules.setdefault(entry["name"], [])
@@ -124,6 +125,12 @@ def _read(objects: list[tuple[str, Any]]) -> TableState:
                 )
     chains = {name: NftChainMeaning(head, tuple(rules[name])) for name, head in heads.items()}
     return TableState(flags=flags, chains=chains, collections=collections, others=others)
+
+
+def _flags(stated: str | list[str]) -> tuple[str, ...]:
+    """Return the flags of a table. For a flag, nft 1.0.6 prints any text from its memory."""
+    flags = [stated] if isinstance(stated, str) else stated
+    return tuple(sorted({flag if flag in _TABLE_FLAGS else _UNNAMED for flag in flags}))
 
 
 def _filled(value: Any) -> Iterator[str]:

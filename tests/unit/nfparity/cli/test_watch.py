@@ -53,6 +53,21 @@ def test_other_forms(before: str, later: str, tmp_path: Path, capsys: pytest.Cap
     assert 'nfparity_drift{table="iptables-legacy filter"} 1\n' in path.read_text()
 
 
+def test_tables_that_cannot_be_read_are_not_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """nft 1.0.6 may print no JSON at all for a table with a flag."""
+    before = snapshot(tmp_path / "both", RULES)
+    listing = '{"nftables": [{"metainfo": {}}, {"table": {"family": "ip", "name": "a", "handle": 1}}]}'
+    (tmp_path / "both" / "nft.json").write_text(listing)
+    live = ({"iptables-save": RULES.encode()}, ("nft -j list ruleset prints no JSON",))
+    monkeypatch.setattr("nfparity.capture.node.capture_node", lambda **_: live)
+    assert main(["watch", before]) == 3
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "the nftables rules of this node cannot be read: nft -j list ruleset prints no JSON" in err
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
