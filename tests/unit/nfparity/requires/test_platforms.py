@@ -7,9 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from nfparity.requires import Presence, listed_modules, platform_modules, platform_names
-from translate.errors import InputError
+from backends.model.variant import Variant
+from nfparity.requires import (
+    Presence,
+    listed_modules,
+    platform_modules,
+    platform_names,
+    rules_needs,
+    translation_needs,
+)
+from translate.condense import emit_nft, lower
+from translate.errors import InputError, ParseError
+from translate.gaps import translate_with_gaps
+from translate.read import read_ruleset
 
+DUMPS = Path(__file__).resolve().parents[5] / "shared/corpora/real-dumps"
 DEBIAN = {"debian-12": "6.1", "debian-13": "6.12"}
 
 
@@ -70,3 +82,36 @@ def test_forms_of_a_list(form: str) -> None:
 def test_a_list_without_netfilter_is_an_error(text: str) -> None:
     with pytest.raises(InputError, match="lists no module of netfilter"):
         listed_modules(text, name="list")
+
+
+def every_name() -> set[str]:
+    """Return the names of all modules of both Debian kernels, with their aliases."""
+    files = [Path(__file__).with_name(f"modules-{kernel}.txt") for kernel in DEBIAN.values()]
+    lines = [line for file in files for line in file.read_text().splitlines() if not line.startswith("#")]
+    return {word for line in lines for word in line.replace(":", " ").split()}
+
+
+@pytest.mark.skipif(not DUMPS.is_dir(), reason="needs the public dumps beside the project")
+def test_public_dumps_on_rhel_10() -> None:
+    """docs/commands.md states these numbers."""
+    machine, names = platform_modules("rhel-10"), every_name()
+    dumps = package = lost = rules = 0
+    for path in sorted(DUMPS.glob("*.iptables-save")):
+        try:
+            ruleset = read_ruleset(path.read_bytes(), name=path.name)
+        except ParseError:
+            continue  # a dump with damaged lines
+        needs = rules_needs(ruleset, Variant.LEGACY)
+        assert {n.module for n in needs if n.module.startswith(("xt_", "ipt_", "ip6t_", "ip_set"))} <= names
+        lines: dict[Presence, set[int]] = {presence: set() for presence in Presence}
+        for need in needs:
+            lines[machine.presence(need.module)].update(rule.line for rule in need.rules)
+        assert machine.presence("ip_tables") is Presence.ABSENT
+        dumps += 1
+        rules += sum(1 for _ in ruleset.rules())
+        package += len(lines[Presence.OPTIONAL])
+        lost += len(lines[Presence.ABSENT])
+        output, _ = translate_with_gaps(ruleset, lambda given: emit_nft(lower(given, level=1)))
+        for need in translation_needs(output.text):
+            assert machine.presence(need.module) is Presence.PRESENT, need.module
+    assert (dumps, rules, package, lost) == (22, 6876, 4023, 0)
