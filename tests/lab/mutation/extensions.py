@@ -37,6 +37,7 @@ from tests.lab.options import SAMPLES
 from translate.errors import InputError, MachineError, UnsupportedError
 from translate.ir import (
     CLOCKS,
+    Accept,
     Chain,
     Drop,
     Family,
@@ -45,12 +46,15 @@ from translate.ir import (
     Hook,
     Origin,
     Policy,
+    Protocol,
+    Return,
     Rule,
     Ruleset,
     SideEffect,
     Spelled,
     Table,
     TableName,
+    TcpFlag,
     flat,
 )
 from translate.passes import lower
@@ -130,7 +134,8 @@ def _of_rule(sample: Ruleset, table: Table, chain: Chain, rule: Rule) -> Iterato
         for name in dict.fromkeys(spelled.name for spelled in rule.matches):
             yield Single(f"-m {name}", _alone(sample, table, base, decided))
     by_itself = {spelled.name for spelled in rule.matches} <= _TRANSPORT
-    if rule.target is not None and rule.actions and by_itself:
+    verdict = isinstance(rule.actions[0], Accept | Drop | Return) if rule.actions else True
+    if rule.target is not None and by_itself and not verdict:
         hook = (
             base
             if table.name.value != "nat" or chain.name in _BUILT_IN
@@ -231,7 +236,7 @@ def _batch(single: Single) -> Batch:
     node = load_node(_NODES[single.ruleset.family], single.ruleset)
     job = Job(rules=single.ruleset, node=node)
     generated = generate_corpus(job, seed=0).flows
-    flows = (*generated, *_later_fragments(generated))
+    flows = (*generated, *_later_fragments(generated), *_every_value(single, generated))
     return Batch(rules_path=single.place, rules=single.ruleset, node=node, flows=flows, corpus=None)
 
 
@@ -247,6 +252,27 @@ def _later_fragments(flows: Iterable[Flow]) -> Iterator[Flow]:
         for offset in (_USUAL_OFFSET, _HIGH_OFFSET):
             later = with_fields(bare, fragment=Fragment(offset))
             yield Flow(id=f"{flow.id}-later-{offset}", steps=(Send(packet=later, entry=entry),))
+
+
+def _every_value(single: Single, flows: Sequence[Flow]) -> Iterator[Flow]:
+    """Return a flow for each value of the field that a target changes by a rule for each value."""
+    first = next((flow for flow in flows if flow.first.entry is not None), None)
+    if first is None:
+        return
+    packet, entry = first.first.packet, first.first.entry
+    match single.extension:
+        case "-j TTL" | "-j HL":
+            packets = [with_fields(packet, ttl=ttl) for ttl in range(2, 256)]
+        case "-j TOS" | "-j DSCP":
+            packets = [with_fields(packet, tos=tos) for tos in range(256)]
+        case "-j ECN":
+            packets = [with_fields(packet, tos=tos) for tos in range(4)]
+            if packet.proto == Protocol.TCP:
+                packets += [with_fields(packet, flags=TcpFlag(flags)) for flags in range(256)]
+        case _:
+            packets = []
+    for number, each in enumerate(packets):
+        yield Flow(id=f"value-{number}", steps=(Send(packet=each, entry=entry),))
 
 
 _USUAL_OFFSET: Final = 185
