@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from backends.model.packet import Port, Tuple
 from backends.model.withfields import with_fields
-from backends.simulator.chance.ports import Ports
+from backends.simulator.chance.ports import PickedPort, Ports
 from backends.simulator.conntrack.connection import DNAT, ORIGINAL, SNAT, ConntrackEntry
 from backends.simulator.conntrack.skb import Skb
 from backends.simulator.conntrack.table import Conntrack
@@ -54,6 +54,8 @@ _LOCALHOST = {Family.IP: 0x7F000001, Family.IP6: 1}
 _ICMP = (Protocol.ICMP, Protocol.ICMPV6)
 _IDENTIFIERS = Interval(0, 65535)
 _NO_PORTS = NatPorts()
+_NARROW = 64
+"""The most ports of a range of which a pick may be the port that the packet has."""
 
 
 @dataclass(slots=True)
@@ -161,12 +163,24 @@ class Nat:
         current = invert(entry.reply)
         assert current is not None
         chosen = self._unique(current, wanted, entry, manip)
-        if chosen != current:
+        if chosen != current and not self._is_same(chosen, current):
             reply = invert(chosen)
             assert reply is not None
             entry.reply = reply
             entry.status |= SNAT if manip is _SOURCE else DNAT
         self._bound(hook, entry, manip, null=null)
+
+    def _is_same(self, chosen: Tuple, current: Tuple) -> bool:
+        """Return whether a port picked from a narrow range is the port before, so that nothing is translated.
+
+        A port from a wide range hardly ever is, and the possibility would double the ways of most flows.
+        """
+        for port in (chosen.sport, chosen.dport):
+            if isinstance(port, PickedPort) and port.high - port.low >= _NARROW:
+                return False
+        if (chosen.src, chosen.dst) != (current.src, current.dst):
+            return False
+        return self.ports.equal(chosen.sport, current.sport) and self.ports.equal(chosen.dport, current.dport)
 
     def _bound(self, hook: Hook, entry: ConntrackEntry, manip: Manip, *, null: bool) -> None:
         if manip is _SOURCE:

@@ -113,6 +113,13 @@ def test_a_port_picked_for_a_destination_may_clash_with_a_known_one(lab) -> None
     }
 
 
+def test_a_random_port_of_a_narrow_range_may_be_the_port_before(lab) -> None:
+    rules = "nat: -A PREROUTING -p udp -j DNAT --to-destination 10.2.0.5:8000-8003 --random"
+    branches = lab.branches(rules, lab.udp("10.1.0.5", "10.2.0.5", dport=8003))
+    found = {(outcome.dport, outcome.dnat): chance for (outcome,), chance in branches.items()}
+    assert found == {(8003, False): Fraction(1, 4), (PortClass(8000, 8002), True): Fraction(3, 4)}
+
+
 def test_an_address_of_a_range_depends_on_both_ends_and_never_on_chance(lab) -> None:
     rules = "nat: -A PREROUTING -d 10.9.0.0/24 -j DNAT --to-destination 10.2.0.10-10.2.0.20"
     low, high = lab.ip("10.2.0.10"), lab.ip("10.2.0.20")
