@@ -17,8 +17,8 @@ __all__ = ["Batch", "select"]
 class Batch:
     """Flows to run through one ruleset on one node. ``rules_path`` and ``corpus`` are as given.
 
-    ``corpus`` is None if all flows are random. ``copied`` are the ids of flows that are copies of others with
-    other constants: few of them run until each outcome is seen (:mod:`harness.diff.entrances`).
+    ``corpus`` is None if all flows are random. ``alike`` are the ids of flows that other flows resemble,
+    with other constants: few of them run until each outcome is seen (:mod:`harness.diff.entrances`).
     """
 
     rules_path: str
@@ -27,7 +27,7 @@ class Batch:
     flows: tuple[Flow, ...]
     corpus: str | None
     node_path: str | None = None
-    copied: frozenset[str] = frozenset()
+    alike: frozenset[str] = frozenset()
 
     @property
     def ruleset(self) -> Ruleset:

@@ -1,9 +1,10 @@
 """The flows that run once, because another flow with the same choice runs until each outcome is seen.
 
-A generated corpus has copies of its flows with the constants of other services
-(:mod:`harness.corpus.generate.alike.others`). A flow to a service of five endpoints needs a hundred runs, and
-each service has some twenty flows. Some of these copies enter the rules at the same place, and choose between
-the same outcomes. The shortest of them runs until it has shown all outcomes, and the others run once.
+A generated corpus has the same flows for all services of a class, with their own constants
+(:mod:`harness.corpus.generate`). A flow to a service of five endpoints needs a hundred runs, and each service
+has some twenty flows. The flows to the first service of each class run as often. Of the others, some enter
+the rules at the same place, and choose between the same outcomes. The shortest of them runs until it has
+shown all outcomes, and the others run once.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ __all__ = ["run_briefly"]
 
 
 def run_briefly(
-    flows: Sequence[Flow], expected: Sequence[FlowResult], copied: Container[str]
+    flows: Sequence[Flow], expected: Sequence[FlowResult], alike: Container[str]
 ) -> frozenset[str]:
-    """Return the ids of the flows among ``copied`` that need one run only.
+    """Return the ids of the flows among ``alike`` that need one run only.
 
     ``expected`` has the simulated result of each flow. A flow runs as often as ever if the rules leave its
     outcome open, or if one of its runs affects the next.
@@ -29,9 +30,9 @@ def run_briefly(
     entrances: dict[tuple[object, ...], list[tuple[int, int]]] = {}
     for number, (flow, result) in enumerate(zip(flows, expected, strict=True)):
         certain = len(result.branches) < 2 or result.is_open or result.dependent
-        if flow.id in copied and not certain:
+        if flow.id in alike and not certain:
             entrances.setdefault(_entrance(flow, result), []).append((len(flow.steps), number))
-    return frozenset(flows[number].id for alike in entrances.values() for _, number in sorted(alike)[1:])
+    return frozenset(flows[number].id for group in entrances.values() for _, number in sorted(group)[1:])
 
 
 def _entrance(flow: Flow, result: FlowResult) -> tuple[object, ...]:

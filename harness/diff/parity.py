@@ -255,7 +255,7 @@ def _ask_reference(batch: Batch, plan: Plan, reference: Backend, progress: Progr
     (replayed,) = replay([reference], job, flows, ReplayOptions(progress=progress))
     if replayed.refusal is not None:
         raise replayed.refusal
-    briefly = run_briefly(flows, replayed.results, batch.copied) if plan.repeat == 0 else frozenset[str]()
+    briefly = run_briefly(flows, replayed.results, batch.alike) if plan.repeat == 0 else frozenset[str]()
     return _Bench(batch, job, flows, replayed.results, briefly)
 
 

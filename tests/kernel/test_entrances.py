@@ -74,9 +74,9 @@ def test_brief_runs_show_what_full_runs_show() -> None:
     rules = read_ruleset(kube_proxy_rules(cluster).encode(), name="cluster", family=SHAPE.family)
     job = Job(rules=rules, node=cluster.node, level=2)
     made = generate_corpus(job, seed=0)
-    flows = tuple(flow for flow in made.flows if flow.id in made.copied)
+    flows = tuple(flow for flow in made.flows if flow.id in made.alike)
     full = Batch(rules_path="cluster", rules=rules, node=job.node, flows=flows, corpus=None)
-    brief = replace(full, copied=made.copied)
+    brief = replace(full, alike=made.alike)
     text = emit_nft(lower(rules, level=2)).text
     assert differing(brief, text) == 0
     faults = list(wrong(job, text))[::2]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from backends.model.clock import begun_at, reads_clock
@@ -46,12 +46,12 @@ class GeneratedCorpus:
     ``services`` is the number of destinations that the rules translate. ``alone`` is the number of tests that
     some flow fails while all other tests of their rule hold; ``together`` is the number of tests that flows
     fail only together with others. Both count a test once per hook. ``doubts`` gives reasons for the rules
-    that are neither hit nor proven unreachable. ``copied`` are the ids of the flows to members of classes
-    that were not searched: copies of other flows, with the constants exchanged.
+    that are neither hit nor proven unreachable. ``alike`` are the ids of the flows to
+    members other than the first one of their shape: with other constants, that one has the same flows.
     """
 
     flows: tuple[Flow, ...]
-    copied: frozenset[str]
+    alike: frozenset[str]
     coverage: CoverageReport
     services: int
     alone: int
@@ -83,7 +83,7 @@ def generate_corpus(job: Job, *, seed: int, exhaustive: bool = False) -> Generat
         classes = classes.with_searched(unlike)
         search.widen(classes.chosen)
         made.add(search, {place for member in unlike for place in member.places})
-    return _finished(job, search, classes, made, others)
+    return _finished(job, search, classes, made, others, unlike)
 
 
 @dataclass(slots=True)
@@ -140,17 +140,23 @@ class _Made:
 
 
 def _finished(
-    job: Job, search: Search, classes: Classes, made: _Made, others: list[GoalFlow]
+    job: Job, search: Search, classes: Classes, made: _Made, others: list[GoalFlow], unlike: list[Member]
 ) -> GeneratedCorpus:
-    """Return the corpus of the flows that were made by searches, and those of other members of classes."""
+    """Return the corpus of the flows that were made by searches, and those of other members of classes.
+
+    ``unlike`` are members of classes that turned out to be treated differently on this node.
+    """
     flows, shown, taken = made.flows, made.shown, made.taken
+    first = _first_members(classes, unlike)
+    alike = _alike(first, made)
     copies = list(_named(others, job.ruleset.family, taken))
     flows += copies
     shown += (other.goals for other in others)
     models = [(flow.first, goals) for flow, goals in zip(flows, shown, strict=True)]
     stray_models = [(s.flow.first, s.goals) for s in sorted(made.strays, key=lambda s: not s.telling)]
+    edges = list(edge_flows(job.ruleset, models, search.places, taken, strays=stray_models))
     more = itertools.chain(
-        edge_flows(job.ruleset, models, search.places, taken, strays=stray_models),
+        (flow for _, flow in edges),
         member_flows(job.ruleset, models, search.places, taken, strays=stray_models),
     )
     flows += (flow for flow in more if search.can_try(flow.steps))
@@ -164,13 +170,37 @@ def _finished(
     far = search.far.union(*(other.goals.far for other in others)) - near
     return GeneratedCorpus(
         flows=tuple(flows),
-        copied=frozenset(flow.id for flow in copies),
+        alike=alike | {f.id for f in copies} | {f.id for place, f in edges if first.get(place) is False},
         coverage=report,
         services=len(made.services | more_services),
         alone=sum(g.side != HIT for g in near),
         together=sum(g.side != HIT for g in far),
         doubts=_doubts(job, search, report, classes),
     )
+
+
+def _first_members(classes: Classes, unlike: Iterable[Member]) -> dict[Place, bool]:
+    """Return for each rule of a member whether this is the first one of its shape.
+
+    So are ``unlike`` members, which are treated differently on this node: no other flows resemble theirs.
+    """
+    first = {
+        place: number == 0
+        for members in classes.shapes
+        for number, member in enumerate(members)
+        for place in member.places
+    }
+    return first | {place: True for member in unlike for place in member.places}
+
+
+def _alike(first: Mapping[Place, bool], made: _Made) -> frozenset[str]:
+    """Return the ids of flows that match rules of members, but not of the first member of a shape."""
+    alike: set[str] = set()
+    for flow, goals in zip(made.flows, made.shown, strict=True):
+        hits = {first[goal.place] for goal in goals.near if goal.side == HIT and goal.place in first}
+        if hits == {False}:
+            alike.add(flow.id)
+    return frozenset(alike)
 
 
 def _flows_per_rule(shown: Iterable[FlowGoals]) -> dict[RuleId, tuple[int, int | None]]:

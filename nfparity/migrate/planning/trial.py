@@ -28,13 +28,13 @@ __all__ = ["Corpus", "corpus", "expected_meaning", "try_alone", "try_both"]
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """Flows for every rule and service. ``copied`` are the ids of those that are copies of others.
+    """Flows for every rule and service. ``alike`` are the ids of those that others resemble.
 
-    A copy has the constants of another service; few copies run until each outcome is seen.
+    They differ from the others in constants; few of them run until each outcome is seen.
     """
 
     flows: tuple[Flow, ...]
-    copied: frozenset[str]
+    alike: frozenset[str]
 
 
 def corpus(ruleset: Ruleset, node: Node, seed: int) -> Corpus:
@@ -42,7 +42,7 @@ def corpus(ruleset: Ruleset, node: Node, seed: int) -> Corpus:
     from harness.corpus.generate import generate_corpus
 
     made = generate_corpus(Job(rules=ruleset, node=node), seed=seed)
-    return Corpus(tuple(at_present(flow) for flow in made.flows), made.copied)
+    return Corpus(tuple(at_present(flow) for flow in made.flows), made.alike)
 
 
 def try_both(
@@ -119,7 +119,7 @@ def _parity(
         node=node,
         flows=tried.flows,
         corpus=None,
-        copied=tried.copied,
+        alike=tried.alike,
     )
     return run_parity(
         Plan(batches=(batch,), level=level),

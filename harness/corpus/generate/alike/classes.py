@@ -8,7 +8,7 @@ have adjacent addresses, ports or prefixes, or share one.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harness.corpus.generate.addresses import Places
 from harness.corpus.generate.alike.groups import Kind, Member, members_of
@@ -28,10 +28,14 @@ class Class:
 
 @dataclass(frozen=True, slots=True)
 class Classes:
-    """The classes of a ruleset that have more members than their representatives."""
+    """The classes of a ruleset that have more members than their representatives.
+
+    ``shapes`` are all members by their shape, also those of which every member is searched.
+    """
 
     ruleset: Ruleset
     classes: tuple[Class, ...]
+    shapes: tuple[tuple[Member, ...], ...] = ()
 
     @classmethod
     def of(cls, ruleset: Ruleset, places: Places) -> Classes:
@@ -41,13 +45,13 @@ class Classes:
         for member in members:
             by_shape.setdefault(member.shape, []).append(member)
         searched = set(_representatives(members, by_shape.values(), places))
-        return cls(ruleset, tuple(_split(by_shape.values(), searched)))
+        return cls(ruleset, tuple(_split(by_shape.values(), searched)), tuple(map(tuple, by_shape.values())))
 
     def with_searched(self, more: Iterable[Member]) -> Classes:
         """Return the same classes with more members to search."""
         searched = {member for group in self.classes for member in group.searched}.union(more)
         every = [(*group.searched, *group.others) for group in self.classes]
-        return Classes(self.ruleset, tuple(_split(every, searched)))
+        return replace(self, classes=tuple(_split(every, searched)))
 
     @property
     def chosen(self) -> Selection | None:

@@ -38,8 +38,8 @@ def edge_flows(
     taken: set[str],
     *,
     strays: Iterable[tuple[Send, FlowGoals]] = (),
-) -> Iterator[Flow]:
-    """Yield a flow for each end of each range that a rule tests.
+) -> Iterator[tuple[Place, Flow]]:
+    """Yield a flow for each end of each range that a rule tests, with the rule.
 
     Each is a variant of a flow in ``shown`` that hits the rule: of the first from outside the node, or, if
     that gives none, of the first made on the node. For a rule that ends the walk there are also variants of a
@@ -51,9 +51,11 @@ def edge_flows(
         for chain in table.chains:
             for index, rule in enumerate(chain.rules):
                 place = (table.name, chain.name, index)
-                yield from _of_rule(rule, usual.get(place, ()), places, taken)
+                flows = _of_rule(rule, usual.get(place, ()), places, taken)
+                yield from ((place, flow) for flow in flows)
                 if ends.at(rule):
-                    yield from _of_rule(rule, stray.get(place, ()), places, taken, of="-stray")
+                    flows = _of_rule(rule, stray.get(place, ()), places, taken, of="-stray")
+                    yield from ((place, flow) for flow in flows)
 
 
 def _models(shown: Iterable[tuple[Send, FlowGoals]]) -> Mapping[Place, Iterable[Send]]:

@@ -1,4 +1,4 @@
-"""Copies of flows that choose between the same outcomes: one of them runs in full."""
+"""Flows of services that differ in constants: of those with one choice, one runs in full."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def to(*ends: int, of: Flow, masqueraded: int | None = None) -> FlowResult:
     return FlowResult(of.id, tuple(ways))
 
 
-def brief(*pairs: tuple[Flow, FlowResult], copied: str = "abcdef") -> str:
+def brief(*pairs: tuple[Flow, FlowResult], alike: str = "abcdef") -> str:
     flows, results = zip(*pairs, strict=True)
-    return "".join(sorted(run_briefly(flows, results, set(copied))))
+    return "".join(sorted(run_briefly(flows, results, set(alike))))
 
 
 def test_the_shortest_of_several_senders_runs_in_full() -> None:
@@ -42,9 +42,9 @@ def test_the_shortest_of_several_senders_runs_in_full() -> None:
     assert brief((a, to(5, 6, of=a)), (b, to(5, 6, of=b)), (c, to(6, 5, of=c))) == "ac"
 
 
-def test_flows_that_were_searched_run_in_full() -> None:
+def test_flows_of_the_first_service_run_in_full() -> None:
     a, b, c = flow("a"), flow("b", src=2), flow("c", src=3)
-    assert brief((a, to(5, 6, of=a)), (b, to(5, 6, of=b)), (c, to(5, 6, of=c)), copied="bc") == "c"
+    assert brief((a, to(5, 6, of=a)), (b, to(5, 6, of=b)), (c, to(5, 6, of=c)), alike="bc") == "c"
 
 
 def test_other_entrances_and_other_endpoints_have_a_full_flow_of_their_own() -> None:
