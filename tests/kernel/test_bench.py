@@ -47,6 +47,8 @@ def test_the_smallest_run_measures_everything(tmp_path):
         "200",
         "--sample-seconds",
         "0.05",
+        "--verification",
+        "10",
     ]
     assert main([*options, "--output", str(tmp_path)]) == 0
     cells = {c["subject"]: c for c in json.loads((tmp_path / "results.json").read_text())["cells"]}
@@ -61,6 +63,7 @@ def test_the_smallest_run_measures_everything(tmp_path):
     assert all(f"| {name} |" in text for name in cells)
     assert "| simulator, flows |" in text
     assert "## Load of a wide cluster" in text
+    assert "| tc load, warm | 10 |" in text
 
 
 def test_a_load_that_takes_too_long_is_given_up(tmp_path):
@@ -75,6 +78,8 @@ def test_a_load_that_takes_too_long_is_given_up(tmp_path):
         "--load-seconds",
         "0",
         "--no-speeds",
+        "--verification",
+        "0",
     ]
     assert main([*options, "--only", PLAIN, "kube-proxy's nftables", "--output", str(tmp_path)]) == 0
     text = (tmp_path / "RESULTS.md").read_text()

@@ -14,6 +14,7 @@ from tests.lab.bench.report import write_report
 from tests.lab.bench.run import Limits, Run
 from tests.lab.bench.subjects import WIDE, material, subjects
 from tests.lab.bench.throughput import speeds
+from tests.lab.bench.verification import command_costs
 from translate.errors import InputError, MachineError, NfparityError
 
 _EXAMPLE = """\
@@ -79,6 +80,10 @@ def _run(options: argparse.Namespace) -> None:
         loads.size(material(max(options.sizes), options.wide), max(options.sizes))
         figures.options["cluster"] += f"; {options.wide} for the wide one"
         write_report(figures, options.output)
+    if options.verification:
+        for cost in command_costs(options.verification, _say):
+            figures.commands.append(cost)
+            write_report(figures, options.output)
     _say(f"written to {options.output}")
 
 
@@ -153,6 +158,14 @@ def _parser() -> argparse.ArgumentParser:
         dest="speeds",
         action="store_false",
         help="do not measure the reader, the simulator and the replay",
+    )
+    parser.add_argument(
+        "--verification",
+        type=int,
+        default=10_000,
+        metavar="N",
+        help="services of the largest cluster for which verifying commands are measured; 0 for none;"
+        " default: 10000",
     )
     parser.add_argument("--output", type=Path, default=_HERE, metavar="DIR", help=f"default: {_HERE}")
     return parser

@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, field
 from statistics import median
 from typing import Any
 
+from tests.lab.bench.verification import CommandCost
+
 __all__ = ["Cell", "Figures", "middle", "ratio"]
 
 
@@ -48,7 +50,7 @@ class Figures:
     """A whole run.
 
     ``wide`` has the loads of the largest size with more endpoints per service. ``speeds`` has the speeds of
-    nfparity's own parts, per second, by name and size.
+    nfparity's own parts, per second, by name and size. ``commands`` has the costs of verification.
     """
 
     machine: dict[str, str]
@@ -56,6 +58,7 @@ class Figures:
     cells: list[Cell] = field(default_factory=list)
     wide: list[Cell] = field(default_factory=list)
     speeds: dict[str, dict[int, list[float]]] = field(default_factory=dict)
+    commands: list[CommandCost] = field(default_factory=list)
 
     def cell(self, subject: str, services: int) -> Cell | None:
         """Return the cell of a subject at a size, or None."""

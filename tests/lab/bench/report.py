@@ -12,6 +12,7 @@ from tests.lab.bench.figures import Cell, Figures, middle, ratio
 from tests.lab.bench.plots import plot
 from tests.lab.bench.subjects import PLAIN
 from tests.lab.bench.targets import AT, outcomes
+from tests.lab.bench.verification import command_table
 
 __all__ = ["write_report"]
 
@@ -93,7 +94,7 @@ _MEASURES: Final = (
 def write_report(figures: Figures, folder: Path) -> None:
     """Write ``RESULTS.md``, ``results.json`` and one SVG per measure into ``folder``."""
     folder.mkdir(parents=True, exist_ok=True)
-    lines = [*_head(figures, folder), *_targets(figures, folder)]
+    lines = [*_head(figures, folder), *_targets(figures, folder), *command_table(figures.commands)]
     for measure in _MEASURES:
         picture = f"{measure.name}.svg"
         (folder / picture).write_text(_plot(figures, measure), encoding="utf-8")
