@@ -165,6 +165,12 @@ def _check_statement(part: Part, family: Family) -> None:
             raise CannotSay("external", f"nftables has no {_LACKING[target]}")
         case SynProxy(ecn=True):
             raise CannotSay("synproxy-ecn", "nft has no option of synproxy for ECN")
+        case SynProxy() if family is Family.IP6:
+            reason = (
+                "nftables checks the TCP checksum as that of IPv4 (nft_synproxy_do_eval), and drops packets"
+                " whose checksum the network card has not verified"
+            )
+            raise CannotSay("synproxy6", reason)
         case _:
             pass
 

@@ -57,6 +57,7 @@ REFUSED: Final = {
     " UDPLite",
     "set-timeouts": "`-j SET --exist` where a set has elements without a timeout and others with one",
     "synproxy-ecn": "`-j SYNPROXY --ecn`",
+    "synproxy6": "`-j SYNPROXY` over IPv6",
     "template-fields": "in a hook of raw beside `-j CT` with anything but `--notrack`: `-j CONNMARK"
     " --restore-mark`, and matches of connections, but for `--ctstate` without `SNAT` and `DNAT`",
     "time-monthdays": "`-m time --monthdays`",

@@ -40,3 +40,13 @@ def test_types_of_ipv6_addresses() -> None:
     with pytest.raises(UnsupportedError) as error:
         nft.emit(unicast)
     assert [refusal.feature for refusal in error.value.refusals] == ["addrtype6"]
+
+
+def test_a_proxy_of_handshakes_is_refused_over_ipv6() -> None:
+    rule = "-A INPUT -p tcp -m tcp --dport 443 -j SYNPROXY --mss 1440"
+    text = f"*filter\n:INPUT ACCEPT [0:0]\n{rule}\nCOMMIT\n"
+    with pytest.raises(UnsupportedError) as error:
+        nft.emit(lower(read_ruleset(text.encode(), name="rules", family=Family.IP6), level=2))
+    (refusal,) = error.value.refusals
+    assert (refusal.feature, refusal.origin.text) == ("synproxy6", rule)
+    assert "synproxy mss 1440" in nft.emit(program("filter", rule, level=2)).text
