@@ -65,7 +65,7 @@ class SavedTable:
         """
         own = (f":{_HOLDER} ", f"-A {_HOLDER} ")
         lines = [line for line in self.table_state[1:-1] if not f"{line} ".startswith(own)]
-        return all(line[0] == ":" and line.split(" ")[1] == "ACCEPT" for line in lines)
+        return all(line.startswith(":") and line.partition(" ")[2] == "ACCEPT" for line in lines)
 
     @property
     def is_held(self) -> bool:

@@ -46,6 +46,8 @@ def test_what_does_something_is_not_empty() -> None:
     }
     only_a_chain = split("*nat\n:PREROUTING ACCEPT [0:0]\n:KUBE-PROXY-CANARY - [0:0]\nCOMMIT\n")
     assert not only_a_chain["nat"].is_empty
+    damaged = split("*filter\n:INPUTsACCEPT [0:0]\nCOMMIT\n")
+    assert not damaged["filter"].is_empty
 
 
 def test_an_emptied_table_is_empty() -> None:
