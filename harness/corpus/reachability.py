@@ -6,6 +6,7 @@ A rule is proven unreachable if
 - an earlier rule ends the walk of every packet, or of every packet that this rule matches: a rule of the same
   chain, of a chain called before, or of a caller;
 - it needs a member of an empty ipset;
+- it is of table nat, and no rule makes the kernel track connections;
 - its tests contradict each other, or contradict the tests on every way into its chain.
 
 Fields that can change inside a table (the mark) are not used in a proof. Other rules may still be
@@ -48,6 +49,7 @@ from translate.ir import (
     Test,
 )
 from translate.ir.intervals import intersection, intervals, subtraction
+from translate.ir.tracking import tracks_connections
 
 __all__ = ["RuleId", "WalkEnds", "dead_ends", "unreachable_rules"]
 
@@ -77,9 +79,20 @@ def unreachable_rules(ruleset: Ruleset) -> dict[RuleId, str]:
     """Return every rule that provably no packet matches, with the reason."""
     empty = frozenset(ipset.name for ipset in ruleset.sets if all(e.nomatch for e in ipset.elements))
     reasons: dict[RuleId, str] = {}
+    tracked = any(True for _ in ruleset.unknowns()) or tracks_connections(ruleset)
     for table in ruleset.tables:
-        reasons.update(_Table(table, ruleset.family, empty).unreachable())
+        if table.name is TableName.NAT and not tracked:
+            reasons.update(_untracked(table))
+        else:
+            reasons.update(_Table(table, ruleset.family, empty).unreachable())
     return reasons
+
+
+def _untracked(table: Table) -> Iterator[tuple[RuleId, str]]:
+    reason = "no rule needs conntrack, without which no packet reaches table nat"
+    for chain in table.chains:
+        for index in range(len(chain.rules)):
+            yield (table.name.value, chain.name, index), reason
 
 
 def dead_ends(ruleset: Ruleset) -> dict[RuleId, str]:

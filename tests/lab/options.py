@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, NamedTuple
 
@@ -22,7 +22,7 @@ from backends.model.node import Interface, Node
 from backends.simulator import SimulatorBackend
 from nfparity.inputs.rules import load_rules
 from translate.errors import Refusal, UnsupportedError
-from translate.ir import Rule, Ruleset
+from translate.ir import Program, Rule, Ruleset
 from translate.passes import lower
 from translate.read.extensions import MATCHES, TARGETS, UNMODELLED_MATCHES, UNMODELLED_TARGETS
 from translate.read.extensions.declaration import MatchExtension, TargetExtension
@@ -48,10 +48,15 @@ def _simulator(ruleset: Ruleset) -> None:
         pass
 
 
+def _lowered(ruleset: Ruleset) -> Program:
+    """Return the Program of one rule as if others beside it needed conntrack: then nat is translated."""
+    return replace(lower(ruleset, level=0), tracked=True)
+
+
 BACKENDS: Final[Mapping[str, Callable[[Ruleset], object]]] = {
     "simulator": _simulator,
-    "nftables": lambda ruleset: translate.nft.emit(lower(ruleset, level=0)),
-    "tc-ebpf": lambda ruleset: translate.bpf.emit(lower(ruleset, level=0)),
+    "nftables": lambda ruleset: translate.nft.emit(_lowered(ruleset)),
+    "tc-ebpf": lambda ruleset: translate.bpf.emit(_lowered(ruleset)),
 }
 """The translations, and the simulator for all backends that take rules as they were read."""
 

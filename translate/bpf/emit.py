@@ -57,7 +57,11 @@ def emit(program: Program) -> BpfOutput:
 
     Raises UnsupportedError with one refusal per rule and feature that it cannot express exactly.
     """
-    bases = [chain for chain in program.chains if chain.hook is not None]
+    bases = [
+        chain
+        for chain in program.chains
+        if chain.hook is not None and (program.tracked or chain.table is not TableName.NAT)
+    ]
     order = callees_first(program, bases, calls=_called)
     refusals = _too_large(bases, order)
     inventory = Inventory.of(program)

@@ -138,6 +138,9 @@ class Program:
 
     ``sets`` holds every ipset that a test names. ``merged`` shows, like an origin, what became of
     lists of ``-m recent``; it has no effect on packets.
+
+    ``tracked``: a rule makes the kernel track connections. Otherwise no packet reaches table nat
+    (``nf_nat_inet_fn``). The rule may be one that no packet reaches, so passes that remove rules keep this.
     """
 
     family: Family
@@ -145,6 +148,7 @@ class Program:
     source: str = "<none>"
     sets: tuple[IpSet, ...] = ()
     merged: tuple[MergedList, ...] = field(default=(), compare=False)
+    tracked: bool = True
 
     def chain(self, name: str) -> LoweredChain:
         """Return the chain with this qualified name; raises KeyError if there is none."""

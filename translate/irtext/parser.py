@@ -99,6 +99,7 @@ class _Parser:
             raise TextError(1, "expected program ip or program ip6, found the end of the text")
         cursor.expect("program")
         self._family = cursor.member(Family)
+        tracked = not cursor.take("untracked")
         if not cursor.is_done:
             self._source = cursor.next("the name of the source").text
         cursor.finish()
@@ -111,7 +112,13 @@ class _Parser:
                 chains.append(self._chain(cursor))
             else:
                 raise cursor.fault("expected chain" if chains else "expected set or chain")
-        return Program(family=self._family, chains=tuple(chains), source=self._source, sets=tuple(sets))
+        return Program(
+            family=self._family,
+            chains=tuple(chains),
+            source=self._source,
+            sets=tuple(sets),
+            tracked=tracked,
+        )
 
     def _set(self, cursor: Cursor) -> IpSet:
         ipset = take_set(cursor, self._origin(self._source))

@@ -71,6 +71,7 @@ from translate.ir.actions import (
 )
 from translate.ir.rejects import Reject
 from translate.ir.sideeffects import SideEffect
+from translate.ir.tracking import tracks_connections
 from translate.passes.calls import CALLS
 
 __all__ = ["flatten"]
@@ -101,7 +102,13 @@ def flatten(ruleset: Ruleset) -> Program:
         if table.name is name
         for chain in _without_loops(table)
     ]
-    return Program(family=ruleset.family, chains=tuple(chains), source=ruleset.source, sets=ruleset.sets)
+    return Program(
+        family=ruleset.family,
+        chains=tuple(chains),
+        source=ruleset.source,
+        sets=ruleset.sets,
+        tracked=tracks_connections(ruleset),
+    )
 
 
 def _without_loops(table: Table) -> Sequence[Chain]:

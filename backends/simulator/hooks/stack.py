@@ -271,7 +271,7 @@ class Stack:
                 hook=hook, packet=skb.packet, mark=skb.mark, iif=iif, oif=oif, answer=self.recorder.answer
             )
             self.recorder.add(entered)
-        tracked = hook not in _TRACKING
+        tracked = hook not in _TRACKING or not self.prepared.tracked
         view = View(skb, hook, iif, oif, self.router)
         tables = self.prepared.at if self.walk.idle_tables else self.prepared.busy
         for table, priority in tables[hook]:

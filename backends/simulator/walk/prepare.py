@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from backends.simulator.conntrack.reassembly import reassembles
+from backends.simulator.conntrack.reassembly import reassembles, tracks
 from backends.simulator.matching.conditions import Condition, Memory, condition, hidden_condition
 from backends.simulator.matching.fields import View, reader
 from backends.simulator.matching.hashlimits import first_of_each
@@ -200,6 +200,8 @@ class Prepared:
     sets: dict[str, Members]
     """The ipsets by name."""
     ruleset: Ruleset
+    tracked: bool
+    """True if the rules make the kernel track connections; otherwise no packet reaches table nat."""
     _hooks: dict[TableName, dict[str, frozenset[Hook]]] = field(default_factory=dict)
     """For each table in a call of :meth:`hooks_of`, the hooks from which each of its chains is reached."""
 
@@ -263,14 +265,17 @@ def prepare(ruleset: Ruleset, *, assuming: bool = False) -> Prepared:
     ]
     if refusals:
         raise UnsupportedError(tuple(sorted(refusals, key=lambda r: r.origin.line)))
+    tracked = tracks(ruleset) is not False
+    run = tables.keys() if tracked else tables.keys() - {TableName.NAT}
     at, busy = {}, {}
     for hook in Hook:
-        tables_here = [(tables[name], priority) for name, priority in tables_at(hook) if name in tables]
+        tables_here = [(tables[name], priority) for name, priority in tables_at(hook) if name in run]
         at[hook] = tuple(tables_here)
         busy[hook] = tuple(f for f in tables_here if f[0].name is TableName.NAT or not f[0].idle(hook))
     times = remembered_times(test for _, test in _recents(ruleset))
     tests = (test for rule in ruleset.rules() for test in rule.tests if isinstance(test, HashLimit))
-    return Prepared(at, busy, times, first_of_each(tests), members_of(ruleset.sets, ruleset.family), ruleset)
+    members = members_of(ruleset.sets, ruleset.family)
+    return Prepared(at, busy, times, first_of_each(tests), members, ruleset, tracked)
 
 
 def _recents(ruleset: Ruleset) -> Iterator[tuple[Rule, Recent]]:

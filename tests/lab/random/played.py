@@ -20,6 +20,7 @@ from tests.lab.random.nodes import with_random_settings
 from tests.lab.random.rules import random_rules
 from translate.errors import InputError, UnsupportedError
 from translate.ir import Family, Protocol, Rule, Ruleset, SaveMark, SetConnmark
+from translate.ir.tracking import needs_connections
 from translate.read import read_ruleset
 
 __all__ = ["Played", "expected_flows", "node_of", "random_job"]
@@ -33,6 +34,9 @@ _GROUPS: Final = 0xFF  # the first byte of an IPv6 group
 _RULESETS: Final = Path(__file__).parents[2] / "corpus/rulesets"
 _WITHOUT_FRAGMENTS: Final = ("iptables-nft", "tc-ebpf")
 """Backends that treat fragments in another way (docs/limits.md)."""
+_NEVER_TRACKED: Final = 5
+_TRACKED_BY_AN_IDLE_RULE: Final = 14
+"""The remainders of seeds whose rules that need conntrack are left out."""
 _NODES: Final = {Family.IP: "kind-node/worker.json", Family.IP6: "six/node.json"}
 
 
@@ -43,8 +47,18 @@ def node_of(family: Family) -> Node:
 
 
 def random_job(seed: int, family: Family, node: Node) -> Job:
-    """Return the random ruleset of a seed on a node, with settings of its own."""
-    ruleset = read_ruleset(random_rules(seed, family).encode(), name=f"random-{seed}", family=family)
+    """Return the random ruleset of a seed on a node, with settings of its own.
+
+    Of 16 rulesets, one has no rule that needs conntrack, and one only a rule that no packet reaches.
+    """
+    text, name = random_rules(seed, family), f"random-{seed}"
+    ruleset = read_ruleset(text.encode(), name=name, family=family)
+    if seed % 16 in (_NEVER_TRACKED, _TRACKED_BY_AN_IDLE_RULE):
+        needing = {rule.origin.line for rule in ruleset.rules() if needs_connections(rule)}
+        lines = [line for number, line in enumerate(text.split("\n"), 1) if number not in needing]
+        if seed % 16 == _TRACKED_BY_AN_IDLE_RULE:
+            lines[1:1] = [":idle - [0:0]", "-A idle -m conntrack --ctstate NEW -j RETURN"]
+        ruleset = read_ruleset("\n".join(lines).encode(), name=name, family=family)
     return Job(rules=ruleset, node=with_random_settings(node, seed))
 
 

@@ -62,6 +62,7 @@ from translate.nft.legalise.ipsets import NamedSets
 from translate.nft.legalise.rates import limit_of, quota_of
 from translate.nft.legalise.recent import KEYED_SIZE, SIZE, RecentSets, rings_of, sets_of
 from translate.nft.legalise.shifts import counted_ports
+from translate.nft.legalise.tracking import tracking_chain, tracks_connections
 from translate.nft.limits.inexpressible import check_statements
 from translate.nft.limits.queues import refused_queues
 from translate.nft.limits.templates import refused_template_reads
@@ -254,6 +255,8 @@ class DraftProgram:
         """Return the legal Program. Raises UnsupportedError with every rule that nftables cannot express."""
         refusals = [*self.refusals, *refused_answers(self.inventory), *refused_template_reads(self.inventory)]
         refusals += refused_queues(self.inventory)
+        if self.program.tracked and self.chains and not tracks_connections(self.chains):
+            self.chains.append(tracking_chain(self.names.give("conntrack")))
         whole = reassembles(self.chains)
         if not whole:
             refusals += guard_transport(self.chains, self.family)

@@ -26,41 +26,21 @@ from dataclasses import replace
 from typing import Final
 
 from translate.errors import Refusal
-from translate.ir import (
-    Dnat,
-    Family,
-    Field,
-    FieldTest,
-    Interval,
-    Masquerade,
-    Netmap,
-    Proxy,
-    Redirect,
-    RestoreMark,
-    SaveMark,
-    SetConnmark,
-    Snat,
-    SynProxy,
-    Template,
-)
+from translate.ir import Family, Field, FieldTest, Interval, Proxy
 from translate.nft.legal import (
-    AddLabel,
-    CountedInSet,
     DnatTo,
-    HashedTo,
-    HasLabel,
     HasTransport,
     InSet,
     LegalChain,
     Part,
     PortOf,
     SetChange,
-    SetHelper,
     TakenInSet,
     TransportByte,
     VerdictOf,
     WordMatch,
 )
+from translate.nft.legalise.tracking import needs_connections
 from translate.nft.legalise.words import excludes_later_fragments, tests_for_first
 from translate.nft.limits.refusal import CannotSay
 
@@ -75,19 +55,17 @@ _TRANSPORT: Final = frozenset(
 )
 """Fields that nft would find in a later fragment; ``tcp option maxseg size`` it would not
 (``nft_tcp_header_pointer``)."""
-_CONNECTION: Final = frozenset(field for field in Field if field.text.partition(".")[0] == "ct")
-_TRACKING: Final = (
-    *(Dnat, Snat, Masquerade, Redirect, Netmap, DnatTo),
-    *(SetConnmark, SaveMark, RestoreMark, HasLabel, AddLabel, HashedTo, CountedInSet),
-    *(SynProxy, Proxy, Template, SetHelper),
-)
-"""Parts whose expressions have fragments reassembled, in addition to those that read ``ct``."""
 _WHOLE: Final = FieldTest(field=Field.FRAGMENT, values=(Interval.point(0),))
 
 
 def reassembles(chains: Iterable[LegalChain]) -> bool:
     """Return whether the kernel reassembles fragments before these chains, because of their rules."""
-    return any(_has_reassembled(part) for chain in chains for rule in chain.rules for part in rule.parts)
+    return any(
+        isinstance(part, Proxy) or needs_connections(part)
+        for chain in chains
+        for rule in chain.rules
+        for part in rule.parts
+    )
 
 
 def guard_transport(chains: Iterable[LegalChain], family: Family) -> Iterator[Refusal]:
@@ -139,14 +117,3 @@ def _is_guard(part: Part) -> bool:
             return tests_for_first(offset, mask, values)
         case _:
             return False
-
-
-def _has_reassembled(part: Part) -> bool:
-    """Return whether an expression of the part registers conntrack, or only its reassembly."""
-    match part:
-        case FieldTest(field=field):
-            return field in _CONNECTION
-        case InSet(key=key) | SetChange(key=key) | TakenInSet(key=key) | VerdictOf(key=key):
-            return not _CONNECTION.isdisjoint(key)
-        case _:
-            return isinstance(part, _TRACKING)

@@ -462,6 +462,7 @@ def programs(draw: st.DrawFn) -> Program:
         chains=draw(some(chain)),
         source=draw(TEXT | st.just("rules")),
         sets=draw(some(ipsets())),
+        tracked=draw(st.booleans()),
     )
 
 

@@ -205,7 +205,7 @@ def kube_services(count: int) -> Job:
         f"-A PREROUTING -d 10.96.{i >> 8}.{i & 255}/32 -p udp --dport 53 -j ACCEPT" for i in range(count)
     ]
     text = "\n".join(
-        ["*nat", ":PREROUTING ACCEPT [0:0]", *rules, "-A PREROUTING -m mark --mark 0x1", "COMMIT\n"]
+        ["*nat", ":PREROUTING ACCEPT [0:0]", *rules, "-A PREROUTING -m connmark --mark 0x1", "COMMIT\n"]
     )
     return Job(rules=read_ruleset(text.encode(), name="rules"), node=NODE)
 

@@ -45,4 +45,7 @@ def test_of_the_address_types_of_ipv6_only_local_alone_is_simulated() -> None:
 def test_tables_stand_in_the_kernels_order_whatever_the_dumps() -> None:
     lines = [x for x in TEXT.decode().splitlines() if not x.startswith("-A")]
     prepared = prepare(read_ruleset("\n".join(lines).encode(), name="rules"))
+    assert [t.name for t, _ in prepared.at[Hook.PREROUTING]] == [TableName.RAW]
+    lines.insert(2, "-A PREROUTING -m conntrack --ctstate NEW")
+    prepared = prepare(read_ruleset("\n".join(lines).encode(), name="rules"))
     assert [t.name for t, _ in prepared.at[Hook.PREROUTING]] == [TableName.RAW, TableName.NAT]

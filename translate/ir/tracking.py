@@ -1,0 +1,46 @@
+"""Rulesets that make the kernel track connections.
+
+The first rule that needs conntrack registers its hooks (``nf_ct_netns_get`` in ``xt_check_match`` and
+``xt_check_target``), even if no packet reaches the rule. A table nat alone does not: without conntrack, the
+kernel passes all packets by the rules of nat (``nf_nat_inet_fn``).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from translate.ir.actions import (
+    Dnat,
+    Masquerade,
+    Netmap,
+    Redirect,
+    RestoreMark,
+    SaveMark,
+    SetConnmark,
+    Snat,
+    SynProxy,
+    Template,
+)
+from translate.ir.matches import ClusterShare, ConnectionLimit, ConnLabel, FieldTest, flat
+from translate.ir.ruleset import Rule, Ruleset
+
+__all__ = ["needs_connections", "tracks_connections"]
+
+_TESTS: Final = (ConnectionLimit, ConnLabel, ClusterShare)
+_ACTIONS: Final = (
+    *(Dnat, Snat, Masquerade, Redirect, Netmap),
+    *(SetConnmark, SaveMark, RestoreMark, Template, SynProxy),
+)
+
+
+def tracks_connections(ruleset: Ruleset) -> bool:
+    """Return whether a rule of the ruleset makes the kernel track connections."""
+    return any(map(needs_connections, ruleset.rules()))
+
+
+def needs_connections(rule: Rule) -> bool:
+    """Return whether the rule makes the kernel track connections."""
+    return any(isinstance(action, _ACTIONS) for action in rule.actions) or any(
+        test.field.text.startswith("ct.") if isinstance(test, FieldTest) else isinstance(test, _TESTS)
+        for test in flat(rule.tests)
+    )
