@@ -140,8 +140,8 @@ FAULTS = (
     Fault(
         "gotos are too deep", import_module("translate.nft.legalise.chains"), "MAX_DEPTH", 99, 2, Family.IP6
     ),
-    Fault("fragments have ports", draft, "guard_transport", lambda *_: (), 0, Family.IP),
-    Fault("fragments of IPv6 have ports", draft, "guard_transport", lambda *_: (), 0, Family.IP6),
+    Fault("fragments have ports", draft, "guard_transport", lambda *_: (), 11, Family.IP),
+    Fault("fragments of IPv6 have ports", draft, "guard_transport", lambda *_: (), 11, Family.IP6),
     Fault("a prefix has variables", logging, "_VARIABLE", re.compile("(nothing)"), 0, Family.IP),
 )
 

@@ -15,6 +15,7 @@ from typing import Final
 
 from tests.lab.random.headers import header_match, header_target, option_match, time_match
 from tests.lab.random.rare import rare_match
+from tests.lab.random.untracked import untracked
 from translate.ir import Family, Ruleset
 from translate.read import read_ruleset
 from translate.read.ipset import read_ipsets
@@ -140,12 +141,19 @@ def random_matches(seed: int, family: Family = Family.IP) -> str:
 
 
 def matching_rules(seed: int, family: Family = Family.IP) -> Ruleset:
-    """Read the ruleset of :func:`random_matches`, with the ipsets that it tests."""
-    name = f"matches {seed} of {family.value}"
-    ruleset = read_ruleset(random_matches(seed, family).encode(), name=name, family=family)
+    """Read the ruleset of :func:`random_matches`, with the ipsets that it tests.
+
+    Of 16 rulesets, one has no rule that needs conntrack.
+    """
+    name, text = f"matches {seed} of {family.value}", random_matches(seed, family)
+    if seed % 16 == _NEVER_TRACKED:
+        text = "\n".join(untracked(text, family))
+    ruleset = read_ruleset(text.encode(), name=name, family=family)
     return replace(ruleset, sets=read_ipsets(IPSETS[family].encode(), name="ipset-save").sets)
 
 
+_NEVER_TRACKED: Final = 11
+"""The remainder of seeds whose rules that need conntrack are left out."""
 _COUNTING: Final = 0.1
 """The share of rules with a match that counts."""
 _RARE: Final = 0.15

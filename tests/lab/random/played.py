@@ -18,9 +18,9 @@ from harness.corpus.random.flows import random_flows
 from harness.diff.compare import compare
 from tests.lab.random.nodes import with_random_settings
 from tests.lab.random.rules import random_rules
+from tests.lab.random.untracked import untracked
 from translate.errors import InputError, UnsupportedError
 from translate.ir import Family, Protocol, Rule, Ruleset, SaveMark, SetConnmark
-from translate.ir.tracking import needs_connections
 from translate.read import read_ruleset
 
 __all__ = ["Played", "expected_flows", "node_of", "random_job"]
@@ -51,14 +51,13 @@ def random_job(seed: int, family: Family, node: Node) -> Job:
 
     Of 16 rulesets, one has no rule that needs conntrack, and one only a rule that no packet reaches.
     """
-    text, name = random_rules(seed, family), f"random-{seed}"
-    ruleset = read_ruleset(text.encode(), name=name, family=family)
+    text = random_rules(seed, family)
     if seed % 16 in (_NEVER_TRACKED, _TRACKED_BY_AN_IDLE_RULE):
-        needing = {rule.origin.line for rule in ruleset.rules() if needs_connections(rule)}
-        lines = [line for number, line in enumerate(text.split("\n"), 1) if number not in needing]
+        lines = untracked(text, family)
         if seed % 16 == _TRACKED_BY_AN_IDLE_RULE:
             lines[1:1] = [":idle - [0:0]", "-A idle -m conntrack --ctstate NEW -j RETURN"]
-        ruleset = read_ruleset("\n".join(lines).encode(), name=name, family=family)
+        text = "\n".join(lines)
+    ruleset = read_ruleset(text.encode(), name=f"random-{seed}", family=family)
     return Job(rules=ruleset, node=with_random_settings(node, seed))
 
 
