@@ -1,8 +1,8 @@
 """Pauses of Python's cyclic garbage collector while millions of objects are made.
 
 Reading, lowering and emitting make trees of frozen nodes, which have no cycles to collect. The collector
-would walk the growing trees again and again, which takes more than half as long as the work itself.
-Everything else runs with a collector that runs seldom.
+would walk the growing trees again and again, which takes more than half as long as the work itself. Other
+work runs with :func:`collector_seldom`.
 """
 
 from __future__ import annotations

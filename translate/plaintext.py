@@ -1,8 +1,8 @@
 """Files as they come from other machines: byte order marks, UTF-16, and lines that end in CR LF.
 
-iptables-restore accepts none of them: with CR LF a table is called ``filter\\r``. They come from an editor or
-a shell of Windows and mean nothing for the rules. So they are removed from every input: rules, ipsets, nodes,
-corpora, nftables rulesets, JSON.
+Editors and shells of Windows write them. They have no meaning for the rules, and iptables-restore accepts
+none of them: with CR LF, for example, a table is called ``filter\\r``. So they are removed from every input:
+rules, ipsets, nodes, corpora, nftables rulesets, JSON.
 """
 
 from __future__ import annotations

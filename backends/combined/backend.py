@@ -1,4 +1,4 @@
-"""Several loaders on one node: for the rules that it has already, and for rules that are added."""
+"""Several loaders on one node: one for its present rules, and others for rules that are added."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from backends.model.packet import Packet
 from backends.replay.loader import Loader, RuleId, Watched
 from backends.testbed.tapnode import TapNode
 
-__all__ = ["BesideLoader"]
+__all__ = ["CombinedLoader"]
 
 _ONE: Final = Fraction(1)
 
 
-class BesideLoader(Loader):
+class CombinedLoader(Loader):
     """Loads the rules of several loaders, one after the other.
 
     The order must be that in which a node loads them, because it decides the order of chains with the same
@@ -51,7 +51,7 @@ class BesideLoader(Loader):
             loader.forget_connections(tap)
 
     def forget_all(self, tap: TapNode, sent: Sequence[Packet]) -> bool:
-        """Forget the connections that began with these packets; False if there may be others."""
+        """Forget the connections that began with these packets; return False if others may exist."""
         return all(loader.forget_all(tap, sent) for loader in self._loaders)
 
     def forget_lists(self) -> None:

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from typing import Final
 
-from backends.combined.backend import BesideLoader
+from backends.combined.backend import CombinedLoader
 from backends.given_nftables.trace import ListedChain, Tracer, read_chains
 from backends.model.contract import Availability, Job
 from backends.model.node import Node
@@ -177,7 +177,7 @@ class GivenNftBackend:
         return kernel_lacks(GivenNftLoader(_PROBE, Family.IP))
 
     def open(self, job: Job) -> AbstractContextManager[KernelSession]:
-        """Load the ruleset into a fresh node, given by the job together with the family.
+        """Load the ruleset into a fresh node; the job gives the node and the family.
 
         Raises ParseError if it has no table for the job's family, names a device that the node does not have,
         or has text that nft does not understand.
@@ -196,7 +196,7 @@ class GivenNftBackend:
         notes = (*doubts, *rates)
         loader: Loader = GivenNftLoader(self._listing, family)
         if before is not None:
-            loader = BesideLoader(loader, before) if self._first else BesideLoader(before, loader)
+            loader = CombinedLoader(loader, before) if self._first else CombinedLoader(before, loader)
         return _opened(self._name, open_session(job.node, loader, limits=notes))
 
 

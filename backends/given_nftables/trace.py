@@ -56,7 +56,7 @@ _COMPARED: Final = re.compile(r"(?:\s+offset \d+)?\s+(?:(<=?|>=?|!=|==)\s+)?(\d+
 _FILLS: Final = re.compile(r"\b(?:add|update) @")
 _COMMENT: Final = re.compile(r'"[^"\n]*"')
 _LEAST: Final = Fraction(1, 1000)
-"""The assumed probability if the rule does not show it, for example because it uses a named map."""
+"""The assumed probability of a choice if the rule does not show it, for example with a named map."""
 
 _Place = tuple[str, str, str]
 """Family, table, chain."""

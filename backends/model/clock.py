@@ -1,4 +1,4 @@
-"""The node's clock: the fields of a time, and the time of flows.
+"""The node's clock: the values of its fields at a time, and the times of a flow's packets.
 
 A kernel has one clock for all network namespaces, which no test can set. The simulator has the clock of each
 packet's ``time``.

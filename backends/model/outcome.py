@@ -130,7 +130,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assumption:
-    """One of two assumptions about the hidden part of a rule, which ``hidden`` describes.
+    """One of two assumptions about the hidden part of a rule; ``hidden`` describes that part.
 
     ``matches``: whether the rule matches the packet; ``packet`` has the values that the hidden part may test
     ("in eth0"). For hidden rules, ``matches``: whether they have any effect on the flow's packets; ``packet``

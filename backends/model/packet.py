@@ -142,8 +142,8 @@ class Fragment(NamedTuple):
     """The place of a fragment in its packet (RFC 791, 3.1; RFC 8200, 4.5).
 
     ``offset`` counts units of 8 bytes; ``more``: another fragment follows. ``id`` is the identification of
-    the packet; None is one of its own for each packet that a flow sends. ``reserved`` is the reserved byte of
-    the fragment header of IPv6.
+    the packet; None gives each packet that a flow sends an identification of its own. ``reserved`` is the
+    reserved byte of the fragment header of IPv6.
     """
 
     offset: int
@@ -162,15 +162,15 @@ class Packet:
     conntrack (``nf_conntrack_checksum``). ``mss`` is the maximum segment size that a TCP segment with SYN
     announces; None for no such option. ``tos`` is the whole byte, DSCP and ECN (the traffic class of IPv6).
     ``filled_to``: zeros follow the payload up to this length of the IP packet. ``smac`` and ``dmac`` are the
-    hardware addresses of the frame, None for those of the neighbour and of the device
+    hardware addresses of the frame; None means the address of the neighbour or of the device
     (:mod:`backends.model.link`). ``routing`` is the routing header of an IPv6 packet that has one;
     ``hop_options`` and ``destination_options`` are the lengths of headers with such options, in units of 8
     bytes after the first one, None without the header. ``fragment`` is the place of a packet that is a
-    fragment. The first one has the transport header, with a checksum that it does not fulfil alone. A later
-    one has the payload and nothing else. ``time`` is the time on the node's clock when the
-    packet is sent, in seconds since 1970 (UTC). None is the present, or the time of the packet before it and
-    the pauses since. Only the simulator sets its clock. ``cpu`` is the number of the processor that handles
-    the packet. Ports are a :class:`PortClass` only in the simulator, for a port that the kernel picks.
+    fragment. The first fragment has the transport header, whose checksum is that of the whole packet. A later
+    fragment has only payload. ``time`` is the time on the node's clock when the packet is sent, in seconds
+    since 1970 (UTC). None means the present, or the time of the previous packet plus the pauses after it.
+    Only the simulator sets its clock. ``cpu`` is the number of the processor that handles the packet. Ports
+    are a :class:`PortClass` only in the simulator, for a port that the kernel picks.
     """
 
     family: Family

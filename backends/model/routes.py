@@ -255,7 +255,7 @@ def _rule(entry: JsonObject, devices: Collection[str]) -> Iterator[RoutingRule]:
     """Yield the rule of an object, or nothing if it is invalid."""
     priority = entry.integer("priority", None, low=0, high=_LAST_PRIORITY)
     if priority is None and not entry.has("priority"):
-        entry.problem(None, "a rule without a priority")
+        entry.problem(None, "the rule has no priority")
     networks = {key: _prefix(entry, key) for key in ("from", "to")}
     named = _family(entry)
     families = {network[0] for network in networks.values() if network is not None}
@@ -272,7 +272,7 @@ def _rule(entry: JsonObject, devices: Collection[str]) -> Iterator[RoutingRule]:
     if action is None:
         entry.problem("action", f"{text!r} is not among {', '.join(RuleAction)}")
     if action is RuleAction.LOOKUP and not entry.has("table"):
-        entry.problem(None, "a rule without a table or another action")
+        entry.problem(None, "the rule has neither a table nor another action")
     if action not in (None, RuleAction.LOOKUP) and entry.has("table"):
         entry.problem("table", f"the action {text} has no table")
     table = _table(entry, MAIN)

@@ -14,7 +14,10 @@ __all__ = ["bounded", "death_by"]
 
 _SECONDS: Final = 120
 _BYTES_A_SECOND: Final = 10_000
-"""kube-proxy's layout of 10,000 services, the slowest for nft, has some 15 MB and takes 70 s."""
+"""The least speed that is expected of nft.
+
+The slowest known text, kube-proxy's layout of 10,000 services, has some 15 MB and takes 70 s.
+"""
 _MEMORY: Final = 2 << 30
 _MEMORY_A_BYTE: Final = 400
 _FILES: Final = 64

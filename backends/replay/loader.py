@@ -39,7 +39,10 @@ class Watched:
 
 
 _MOST_RULES: Final = 100_000_000
-"""The kernel evaluates some 50 million rules a second, and that processor does nothing else meanwhile."""
+"""The greatest number of rules that one packet may meet.
+
+The kernel evaluates some 50 million rules a second, and the processor does nothing else meanwhile.
+"""
 
 
 def refuse_endless_walks(ruleset: Ruleset, backend: str) -> None:

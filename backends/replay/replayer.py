@@ -40,7 +40,10 @@ _UNSENT: Final = Outcome(verdict=Verdict.UNSENT)
 
 _MOSTLY: Final = 4
 _ALONE: Final = 1024
-"""The flows sent one by one after a burst in which more than one in :data:`_MOSTLY` was uncertain."""
+"""The number of flows to send one by one after a burst with too many uncertain outcomes.
+
+Too many are more than one in :data:`_MOSTLY`.
+"""
 _FEW: Final = 8
 """The greatest number of packets whose connections are forgotten one by one."""
 _INNER: Final = "quoted packet: "
@@ -73,7 +76,7 @@ class Replayer:
     """True if a translated source port is still in use: a small range of them would soon be exhausted."""
     _sent: list[Packet] = field(default_factory=list)
     """The packets that the last flow has sent."""
-    _left: list[Packet] | None = field(default_factory=list)
+    _openers: list[Packet] | None = field(default_factory=list)
     """The packets with which the connections that are not forgotten may have begun; None if they are many."""
     _known: dict[bytes, Parsed] = field(default_factory=dict)
     """The results of the runs of one flow: most are equal."""
@@ -106,7 +109,7 @@ class Replayer:
         self._known = {}
         for number in range(repeated.times):
             if not number:
-                self._part_from(flow)
+                self._forget_connections_met_by(flow)
                 if loader.watches:
                     loader.watch()
             elif loader.lists and (repeated.lists or watched.lists):
@@ -118,7 +121,7 @@ class Replayer:
                 self._forget_run()
             counts[outcomes] += 1
             notes.update(dict.fromkeys(new_notes))
-        self._leave()
+        self._record_connections()
         # Only the first run was watched.
         certain = loader.watches and repeated.times == 1
         self._listed |= loader.lists and (watched.lists if certain else repeated.lists or watched.lists)
@@ -136,14 +139,14 @@ class Replayer:
     def _burst(self, burst: list[Datagram]) -> list[FlowResult | Passed]:
         used = self._used[Protocol.UDP]
         sent = {datagram[SPORT] for datagram in burst}
-        self._part(not used.isdisjoint(sent))
+        self._forget_if(not used.isdisjoint(sent))
         if self.loader.pins:
             self.tap.run_on(0)
         try:
             ends = send_burst(self.tap, burst)
         except KeyError as e:
             raise MachineError(f"the node has no interface {e}") from None
-        self._left = None
+        self._openers = None
         taken = {end[DPORT] for end in ends if end is not None}
         used |= taken
         used.update([datagram[DPORT] for datagram in burst])
@@ -165,24 +168,24 @@ class Replayer:
         if not all(self.loader.forget_one(self.tap, packet) for packet in _beginnings(self._sent)):
             self.loader.forget_connections(self.tap)
 
-    def _leave(self) -> None:
+    def _record_connections(self) -> None:
         """Record the connections of the last flow, which stay until another flow could meet them."""
-        if self._left is not None:
-            left = [*self._left, *_beginnings(self._sent)]
-            self._left = left if len(left) <= _FEW else None
+        if self._openers is not None:
+            left = [*self._openers, *_beginnings(self._sent)]
+            self._openers = left if len(left) <= _FEW else None
 
-    def _part_from(self, flow: Flow) -> None:
+    def _forget_connections_met_by(self, flow: Flow) -> None:
         """Forget the connections that this flow could meet."""
         keys = [_key(s.packet) for s in flow.steps if isinstance(s, Send)]
-        self._part(any(port in self._used[proto] for proto, port in keys))
+        self._forget_if(any(port in self._used[proto] for proto, port in keys))
 
-    def _part(self, meet: bool) -> None:
+    def _forget_if(self, meet: bool) -> None:
         """Empty lists of addresses, and forget all connections if the next flow could ``meet`` one."""
         if self._listed:
             self.loader.forget_lists()
             self._listed = False
         if meet or self._crowded:
-            left, self._left = self._left, []
+            left, self._openers = self._openers, []
             # To forget every connection, the kernel walks the table of the whole machine.
             if self._crowded or left is None or not self.loader.forget_all(self.tap, left):
                 self.loader.forget_connections(self.tap)

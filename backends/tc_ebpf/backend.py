@@ -1,4 +1,4 @@
-"""The tc-ebpf backend, which translates here, and loads and replays in the child process."""
+"""The tc-ebpf backend: translates rules in this process, then loads and replays them in a child process."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def change_maps(map_of: Callable[[str], BpfMap], steps: Iterable[MapChange]) -> 
     deleting = False
     for step in steps:
         if step.deleted and not deleting:
-            wait_for_readers()  # of entries that referred to the entries deleted now
+            wait_for_readers()  # a program may have read an old entry that refers to one that is deleted next
             deleting = True
         map_of(step.name).update(step.written)
         map_of(step.name).delete(step.deleted)

@@ -35,9 +35,9 @@ _VECTOR: Final = struct.Struct("PN")
 _SLOT: Final = 2048
 """The buffer of a packet: a ``struct sockaddr_ll`` (20 bytes), one control message, and the packet."""
 _CONTROL, _DATA = 24, 48
-_TOLD: Final = struct.Struct(f"=4xi{_CONTROL - 8}x{struct.calcsize('Nii')}xI")
+_METADATA: Final = struct.Struct(f"=4xi{_CONTROL - 8}x{struct.calcsize('Nii')}xI")
 """The parts read from a slot: the index of the device, and the mark, which is the only control message."""
-assert _TOLD.size <= _DATA
+assert _METADATA.size <= _DATA
 
 
 class Sniffer:
@@ -111,7 +111,7 @@ class Sniffer:
         slots = memoryview(self._slots)
         lengths = _LENGTH.iter_unpack(memoryview(self._messages)[: count * _MESSAGE.size])
         for at, (length,) in zip(range(0, count * _SLOT, _SLOT), lengths, strict=True):
-            index, mark = _TOLD.unpack_from(slots, at)
+            index, mark = _METADATA.unpack_from(slots, at)
             yield index, bytes(slots[at + _DATA : at + _DATA + length]), mark
 
 

@@ -122,11 +122,11 @@ def _of_snapshot(snapshot: Snapshot) -> Against:
 
 def _loader(rules: list[tuple[Variant, Rules]]) -> Loader | None:
     """Return the loader of the rules of one variant, or of both."""
-    from backends.combined.backend import BesideLoader
+    from backends.combined.backend import CombinedLoader
     from backends.iptables.backend import loader_of
 
     loader: Loader | None = None
     for variant, ruleset in rules:
         added = loader_of(_COMMANDS[variant], ruleset.whole())
-        loader = added if loader is None else BesideLoader(loader, added)
+        loader = added if loader is None else CombinedLoader(loader, added)
     return loader

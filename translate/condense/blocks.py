@@ -144,7 +144,7 @@ class Block:
     """The lines of a chain, or one line of a shared chain, as a regular expression.
 
     Its groups are the name of the chain and then those of the lines, in order: ``values`` are the numbers of
-    the groups with constants, ``calls`` of those with the member's own chains.
+    the groups with constants, and ``calls`` the numbers of the groups with the member's own chains.
     """
 
     pattern: re.Pattern[str]

@@ -93,7 +93,7 @@ def _reach(
 
 
 def _is_small(component: Component) -> bool:
-    """Return whether ``template`` makes few copies of the chains: at most a few times as many rules."""
+    """Return whether the copies made by ``template`` have at most eight times as many rules as the chains."""
     if len(component.entrances) == 1 and component.calls == len(component.chains) - 1:
         return True  # a tree: each chain is copied once
     blocks = dict(zip(component.chains, component.blocks, strict=True))

@@ -98,18 +98,18 @@ class _Expansion:
                 if isinstance(statement, Lookup):
                     entries = self._entries(statement, chain, ways.get(chain.name))
                     if by_key.setdefault(key_of(statement), entries) != entries:
-                        raise _NotShownError  # two lookups that differ only in their position
+                        raise _NotShownError  # different entries for one key
                     size = _leading(statement, entries)
                     if chain.name in self.written and size > 1:
                         sizes.append((_leading(statement, None), size))
                 elif chain.name in self.written and statement.origin.line in self.places:
-                    raise _NotShownError  # an unchanged rule of one member
+                    raise _NotShownError  # a member's rule that is in no lookup
         if _order([size for size, _ in sizes]) != _order([size for _, size in sizes]):
             raise _NotShownError
         return {key: entries for key, entries in by_key.items() if entries is not None}
 
     def _ways(self) -> dict[str, _Way]:
-        """Return, for each chain that ``template`` made, the lookup that calls it."""
+        """Return the lookup that calls each chain made by ``template``, by the name of the chain."""
         chains = {chain.name: chain for chain in self.program.chains}
         ways: dict[str, _Way] = {}
         for chain in self.program.chains:

@@ -315,7 +315,7 @@ def _before(table: Table, names: set[str]) -> Iterator[FieldTest]:
         for chain in table.chains:
             for rule in chain.rules:
                 if rule.callee in reached:
-                    yield from (t for t in rule.tests if isinstance(t, FieldTest) and t.field in _ASKED)
+                    yield from (t for t in rule.tests if isinstance(t, FieldTest) and t.field in _TESTED)
                     reached.add(chain.name)
 
 
@@ -330,4 +330,4 @@ def _excluded(test: FieldTest, families: Sequence[RuleFamily]) -> bool:
     return False
 
 
-_ASKED: Final = frozenset({*_ADDRESSES, *_PORT_FIELDS, Field.L4PROTO})
+_TESTED: Final = frozenset({*_ADDRESSES, *_PORT_FIELDS, Field.L4PROTO})

@@ -26,7 +26,10 @@ _TABLES: Final = frozenset(table.value for table in TableName)
 
 _NEAR: Final = 32_768
 _OFTEN: Final = 8
-"""A chain with more calls than this in the :data:`_NEAR` characters before or after is a shared chain."""
+"""The maximum number of calls of a member's own chain within :data:`_NEAR` characters.
+
+A chain with more calls is a shared chain.
+"""
 
 _DECLARATIONS: Final = re.compile(
     r"(?::[A-Za-z0-9_][!#-~]{0,27} (?:-|[A-Z]+) \[[0-9]{1,20}:[0-9]{1,20}\]\n)*"

@@ -200,7 +200,7 @@ CLOCKS: Final = frozenset(field for field in Field if field.text.partition(".")[
 """Fields of the node's clock."""
 
 REVERSE_ROUTES: Final = frozenset({Field.REVERSE_ROUTE, Field.REVERSE_ROUTE_BY_MARK})
-"""Fields that say whether there is a route to the source, by whichever device."""
+"""Fields that are 1 if there is a route to the source by any device."""
 
 REVERSE_PATHS: Final = frozenset({Field.REVERSE_PATH, Field.REVERSE_PATH_BY_MARK, *REVERSE_ROUTES})
 """Fields for which the route to the source is looked up (``-m rpfilter``)."""

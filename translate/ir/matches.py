@@ -49,8 +49,8 @@ class FieldTest:
     """``(field & mask) in values``, or not in when ``negated``; never true of an absent field.
 
     ``mask`` is None when every bit counts. ``values`` is not empty. ``reads_data``: the kernel reads the
-    field of a later fragment from its data, as if this began with a header (``xt_ecn``, ``xt_tcpmss``); all
-    other matches find no field there. Tests that differ in nothing else are equal.
+    field of a later fragment from its data, as if this began with a header (``xt_ecn``, ``xt_tcpmss``). All
+    other matches find no field there. ``reads_data`` is not compared.
     """
 
     field: Field
@@ -180,7 +180,7 @@ class Quota:
 
     @property
     def burst(self) -> int:
-        """The greatest number of packets that the quota lets pass; they are as short as possible."""
+        """The greatest number of packets that the quota lets pass, which is that of the shortest packets."""
         return self.size // _SHORTEST
 
 
@@ -191,9 +191,9 @@ _SHORTEST: Final = 28  # IPv4 with UDP
 class SetTest:
     """True if the packet's fields, one per dimension, are a member of the ipset ``name``.
 
-    With ``nomatch``, true if the element that decides is a ``nomatch`` one (``ip_set_test``). ``counters``:
-    the rule also compares the counters of the element, which only matters in a set that has them.
-    ``filled``: a rule of the ruleset changes the set.
+    With ``nomatch``, true if the element that decides has the flag ``nomatch`` (``ip_set_test``).
+    ``counters``: the rule also compares the counters of the element, which only matters in a set that has
+    them. ``filled``: a rule of the ruleset changes the set.
     """
 
     name: str
@@ -222,9 +222,10 @@ class SetUpdate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnLabel:
-    """True if the packet's connection has the label ``number``; with ``add`` it gets it (``connlabel_mt``).
+    """True if the packet's connection has the label ``number`` (``connlabel_mt``).
 
-    ``negated`` inverts the result, also that of a packet without a connection, for which there is no label.
+    With ``add``, the connection gets the label. A packet without a connection has no label. ``negated``
+    inverts the result, also for such a packet.
     """
 
     number: int

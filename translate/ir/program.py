@@ -122,9 +122,10 @@ class LoweredChain:
 
 @dataclass(frozen=True, slots=True)
 class MergedList:
-    """A list of ``-m recent`` that lowering made a part of the list ``into``, which has a key.
+    """The list ``name`` of ``-m recent``, which lowering has made a part of the list ``into``.
 
-    ``key`` are the values of that list's :attr:`Recent.key` that belong to the list ``name``.
+    ``into`` has a separate part for each value of the fields in its :attr:`Recent.key`. ``key`` has their
+    values for the part that replaces ``name``.
     """
 
     name: str
@@ -136,11 +137,12 @@ class MergedList:
 class Program:
     """All chains of one family, lowered. Jump and Goto name chains by their qualified name.
 
-    ``sets`` holds every ipset that a test names. ``merged`` shows, like an origin, what became of
-    lists of ``-m recent``; it has no effect on packets.
+    ``sets`` holds every ipset that a test names. ``merged`` records the lists of ``-m recent`` that became
+    parts of others; like an origin, it has no effect on packets.
 
     ``tracked``: a rule makes the kernel track connections. Otherwise no packet reaches table nat
-    (``nf_nat_inet_fn``). The rule may be one that no packet reaches, so passes that remove rules keep this.
+    (``nf_nat_inet_fn``). A rule that no packet reaches counts, too, so passes that remove rules do not change
+    ``tracked``.
     """
 
     family: Family

@@ -100,13 +100,13 @@ class Unknown:
 class Rule:
     """One rule: its spelling, its meaning and its origin.
 
-    ``base`` (``-s``, ``-d``, ``-i``, ``-o``, ``-p``, ``-f``), ``matches`` and ``target`` are the
-    spelling; only ``write`` and reports read them. ``tests`` and ``actions`` are the meaning.
-    ``actions`` is empty for a rule without a target (it only counts), otherwise it has one.
-    ``target`` of a jump to a user chain is that chain's name; ``goto`` is true for ``-g``.
-    ``unknown`` lists the parts of the rule that are not known: those that the input hides (``iptables -L``
-    without ``-v`` hides interfaces), and matches and targets that are not modelled. Translation refuses the
-    rule for these reasons; the simulator follows both branches.
+    ``base`` (``-s``, ``-d``, ``-i``, ``-o``, ``-p``, ``-f``), ``matches`` and ``target`` are the spelling;
+    only ``write`` and reports read them. ``tests`` and ``actions`` are the meaning. ``actions`` is empty for
+    a rule without a target (it only counts), otherwise it has one. For a jump to a user chain, ``target`` is
+    that chain's name; ``goto`` is true for ``-g``. ``unknown`` lists the parts of the rule that are not
+    known: those that the input hides (``iptables -L`` without ``-v`` hides interfaces), and matches and
+    targets that are not modelled. Translation refuses the rule for these reasons; the simulator follows both
+    branches.
     """
 
     tests: tuple[Test, ...]
@@ -130,7 +130,7 @@ class Rule:
     def is_undecided(self) -> bool:
         """Return whether the unknown parts of the rule may change where a packet goes.
 
-        They cannot in a rule that only counts or logs and changes no list.
+        They cannot do so if the rule only counts or logs, and changes no list.
         """
         if not self.unknown:
             return False

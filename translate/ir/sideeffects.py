@@ -112,6 +112,6 @@ class ExternalTarget(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class External(SideEffect):
-    """The effect of ``target``, which no rule that is modelled can test."""
+    """The effect of ``target``; no modelled match can test it."""
 
     target: ExternalTarget

@@ -1,8 +1,8 @@
 """Rulesets that make the kernel track connections.
 
 The first rule that needs conntrack registers its hooks (``nf_ct_netns_get`` in ``xt_check_match`` and
-``xt_check_target``), even if no packet reaches the rule. A table nat alone does not: without conntrack, the
-kernel passes all packets by the rules of nat (``nf_nat_inet_fn``).
+``xt_check_target``), even if no packet reaches the rule. A table nat alone does not: without conntrack, no
+packet reaches the rules of nat (``nf_nat_inet_fn``).
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ def longest_walk(ruleset: Ruleset) -> tuple[int, Chain | None]:
 
 
 def _visits(table: Table, base: Chain, visits: dict[str, int]) -> int:
-    """Return the number of rules in ``base`` and below it, memoised in ``visits``."""
+    """Return the number of rules that a packet visits from ``base`` on, memoised by chain in ``visits``."""
     pending = [base]
     while pending:
         chain = pending[-1]

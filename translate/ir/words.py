@@ -41,8 +41,9 @@ class WordOperator(StrEnum):
 class Word:
     """The word at ``offset``, changed by ``steps`` in order, is in one of ``values``.
 
-    ``@`` adds the value so far to the base, which is the IP header at first, and reads the word at its number
-    from there. A word that is not whole in the packet has no value (``u32_match_it``).
+    ``@`` adds the value so far to the base, which is the start of the IP header at first. It then reads the
+    word whose offset from the new base is the number after ``@``. A word that is not whole in the packet has
+    no value (``u32_match_it``).
     """
 
     offset: int
@@ -72,7 +73,7 @@ HEADER_LENGTH_WORD: Final = MaskedWord(0, 0x0F000000, -22)
 
 
 def masked(offset: int, steps: tuple[tuple[WordOperator, int], ...]) -> MaskedWord:
-    """Return the equal mask and shift of a word whose steps have no ``@``."""
+    """Return the mask and shift that have the same effect as the steps of a word without ``@``."""
     mask, shift = _ALL, 0
     for operator, number in steps:
         match operator:

@@ -144,7 +144,7 @@ class JsonObject:
             reader.ok = False
             reader = reader._parent
         if self._problems.full:
-            self._problems.more += 1  # its place would take long to find
+            self._problems.more += 1  # without its place, which takes long to find in a large input
         else:
             self._problems.extend(self.error(key, message, hint, index=index).diagnostics)
 

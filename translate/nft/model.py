@@ -53,8 +53,10 @@ _NO_ELEMENTS: Final = ListedElements(())
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NftSet:
-    """A named set that packets fill. ``timeout`` is in seconds; None keeps keys forever, unless the rules
-    that put them there give them a time, which needs ``ends``. The set begins with ``elements``.
+    """A named set that packets fill.
+
+    ``timeout`` is in seconds; with None, a key stays forever. ``ends``: the rules that add a key may give it
+    a timeout of its own. ``elements`` are in the set from the beginning.
     """
 
     name: str
@@ -68,7 +70,10 @@ class NftSet:
 
 @dataclass(frozen=True, slots=True)
 class NftRing:
-    """The names of the sets that hold the last times of each address, and of those that hold its turn."""
+    """The names of the sets that hold the last times of each address.
+
+    Other sets record which of these times is replaced next.
+    """
 
     times: tuple[str, ...]
     turns: tuple[str, ...]
@@ -79,8 +84,8 @@ class NftRing:
 class NftList:
     """The sets that replace the list ``name`` of ``-m recent``.
 
-    ``sets`` are their names with their timeouts in seconds (None: no timeout). ``key`` is what follows the
-    address in a key, part by part. No set has more than ``size`` elements.
+    ``sets`` are their names with their timeouts in seconds (None: no timeout). ``key`` are the parts that
+    follow the address in a key. No set has more than ``size`` elements.
     """
 
     name: str

@@ -133,10 +133,10 @@ def _set(known: RecentList, size: int, keyed_size: int) -> str:
 
 
 def notes_on_limits(buckets: Iterable[tuple[Limit, Origin]]) -> tuple[Note, ...]:
-    """Return a note for each bucket whose size is not a whole number of packets; nft's buckets hold whole
-    packets only.
+    """Return a note for each bucket whose size is not a whole number of packets.
 
-    The first burst is the same. After it, the fraction lets xt_limit's next packet pass earlier.
+    Buckets of nft hold whole packets only. The first burst is the same. After it, the fraction lets the next
+    packet pass earlier through xt_limit.
     """
     return tuple(
         Note(
@@ -199,8 +199,9 @@ def notes_on_counters_of_connections(inventory: Inventory) -> Iterator[Note]:
 def notes_on_weekdays(inventory: Inventory) -> Iterator[Note]:
     """Yield a note for each rule that tests the day of the week.
 
-    ``xt_time`` computes it in UTC; nftables in the kernel's time zone (``nft_meta_weekday``, ``sys_tz``), and
-    the time of day in UTC (``nft_meta_hour``). With ``--kerneltz``, xt_time computes all in that zone.
+    ``xt_time`` computes the day in UTC, and nftables computes it in the kernel's time zone
+    (``nft_meta_weekday``, ``sys_tz``). nftables computes the time of day in UTC (``nft_meta_hour``); with
+    ``--kerneltz``, ``xt_time`` computes days and times in the kernel's time zone.
     """
     zoned = (
         "nftables computes dates and times of day in UTC, but xt_time with --kerneltz computes them in"
@@ -223,10 +224,10 @@ def notes_on_weekdays(inventory: Inventory) -> Iterator[Note]:
 def notes_on_connections(inventory: Inventory) -> Iterator[Note]:
     """Yield a note for each rule that counts connections and can meet one that is already established.
 
-    Both kernels' expressions count a connection when it begins. The first packet of an established connection
-    whose address has no count yet begins a count of 1 in xt_connlimit (``insert_tree``), and none in nftables
-    (``nft_connlimit_do_eval``). A packet after which no connection of its address counts is dropped by
-    xt_connlimit (``connlimit_mt``), which takes the count of 0 for a failure.
+    Both xt_connlimit and nftables count a connection when it begins. The first packet of an established
+    connection whose address has no count yet begins a count of 1 in xt_connlimit (``insert_tree``), and none
+    in nftables (``nft_connlimit_do_eval``). If no connection of an address is left after a packet,
+    xt_connlimit takes the count of 0 for a failure and drops the packet (``connlimit_mt``).
     """
     text = (
         "a connection that was established before it came to this rule does not count here; xt_connlimit"

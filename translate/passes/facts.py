@@ -82,7 +82,10 @@ def everything(field: Field, family: Family) -> IntervalSet:
 
 @cache
 def _means(field: Field, family: Family) -> tuple[tuple[Field, IntervalSet], ...]:
-    """Return the facts that follow from the presence of ``field``: not a fragment, and its protocols."""
+    """Return the facts that follow from the presence of ``field``.
+
+    A packet with a field of a header has one of the header's protocols, and is no later fragment.
+    """
     icmp = Protocol.ICMP if family is Family.IP else Protocol.ICMPV6
     match field:
         case Field.SPORT | Field.DPORT:
@@ -155,8 +158,8 @@ def implied(test: Test, facts: Facts, family: Family) -> bool:
 def entry_facts(program: Program) -> dict[str, Facts]:
     """Return the facts about all packets that enter each chain.
 
-    These are the facts on which all calls agree. Nothing is known at base chains and at chains that
-    no rule calls.
+    They are the facts that hold at every call of the chain. Nothing is known at base chains and at chains
+    that no rule calls.
     """
     entry: dict[str, Facts] = {}
     calls: dict[str, list[Facts]] = {}

@@ -29,7 +29,7 @@ from translate.passes.lookup import Candidate, Context, Key, candidate_of
 
 __all__ = ["gather"]
 
-_TELLING: Final = frozenset(
+_UNCHANGED: Final = frozenset(
     {Field.SADDR, Field.DADDR, Field.L4PROTO, Field.SPORT, Field.DPORT, Field.ICMP_TYPE, Field.IIF, Field.OIF}
 )
 """Fields that no action changes before control comes back; rules with different values are disjoint."""
@@ -128,7 +128,7 @@ def _points(candidate: Candidate | None) -> tuple[tuple[Key, ...] | None, _Field
     """Return the values of header fields that a rule requires (None for an interval), and the fields."""
     if candidate is None:
         return None, ()
-    at = [i for i, f in enumerate(candidate.shape.fields) if f in _TELLING]
+    at = [i for i, f in enumerate(candidate.shape.fields) if f in _UNCHANGED]
     fields = tuple(candidate.shape.fields[i] for i in at)
     if any(not _is_single(v) for key in candidate.keys for v in key):
         return None, fields

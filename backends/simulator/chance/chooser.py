@@ -25,7 +25,10 @@ C = TypeVar("C")
 T = TypeVar("T")
 
 _reduced = lru_cache(maxsize=4096)(Fraction)
-"""A cached Fraction: reducing one is slow, and services with equal numbers of endpoints use the same ones."""
+"""A cached constructor of Fraction.
+
+Reducing a fraction is slow, and services with equal numbers of endpoints use the same fractions.
+"""
 
 
 class TooManyBranches(Exception):  # noqa: N818  # the caller, who knows the flow, turns it into a message

@@ -1,4 +1,4 @@
-"""Ports that the kernel picks: only their range is known, but one pick is the same port everywhere."""
+"""Ports that the kernel picks: only their range is known, and all uses of one pick are the same port."""
 
 from __future__ import annotations
 

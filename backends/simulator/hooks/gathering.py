@@ -1,7 +1,7 @@
 """Fragments that the node keeps until it has all of their packet.
 
-One fragment of a packet is never all of it, so it waits, and the node drops it after a while. The simulator
-does not put packets together: the fate of a second fragment of the same packet is unknown.
+A fragment waits for the other fragments of its packet, and the node drops it after a while. The simulator
+does not put packets together, so the fate of a second fragment of the same packet is unknown.
 """
 
 from __future__ import annotations

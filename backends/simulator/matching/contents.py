@@ -1,9 +1,12 @@
 """The bytes of a packet at a hook, from its IP header on, and which of them are known.
 
-These bytes are not known: what the kernel chooses (the identification of IPv4 in a packet of the node, a port
-that NAT picks), what it fills into a packet that it makes itself, and checksums where two values mean the
-same or where the sender's was wrong. An ICMP error is known up to the packet that it quotes, and a segment
-whose options a rule has removed up to its header.
+These bytes are not known:
+
+* bytes that the kernel chooses: the identification of IPv4 in a packet of the node, and a port picked by NAT;
+* all bytes after the IP header of a packet that the kernel makes itself;
+* a checksum for which two values mean the same, and one that its sender computed wrongly;
+* the quoted packet of an ICMP error;
+* the TCP header of a segment whose options a rule has removed, and the bytes after it.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ def _tcp_flags(view: View) -> Value:
 
 
 def _tcp_mss(view: View) -> Value:
-    """Return the size that a SYN announces; no other segment of a corpus has the option (``tcpmss_mt``)."""
+    """Return the MSS that a SYN announces; no other segment of a corpus has the option (``tcpmss_mt``)."""
     packet = view.skb.packet
     if packet.is_later_fragment:
         return None
@@ -79,7 +79,7 @@ def _tcp_mss(view: View) -> Value:
 
 
 def _tcp_options(view: View) -> Value:
-    """Return the kinds of a segment's options; those of a corpus have at most the MSS."""
+    """Return the kinds of a segment's options; segments of a corpus have no other option than the MSS."""
     packet = view.skb.packet
     if packet.proto != Protocol.TCP or packet.is_later_fragment:
         return None
@@ -112,7 +112,7 @@ def _ether_saddr(view: View) -> Value:
 
 
 def _is_of_frame(view: View) -> Value:
-    """Return whether the source is made from the frame's (``eui64_mt6``)."""
+    """Return whether the IPv6 source is made from the frame's source address (``eui64_mt6``)."""
     mac = _ether_saddr(view)
     return int(view.skb.packet.src & _LOWER_HALF == eui64(mac)) if isinstance(mac, int) else None
 
@@ -124,7 +124,7 @@ _LOWER_HALF: Final = (1 << 64) - 1
 def _of_clock(field: Field) -> Reader:
     def read(view: View) -> Value:
         time = view.skb.packet.time
-        assert time is not None, "rules that read the clock set it"
+        assert time is not None, "a packet has a time if a rule reads the clock"
         return clock_value(field, time)
 
     return read
@@ -136,7 +136,7 @@ def _of_routing(number: int) -> Reader:
 
 
 def _sctp_chunks(view: View) -> Value:
-    """Return the kinds of a packet's chunks; every one of a corpus has one chunk."""
+    """Return the kinds of a packet's chunks; each SCTP packet of a corpus has one chunk, a heartbeat."""
     packet = view.skb.packet
     return 1 << _HEARTBEAT if packet.proto == Protocol.SCTP and not packet.is_later_fragment else None
 

@@ -55,7 +55,7 @@ _ICMP = (Protocol.ICMP, Protocol.ICMPV6)
 _IDENTIFIERS = Interval(0, 65535)
 _NO_PORTS = NatPorts()
 _NARROW = 64
-"""The most ports of a range of which a pick may be the port that the packet has."""
+"""The size of a range, in ports, from which a pick counts as different from the packet's present port."""
 
 
 @dataclass(slots=True)
@@ -171,9 +171,10 @@ class Nat:
         self._bound(hook, entry, manip, null=null)
 
     def _is_same(self, chosen: Tuple, current: Tuple) -> bool:
-        """Return whether a port picked from a narrow range is the port before, so that nothing is translated.
+        """Return whether NAT changes nothing, because a port from a narrow range equals the present port.
 
-        A port from a wide range hardly ever is, and the possibility would double the ways of most flows.
+        A port picked from a wide range counts as different: it hardly ever is equal, and the possibility
+        would double the branches of most flows.
         """
         for port in (chosen.sport, chosen.dport):
             if isinstance(port, PickedPort) and port.high - port.low >= _NARROW:

@@ -91,7 +91,7 @@ class Router:
         return None if table is None else table.find(address)
 
     def deciding_rule(self, dst: int, src: int, mark: int, iif: str = LOOPBACK) -> RoutingRule | None:
-        """Return the rule that routes such a packet; None if no rule does, or if all are default rules."""
+        """Return the rule that selects a packet's route; None if none does, or if all are default rules."""
         return self._search(LookupKey(dst, src, iif, mark=mark))[1]
 
     def address_type(self, address: int, dev: str | None = None) -> AddressType:

@@ -103,9 +103,9 @@ class Router6:
     # Tables
 
     def _lookup(self, key: LookupKey, *, strict: str | None = None, wanted: str = "") -> _Entry | NoRoute:
-        """Look up a route; for a link-local address or ::1 only among those of ``strict``.
+        """Look up a route; for a link-local address or ::1, only routes of the device ``strict`` count.
 
-        (``rt6_need_strict``)
+        ``rt6_need_strict`` of the kernel decides which addresses these are.
         """
         return self._search(key, strict=strict, wanted=wanted)[0]
 
@@ -126,7 +126,8 @@ class Router6:
     ) -> tuple[_Entry | NoRoute, RoutingRule | None]:
         """Look up a route for a new packet (``ip6_dst_lookup_tail``).
 
-        If a packet without a source has none, a source is chosen, and the rules are searched again.
+        If a packet without a source address has no route, a source is chosen, and the rules are searched
+        again.
         """
         key = LookupKey(dst, src or None, oif=dev or "", mark=mark)
         first = self._search(key, strict=dev)
@@ -136,7 +137,7 @@ class Router6:
         return self._search(key._replace(src=chosen), strict=dev) if chosen else first
 
     def deciding_rule(self, dst: int, src: int, mark: int, iif: str = LOOPBACK) -> RoutingRule | None:
-        """Return the rule that routes such a packet; None if no rule does, or if all are default rules."""
+        """Return the rule that selects a packet's route; None if none does, or if all are default rules."""
         if not self._own_rules:
             return None
         if iif == LOOPBACK:

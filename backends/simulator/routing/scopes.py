@@ -33,7 +33,7 @@ class Reach(IntFlag):
 
 
 _REACH_OF_GROUPS: Final = {_NODE: Reach.LOOPBACK, LINK_SCOPE: Reach.LINK, _SITE: Reach.SITE}
-"""``ipv6_addr_scope2type``"""
+"""The reach of a multicast address by its scope (``ipv6_addr_scope2type``)."""
 
 
 def scope_of(address: int) -> int:

@@ -95,7 +95,10 @@ class PreparedTable:
     name: TableName
     _written: dict[str, Chain]
     _moves: bool
-    """True if a rule changes addresses, so that no rule may be skipped by them when a chain begins."""
+    """True if a rule changes addresses.
+
+    Then no rule may be skipped because of the addresses that a packet has at the beginning of a chain.
+    """
     prepared: dict[str, PreparedChain] = field(default_factory=dict)
 
     def chain(self, name: str) -> PreparedChain:
@@ -192,7 +195,7 @@ class Prepared:
 
     at: dict[Hook, tuple[tuple[PreparedTable, int], ...]]
     busy: dict[Hook, tuple[tuple[PreparedTable, int], ...]]
-    """The same without the tables that accept every packet; nat stays, because it always binds."""
+    """The tables at each hook without those that accept every packet; nat stays, because it always binds."""
     recent: dict[str, int]
     """The number of times that each list of ``-m recent`` keeps per address."""
     hashed: dict[str, HashLimit]

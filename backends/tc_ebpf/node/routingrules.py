@@ -1,9 +1,9 @@
 """The limits of the tc program on a node with routing rules.
 
-The kernel routes what comes in after the program has set its mark, so that rules by mark hold for it. The
-program itself looks up routes for packets that are changed in OUTPUT, for answers of REJECT, and for checks
-of the way back, and knows the local and the main table only. A ruleset that needs one of these lookups is
-refused on a node whose routing rules could decide it differently.
+The kernel routes received packets after the program has set their marks, so routing rules by mark apply to
+them. The program itself looks up routes for packets that are changed in OUTPUT, for answers of REJECT, and
+for reverse path checks. It knows the local and the main table only. So a ruleset that needs one of these
+lookups is refused on a node whose routing rules could select another route.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _BY_ITSELF: Final = "for which the tc program looks up a route without the routi
 
 
 def check_routing(node: Node, ruleset: Ruleset) -> None:
-    """Raise UnsupportedError if the program would route a packet differently than the node's routing rules.
+    """Raise UnsupportedError if the program could route a packet differently from the node's routing rules.
 
     A node without rules of its own is never refused. ``ruleset`` may be a sample of the rules.
     """

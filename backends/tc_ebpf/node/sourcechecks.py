@@ -17,7 +17,7 @@ from translate.errors import MachineError
 __all__ = ["TAKEN", "read_checks", "read_sysctl", "taken_sysctls", "write_sysctl"]
 
 TAKEN: Final = ("rp_filter", "accept_local")
-"""The last parts of the names of sysctls for the sources that a device accepts."""
+"""The sysctls of a device that restrict the sources of received packets, by the last part of their names."""
 
 _NOTHING: Final[Mapping[tuple[str, str], str]] = {}
 _CONF: Final = Path("/proc/sys/net/ipv4/conf")

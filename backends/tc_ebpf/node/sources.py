@@ -101,7 +101,7 @@ _LABELS: Final = (
     (*_prefix("fec0::/10"), 11),
     (*_prefix("fc00::/7"), 5),
 )
-"""``ip6addrlbl_init_table``, longest first; everything else has label 1."""
+"""Prefixes and their labels, the longest first (``ip6addrlbl_init_table``); other addresses have label 1."""
 
 _SCOPES: Final = (
     (*_prefix("::/128"), -1),
@@ -109,7 +109,7 @@ _SCOPES: Final = (
     (*_prefix("fe80::/10"), 2),
     (*_prefix("fec0::/10"), 5),
 )
-"""``__ipv6_addr_src_scope``; everything else but groups is global."""
+"""Prefixes and their scopes (``__ipv6_addr_src_scope``); other addresses except multicast ones are global."""
 
 _GLOBAL: Final = 14
 _GROUPS: Final = _prefix("ff00::/8")

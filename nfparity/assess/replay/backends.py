@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final
 
-from backends.combined.backend import BesideLoader
+from backends.combined.backend import CombinedLoader
 from backends.given_nftables.backend import GivenNftBackend, GivenNftLoader
 from backends.iptables.backend import IptablesBackend, loader_of
 from backends.model.contract import Availability, Backend, Job
@@ -44,7 +44,7 @@ class IptablesModeBackend:
     def open(self, job: Job) -> AbstractContextManager[KernelSession]:
         """Load the iptables rules and then the tables, because the snapshot does not show their order."""
         tables = [GivenNftLoader(listing, job.ruleset.family) for listing in self.native]
-        return open_session(job.node, BesideLoader(loader_of(LEGACY, job.ruleset), *tables))
+        return open_session(job.node, CombinedLoader(loader_of(LEGACY, job.ruleset), *tables))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,4 +88,4 @@ class NftablesModeBackend:
                 case Listing():
                     loader = GivenNftLoader(component, family)
             (later if name in self.later else earlier).append(loader)
-        return open_session(job.node, BesideLoader(*earlier, GivenNftLoader(self.listing, family), *later))
+        return open_session(job.node, CombinedLoader(*earlier, GivenNftLoader(self.listing, family), *later))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 
-from backends.combined.backend import BesideLoader
+from backends.combined.backend import CombinedLoader
 from backends.iptables.backend import IptablesBackend, loader_of
 from backends.model.contract import Availability, Job
 from backends.model.variant import Variant
@@ -48,4 +48,4 @@ class OverlapBackend:
         output = emit_nft(lower(moved(job.rules, self._left), level=job.level))
         old = loader_of(self._variant, kept_rules(job.ruleset, self._left) if self._emptied else job.ruleset)
         new = NftablesLoader(output.text, job.rules.family, flush=output.flush)
-        return open_session(job.node, BesideLoader(old, new), limits=output.notes)
+        return open_session(job.node, CombinedLoader(old, new), limits=output.notes)

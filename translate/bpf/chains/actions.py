@@ -75,7 +75,7 @@ def action_code(actions: Sequence[Action], context: Context, number: NumberText 
 
 
 _REJECT_WITH_RESET: Final = 255
-"""Replaces an ICMP code, as in ``types.h``."""
+"""The value of ``p->reject`` for a TCP reset (``types.h``); every other value is an ICMP code."""
 _CALL: Final = Needs(variables=frozenset({Variable.VERDICT}))
 _NOTRACK: Final = Needs(features=frozenset({Feature.NOTRACK}))
 _REUSE: Final = Needs(features=frozenset({Feature.REUSES_SOURCES}))
@@ -169,7 +169,10 @@ def _shifted(mark: str, shift: int) -> str:
 
 
 def _source_needs(ports: NatPorts) -> Needs:
-    """Return the needs of a source binding: ``find_appropriate_src``, but not for random ports."""
+    """Return the needs of a source binding.
+
+    Unless ports are random, it looks for an earlier binding of the source (``find_appropriate_src``).
+    """
     return NO_NEEDS if ports.random or ports.fully_random else _REUSE
 
 

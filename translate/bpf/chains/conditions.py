@@ -112,7 +112,7 @@ FIELDS: Final = {
     Field.FIB_DADDR_TYPE_IIF: _Column("address_type(p->daddr, p->iif)"),
     Field.FIB_SADDR_TYPE_OIF: _Column("address_type(p->saddr, p->oif)"),
     Field.FIB_DADDR_TYPE_OIF: _Column("address_type(p->daddr, p->oif)"),
-    # a node has no policy routing by mark
+    # The mark selects no route: check_routing refuses nodes whose routing rules could decide this lookup.
     Field.REVERSE_PATH: _Column("reverse_path(p)"),
     Field.REVERSE_PATH_BY_MARK: _Column("reverse_path(p)"),
     Field.REVERSE_ROUTE: _Column("reverse_route(p)"),

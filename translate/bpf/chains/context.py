@@ -17,9 +17,10 @@ __all__ = ["Context"]
 class Context:
     """The names that a statement can refer to, and the next free numbers for its declarations.
 
-    ``functions`` has the C function of each chain, ``lists`` the lists of ``-m recent`` with their numbers,
-    ``buckets`` the numbers of the buckets of ``-m limit``, ``sets`` the ipsets. The next map of a lookup has
-    the number ``lookups``, the next counter of ``statistic --mode nth`` the number ``counters``.
+    ``functions`` has the C function of each chain. ``lists`` has the lists of ``-m recent`` with their
+    numbers, ``buckets`` the numbers of the buckets of ``-m limit``, and ``sets`` the ipsets. ``lookups`` is
+    the number of the next lookup's map, and ``counters`` that of the next counter of ``statistic --mode
+    nth``.
     """
 
     family: Family

@@ -140,7 +140,7 @@ def _ranged(statement: Lookup) -> set[int]:
 
 
 def _collected(arguments: list[int]) -> NumberText:
-    """Return a renderer of numbers as words of a map entry's value, which it appends to ``arguments``."""
+    """Return a renderer that reads numbers from a map entry, and appends their words to ``arguments``."""
 
     def number(value: int, bits: int = 32) -> str:
         at = len(arguments)

@@ -26,7 +26,7 @@ LEAST_ENTRIES: Final = 1024
 def max_entries_for(entries: int) -> int:
     """Return the size of a map that starts with ``entries`` entries: a power of two, at least twice as large.
 
-    Memory is allocated only for existing entries; an unused entry costs 16 bytes of the map's table.
+    Keys and values take memory only for existing entries. An unused entry costs the 16 bytes of its bucket.
     """
     return max(LEAST_ENTRIES, 1 << (2 * entries - 1).bit_length() if entries else 0)
 

@@ -37,7 +37,7 @@ __all__ = [
 ARGUMENTS: Final = 12
 """The number of 32-bit words for the numbers of actions in a lookup's entry.
 
-Two addresses of IPv6, two ports, a mark and its mask.
+They hold two addresses of IPv6, two ports, a mark and its mask.
 """
 
 CONNECTIONS: Final = 65536

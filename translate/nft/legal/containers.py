@@ -62,8 +62,10 @@ class LegalMap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilledSet:
-    """A set that packets fill. ``timeout`` is in seconds; None keeps keys forever, unless the rules that put
-    them there give them a time, which needs ``ends``. The set begins with ``elements``.
+    """A set that packets fill.
+
+    ``timeout`` is in seconds; with None, a key stays forever. ``ends``: the rules that add a key may give it
+    a timeout of its own. ``elements`` are in the set from the beginning.
     """
 
     name: str

@@ -12,7 +12,10 @@ __all__ = ["LegalList", "Ring"]
 
 @dataclass(frozen=True, slots=True)
 class Ring:
-    """The sets of the last times of each address, and the sets that record which time is replaced next."""
+    """The sets that hold the last times of each address.
+
+    Other sets record which of these times is replaced next.
+    """
 
     times: tuple[FilledSet, ...]
     turns: tuple[FilledSet, ...]

@@ -66,7 +66,8 @@ class WordMatch:
 class HasTransport:
     """True if the packet has a transport header of at least 3 bytes: it is no later fragment.
 
-    A load of 3 bytes is not one of ``nft_payload_fast_eval``, which would read such a fragment.
+    The match loads 3 bytes, because ``nft_payload_fast_eval`` takes loads of 1, 2 and 4 bytes and would read
+    the data of a later fragment.
     """
 
 

@@ -201,9 +201,10 @@ def _opposite_stays(
     rest: tuple[Test, ...],
     counts: tuple[Test, ...],
 ) -> LegalChain:
-    """Write a rule that acts and then leaves its chain, unless ``opposite`` is true.
+    """Write a rule whose last test holds unless ``opposite`` does, and whose actions leave the chain.
 
-    Return the chain for the statements after it, a new one to which all other packets go.
+    Return a new chain for the statements after the rule. Packets that the rule does not match go to this
+    chain.
     """
     behind, subchain = draft.subchain(chain, apply.origin), draft.subchain(chain, apply.origin)
     onward = Goto(draft.jump(behind).chain)
@@ -256,7 +257,7 @@ def _combinations(tests: tuple[Test, ...], family: Family) -> list[tuple[Test, .
 
 
 def _opposite(test: Test) -> Test:
-    """Return the opposite of a test that is true of packets for which nftables would end the rule."""
+    """Return the opposite of a test that also holds for packets for which its nft match would fail."""
     if isinstance(test, SetTest | WordTest | ConnLabel):
         return replace(test, negated=False)
     assert isinstance(test, FieldTest)

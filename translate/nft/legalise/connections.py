@@ -1,7 +1,8 @@
 """``-m connlabel`` and ``-m cluster``: labels and hashes of connections.
 
-* ``ct label`` ends the rule for a packet without a connection (``nft_ct_get_eval``). A label is added only to
-  the connection of a packet, and the rule goes on only for such packets, so a test for one stands before it.
+* ``ct label`` ends the rule for a packet without a connection (``nft_ct_get_eval``). A label is added only if
+  the packet has a connection, and the rule continues only for such packets. So a test for a connection stands
+  before the statement.
 * ``jhash`` of the original source is ``xt_cluster_hash``: both scale Jenkins' hash of the address. It ends
   the rule without a connection, as the match does even if it is negated.
 * A multicast frame with a packet to a unicast address becomes a frame to this machine before the match is

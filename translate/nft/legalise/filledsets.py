@@ -121,9 +121,11 @@ def _timeout(update: SetUpdate, known: IpSet) -> int:
 
 
 def separate_updates(apply: Apply) -> tuple[Apply, tuple[Apply, ...]] | None:
-    """Return a rule that makes several changes as its tests, and a rule for each change; None for any other.
+    """Return a rule that makes several changes as one rule with its tests, and one rule for each change.
 
-    The matches of one change must not keep the next from being made.
+    None for any other rule.
+
+    If a match of one change fails, the next change must still be made.
     """
     updates = tuple(test for test in apply.tests if isinstance(test, SetUpdate))
     if len(updates) < 2:

@@ -1,4 +1,4 @@
-"""The side of NETMAP: x_tables takes it from the hook, nftables has a statement for each.
+"""The side that NETMAP maps: in x_tables it depends on the hook, in nftables on the statement.
 
 NETMAP of one address is DNAT or SNAT to it.
 """

@@ -86,10 +86,10 @@ _STATUS: Final = frozenset(
 def later_packets(
     hook: Hook, table: TableName, devices: frozenset[str], *, unchecked: bool
 ) -> tuple[LaterPacket, ...]:
-    """Return the kinds of packets that a flowtable with these devices keeps from a table of a hook.
+    """Return the kinds of packets that do not reach a table at a hook, because a flowtable forwards them.
 
-    ``unchecked`` leaves out the packets that conntrack would not accept as data of the connection: those that
-    are INVALID, and segments with SYN.
+    ``devices`` are those of the flowtable. ``unchecked`` leaves out the packets that conntrack would not
+    accept as data of the connection: those that are INVALID, and segments with SYN.
     """
     numbers = dict(_HEADER)
     names = {

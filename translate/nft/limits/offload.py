@@ -1,16 +1,15 @@
 """The proof that a flowtable treats later packets of connections as the rules would, and its refusals.
 
-Packets in a flowtable skip PREROUTING, FORWARD and POSTROUTING (:mod:`translate.nft.limits.laterpackets`). It
-forwards them as the routing of the connection's earlier packets says, with the connection's NAT. This is what
-the rules do if they accept each such packet and do nothing else to it. So the proof walks through the chains
-of these hooks with all later packets at once. A rule that one of them can meet must
+Packets in a flowtable skip PREROUTING, FORWARD and POSTROUTING (:mod:`translate.nft.limits.laterpackets`).
+The flowtable forwards them by the route of the connection's earlier packets, with the connection's NAT. The
+rules have the same effect if they accept each of these packets and do nothing else. So the proof walks
+through the chains of these hooks with all later packets at once. A rule that one of them can meet must
 
 * have no test that counts, such as ``-m limit`` or ``-m quota``: the packet would be missing there;
 * have no action but ACCEPT, RETURN, a jump or a goto.
 
 A packet that reaches the end of a built-in chain must meet the policy ACCEPT. What is uncertain about a test
-counts against the proof. Therefore every packet for which no refusal is made is accepted by all tables,
-unchanged.
+counts against the proof. So if there is no refusal, all tables accept every later packet unchanged.
 
 The chains of nat are left out of the walk: they see only the first packet of a connection. Conntrack applies
 the NAT of the connection to later packets, and so does the flowtable. An INVALID packet belongs to no

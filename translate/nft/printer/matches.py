@@ -3,8 +3,8 @@
 * ``tcp flags a`` and ``ct status a`` without an operator are bit tests, so an operator is always written;
 * ``fib saddr . iif oif`` and ``fib saddr oif`` find a route to a broadcast address, which ``rpfilter``
   does not (``nft_fib4_eval``, ``rpfilter_lookup_reverse``), so the type of the address is tested as well;
-* every socket is in a cgroup, and ``meta cgroup`` fails without one (``nft_meta_get_eval_cgroup``); ``meta
-  skuid`` also fails for sockets of the kernel, which no process opened;
+* every socket is in a cgroup, and ``meta cgroup`` fails without a socket (``nft_meta_get_eval_cgroup``);
+  ``meta skuid`` also fails for sockets of the kernel, which no process opened;
 * ``socket transparent`` fails if no socket takes the packet (``nft_socket_eval``), so any value of it shows
   that there is a socket;
 * an interface that a hook does not have is the empty name (``nft_meta_store_ifname``), as in x_tables.
@@ -54,7 +54,7 @@ _NO_BROADCAST: Final = " type . ip saddr != { broadcast . 1.0.0.0-255.255.255.25
 0.0.0.0/8 and 255.255.255.255 have the type ``broadcast`` whatever their route is (``__inet_dev_addr_type``).
 """
 _WITH_OPERATOR: Final = frozenset({Field.TCP_FLAGS, Field.CT_STATUS, Field.FRAGMENT})
-"""Fields whose comparison with one value has an operator."""
+"""Fields whose comparison with a single value is written with an operator."""
 
 
 def field_match(test: FieldTest, family: Family) -> str:
@@ -141,7 +141,7 @@ _OWN_FORM: Final = frozenset(
 
 
 def _own_form(left: str, test: FieldTest, family: Family) -> str | None:
-    """Return a test of a field that is not compared with values in the usual way; None if it is."""
+    """Return the match for a field with a special syntax; None for a field that is compared with values."""
     field = test.field
     if field is Field.CT_STATE:
         return f"{left} {_states(test)}" if test.mask is None else None
@@ -215,7 +215,8 @@ def _tos(left: str, test: FieldTest, family: Family) -> str:
 def _clock(left: str, test: FieldTest) -> str:
     """Return a test of whole seconds, which nft compares as nanoseconds.
 
-    ``meta time 5-9`` of nft ends with the first nanosecond of the last second, so a bound is a comparison.
+    ``meta time 5-9`` of nft ends with the first nanosecond of the last second, so each bound is written as a
+    comparison.
     """
     (value,) = test.values
     assert isinstance(value, Interval)

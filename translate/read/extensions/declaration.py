@@ -88,8 +88,8 @@ class Context:
     def sees_fragments(self) -> bool:
         """True if a later fragment can reach the rule.
 
-        Not in ``nat``, where only packets with a conntrack entry are looked up (``nf_nat_inet_fn``), after
-        reassembly for conntrack (``nf_defrag_ipv4``, priority -400).
+        None reaches ``nat``: only packets with a conntrack entry do (``nf_nat_inet_fn``), and conntrack needs
+        reassembled packets (``nf_defrag_ipv4``, priority -400).
         """
         return self.table is not TableName.NAT
 
@@ -163,10 +163,9 @@ class TargetExtension:
 
     ``tables`` None allows every table; ``hooks`` are those from which its chain may be reached. ``meaning``
     is None if it is not modelled. Then ``hides`` is the unknown part of the rule, and ``reason`` explains why
-    it cannot be translated at all, if that is so. A rule with the option ``alone`` and another one is kept as
-    spelled.
-    If the effect of the target is that of tests which always hold, ``meaning`` returns these instead of an
-    action.
+    it cannot be translated at all, if that is so. A rule that has the option ``alone`` and any other option
+    of the target is kept as spelled. For a target whose effect is that of tests, ``meaning`` returns tests
+    that always hold instead of an action.
     """
 
     name: str

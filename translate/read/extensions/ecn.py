@@ -74,7 +74,7 @@ def _ecn_target(options: Options, context: Context) -> SetTos | SetTcpFlags:
     value = mask = 0
     for index, option in enumerate(options):
         if option.name == _REMOVE and len(options) > 1 and options.has(_OTHER[0]) | options.has(_OTHER[1]):
-            raise OptionError(f'"{_REMOVE}" sets what another option sets', option=index, argument=0)
+            raise OptionError(f'"{_REMOVE}" sets the same bits as another option', option=index, argument=0)
         if option.name == _REMOVE:
             mask = TcpFlag.ECE | TcpFlag.CWR
         elif option.name != _OF_IP:

@@ -34,7 +34,10 @@ def _physdev(options: Options, context: Context) -> tuple[Test, ...]:
 
 
 def _port(field: Field, text: str, *, option: int, negated: bool) -> FieldTest:
-    """Return the test of a port's name; ``+`` and nothing are any port, but not none (``physdev_mt``)."""
+    """Return the test of a port's name (``physdev_mt``).
+
+    ``+`` and an empty name match every port, but not a packet without a port.
+    """
     if len(text.encode("utf-8", "surrogateescape")) > _LONGEST:
         raise OptionError(f'interface name "{text}" has more than {_LONGEST} bytes', option=option)
     if text in ("", "+"):

@@ -1,4 +1,4 @@
-"""``-m quota``: a number of bytes that packets may use up."""
+"""``-m quota``: a limit of the bytes in all packets that reach the rule."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def _time(options: Options, _context: Context) -> tuple[Test, ...]:
 def _on(
     field: Field, days: frozenset[int], field_before: Field, days_before: frozenset[int], until: int | None
 ) -> tuple[Test, ...]:
-    """Return the tests that the day is one of ``days``; up to the time ``until``, the day before counts."""
+    """Return the tests that the day is one of ``days``; before the time ``until``, the day before counts."""
     if not days:
         whole = Interval(0, (1 << (Field.CLOCK_DAYTIME.bits or 0)) - 1)
         return (FieldTest(field=Field.CLOCK_DAYTIME, values=(whole,), negated=True),)  # never
@@ -177,7 +177,7 @@ def _segments(text: str, length: int) -> list[str]:
     """Return the words between commas, each cut to ``length`` (``my_strseg``)."""
     words = text.split(",")
     if not words[-1]:
-        words.pop()  # what ends with a comma, and the empty text
+        words.pop()  # the empty word after a final comma, or of an empty text
     return [word[:length] for word in words]
 
 

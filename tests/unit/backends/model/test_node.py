@@ -165,8 +165,8 @@ def test_a_rule_for_every_address_or_mark_selects_nothing() -> None:
 
 
 _WRONG = [
-    ('{"priority": 1}', "without a table"),
-    ('{"table": 7}', "without a priority"),
+    ('{"priority": 1}', "neither a table nor another action"),
+    ('{"table": 7}', "has no priority"),
     ('{"priority": -1, "table": 7}', "rules[0].priority: -1 is not in 0-4294967295"),
     ('{"priority": 1, "table": 0}', "rules[0].table: 0 is not in 1-4294967295"),
     ('{"priority": 1, "table": "vpn"}', "rules[0].table: expected a number"),

@@ -112,7 +112,7 @@ def test_nftables_has_a_rule_for_each_value_of_the_flags() -> None:
             "-p tcp -j ECN --ecn-tcp-ece 1 --ecn-tcp-remove",
             Family.IP,
             "mangle",
-            "sets what another option sets",
+            "sets the same bits as another option",
         ),
         ("-j ECN --ecn-ip-ect 4", Family.IP, "mangle", '"4" is not a number from 0 to 3'),
         ("-j ECN --ecn-ip-ect 1", Family.IP, "filter", "mangle"),
