@@ -12,7 +12,7 @@
 A packet is written in one line, as in ``nfparity explain --packet`` (``docs/api.md`` has the options). Rules
 are loaded into a network namespace that ends with the context, so nothing changes on the machine. The
 backends of the kernel need root or a user namespace. ``nfparity.pytest_plugin`` has fixtures for pytest.
-Imported by nothing in this project but the plugin and tests.
+In this project, only the plugin and tests import it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Debian's kubectl, unpacked under the build folder and not installed: a program without libraries."""
+"""Debian's kubectl, unpacked under the build folder and not installed; it needs no libraries."""
 
 from __future__ import annotations
 

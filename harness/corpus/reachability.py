@@ -7,7 +7,7 @@ A rule is proven unreachable if
   chain, of a chain called before, or of a caller;
 - it needs a member of an empty ipset;
 - it is of table nat, and no rule makes the kernel track connections;
-- its tests contradict each other, or contradict the tests on every way into its chain.
+- its tests contradict each other, or contradict the tests on every path into its chain.
 
 Fields that can change inside a table (the mark) are not used in a proof. Other rules may still be
 unreachable.
@@ -57,8 +57,8 @@ RuleId = tuple[str, str, int]
 """Table, chain, and index in the chain, from 0."""
 
 _Context = tuple[FieldTest, ...]
-_MOST_CONTEXTS = 64  # ways into one chain; with more, no proof uses them
-_MOST_FACTS = 64  # tests on the way into a chain; further tests are ignored
+_MOST_CONTEXTS = 64  # paths into one chain; with more, no proof uses them
+_MOST_FACTS = 64  # tests on the path into a chain; further tests are ignored
 _SHOWN = 20
 _MOST_TAKERS = 64  # rules that end the walk before a called chain; with more, no proof uses them
 

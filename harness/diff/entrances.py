@@ -2,9 +2,9 @@
 
 A generated corpus has the same flows for all services of a class, with their own constants
 (:mod:`harness.corpus.generate`). A flow to a service of five endpoints needs a hundred runs, and each service
-has some twenty flows. The flows to the first service of each class run as often. Of the others, some enter
-the rules at the same place, and choose between the same outcomes. The shortest of them runs until it has
-shown all outcomes, and the others run once.
+has some twenty flows. The flows to the first service of each class get all their runs. The flows to other
+services are grouped: the flows of a group enter the rules at the same place, and choose between the same
+outcomes. Only the shortest flow of a group runs until it has shown all outcomes; the others run once.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def run_briefly(
 ) -> frozenset[str]:
     """Return the ids of the flows among ``alike`` that need one run only.
 
-    ``expected`` has the simulated result of each flow. A flow runs as often as ever if the rules leave its
+    ``expected`` has the simulated result of each flow. A flow gets all its runs if the rules leave its
     outcome open, or if one of its runs affects the next.
     """
     entrances: dict[tuple[object, ...], list[tuple[int, int]]] = {}
@@ -47,5 +47,5 @@ def _entrance(flow: Flow, result: FlowResult) -> tuple[object, ...]:
 
 
 def _but_sender(outcome: Outcome) -> Outcome:
-    """Return an outcome without the sender's own address and port; those that rules give it stay."""
+    """Return an outcome without the sender's own address and port; addresses and ports set by rules stay."""
     return outcome if outcome.snat else with_fields(outcome, src=None, sport=None)

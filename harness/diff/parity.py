@@ -1,8 +1,8 @@
 """The differential test: every backend against the reference, flow by flow and share by share.
 
 For each batch, the reference first computes every possible outcome. Then every other backend runs the same
-flows, all at the present, because no test can set a kernel's clock: the times of packets are left out.
-Several batches and backends run at the same time. Flows with random outcomes run until each outcome is seen
+flows. The times of packets are left out, because no test can set a kernel's clock. Several batches and
+backends run at the same time. Flows with random outcomes run until each outcome is seen
 (:mod:`harness.diff.sampling`), and on request often enough to test the shares.
 """
 

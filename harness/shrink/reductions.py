@@ -95,7 +95,7 @@ class _Reducer:
                 yield difference
 
     def _loadable(self, translator: Translator, batch: Batch) -> Ruleset | None:
-        """Return the ruleset without the rules whose translation nft does not load, each of them reduced.
+        """Reduce each rule whose translation nft does not load, and return the ruleset without these rules.
 
         None if other rules make it fail, or if there are more faults than are asked for.
         """

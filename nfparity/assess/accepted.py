@@ -20,7 +20,7 @@ _LEAK: Final = "LEAK"
 _ORDER: Final = "ORDER"
 _UNEXPLAINED: Final = "UNEXPLAINED"
 _Key = tuple[str, str, str]
-"""A family, an id of the catalogue, ``LEAK``, ``ORDER`` or ``UNEXPLAINED``, and a subject."""
+"""A finding: its family, its kind (an id of the catalogue, LEAK, ORDER or UNEXPLAINED), and its subject."""
 
 
 @dataclass(frozen=True, slots=True)

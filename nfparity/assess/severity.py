@@ -73,7 +73,7 @@ def _is_lost(changed: ChangedPacket, facts: Facts) -> bool:
     """Return whether a packet had a receiver before the change, and has none or another afterwards.
 
     A packet that leaves untranslated for a service address has no receiver, although it is forwarded. A
-    packet without an observed outcome may have taken another of several ways.
+    packet without an observed outcome does not count as lost, because it may have taken another path.
     """
     if changed.measured or changed.instead:
         return False

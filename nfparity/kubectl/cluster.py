@@ -168,7 +168,7 @@ def remove_leftovers(client: Client, interruption: Interruption) -> list[str]:
 
 
 def _remove(client: Client, interruption: Interruption, paths: Sequence[str]) -> None:
-    """Delete objects, again where a request fails, and wait until there are none."""
+    """Delete objects, repeat requests that fail, and wait until no object is left."""
     patience = _Patience(interruption, _REMOVAL_LIMIT, interruptible=False)
     left = list(paths)
     for path in paths:

@@ -80,7 +80,7 @@ class Interruption:
         output.
 
         A program that is not ``interruptible`` has its own session: signals of a terminal do not reach it.
-        Blocked signals would not do, because programs in Go unblock them.
+        Blocking the signals is not enough, because programs in Go unblock them.
         """
         if interruptible:
             self.check()

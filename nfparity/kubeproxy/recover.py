@@ -16,8 +16,8 @@ from nfparity.kubeproxy.rules.common_chains import read_shared
 from nfparity.kubeproxy.rules.filters import read_filters
 from nfparity.kubeproxy.rules.ipvs import ipvs_services, is_ipvs
 from nfparity.kubeproxy.rules.reading import Reading
-from nfparity.kubeproxy.rules.service_dispatch import SERVICE_CHAIN, read_entrances
-from nfparity.kubeproxy.rules.serving import read_service_chains, read_strangers
+from nfparity.kubeproxy.rules.service_dispatch import SERVICE_CHAIN, read_service_dispatch
+from nfparity.kubeproxy.rules.serving import read_off_cluster_marks, read_service_chains
 from nfparity.kubeproxy.service import Endpoint, Line, Service
 from nfparity.kubeproxy.state import KubeProxyState, Mode, Remainder
 from translate.collector import collector_paused
@@ -46,8 +46,8 @@ def recover(ruleset: Ruleset, objects: ApiObjects | None = None) -> KubeProxySta
         reading.known_names = names_of_chains(objects)
     read_shared(reading)
     read_service_chains(reading)
-    read_entrances(reading)
-    read_strangers(reading)
+    read_service_dispatch(reading)
+    read_off_cluster_marks(reading)
     read_filters(reading)
     services, lost = _services(reading)
     if objects is not None:
@@ -78,7 +78,7 @@ def _notes(reading: Reading) -> tuple[str, ...]:
     notes = []
     if len(reading.pods) > 1:
         notes.append(f"rules recognise pods in {len(reading.pods)} ways; the most frequent one is used")
-    if reading.masquerade_all and reading.masquerade_strangers:
+    if reading.masquerade_all and reading.masquerade_off_cluster:
         notes.append("some rules masquerade all traffic to cluster IPs, others only that of non-pods")
     return tuple(notes)
 

@@ -34,7 +34,7 @@ class CarriedOver:
 
 
 class ClientsForth:
-    """The clients of one family on their way into the sets. Methods raise MachineError."""
+    """The transfer of one family's clients from lists into sets. Methods raise MachineError."""
 
     def __init__(self, family: Family, lists: Sequence[NftList]) -> None:
         self._family, self._lists = family, lists
@@ -71,7 +71,7 @@ class ClientsForth:
 
 
 class ClientsBack:
-    """The clients of one family on their way back, best effort: ``complaints`` has the failures.
+    """The transfer of one family's clients back into lists, best effort: ``complaints`` has the failures.
 
     ``lists`` are those of the loaded translation; None to translate the saved rules again.
     """

@@ -1,11 +1,11 @@
 """Addresses of lists of ``-m recent`` as elements of the sets that replace the lists, and back.
 
-A set has the time that is left: ``--seconds`` minus the age of the last packet. A ring (``--hitcount``) has
-the last packets in its sets of times, the oldest first, and the next turn is that of the oldest
-(``translate.nft.legalise.recent``).
+The timeout of an element is ``--seconds`` minus the age of the last packet. A list with ``--hitcount``
+becomes a ring of sets (``translate.nft.legalise.recent``): each set holds one of the last packets, the oldest
+first, and the next packet replaces the oldest.
 
-On the way back only the order of the addresses is exact: a list accepts no times. So each address gets the
-number of packets that still count, all of now.
+On the way back, only the order of the addresses is kept, because a list accepts no times. Each address gets
+as many packets as still count, all with the present time.
 """
 
 from __future__ import annotations

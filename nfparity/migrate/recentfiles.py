@@ -1,8 +1,8 @@
 """The lists of ``xt_recent`` in this network namespace: read from ``/proc/net/xt_recent``, and filled.
 
 A list exists as long as a rule of any table names it. Its file has a line for each address, with the times of
-its last packets in jiffies. Writing ``+ADDRESS`` adds a packet of now (``recent_mt_proc_write``). A time in
-the past cannot be written.
+its last packets in jiffies. Writing ``+ADDRESS`` adds a packet at the present time
+(``recent_mt_proc_write``). A time in the past cannot be written.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def read_addresses(text: str, family: Family) -> tuple[ListedAddress, ...]:
 
 
 def fill_list(name: str, packets: Iterable[tuple[str, int]]) -> None:
-    """Add addresses to a list, each with a number of packets of now. Raises MachineError."""
+    """Add addresses to a list, each with a number of packets at the present time. Raises MachineError."""
     try:
         file = os.open(_FOLDER / name, os.O_WRONLY | os.O_CLOEXEC)
         try:

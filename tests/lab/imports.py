@@ -14,8 +14,7 @@ __all__ = ["Import", "cycles", "modules_of", "read_imports", "upward"]
 class Import:
     """One import: ``module`` imports ``target`` at ``place``.
 
-    ``lazy`` is true inside a function and under ``TYPE_CHECKING``; such an import counts in a cycle as any
-    other.
+    ``lazy`` is true inside a function and under ``TYPE_CHECKING``; such an import counts in a cycle, too.
     """
 
     module: str
@@ -80,9 +79,10 @@ def upward(imports: Iterable[Import], order: Sequence[str]) -> list[Import]:
 def cycles(imports: Iterable[Import], modules: Iterable[str]) -> list[tuple[str, ...]]:
     """Return the groups of packages and modules, direct children of one package, that import each other.
 
-    An import between two of ``modules`` is one between the children of their nearest common package; the
-    package's own ``__init__`` is one of the children. So every cycle of modules is a cycle of children
-    somewhere, and a cycle of packages is found even if no module of theirs is in one.
+    An import of a module counts as an import between two children of the nearest common package: those that
+    contain the two modules. The package's own ``__init__`` is one of the children. So every cycle of modules
+    is a cycle of children of some package. A cycle of packages is found even if no single module is in a
+    cycle.
     """
     known = set(modules)
     packages = {name.rpartition(".")[0] for name in known}

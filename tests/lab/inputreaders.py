@@ -44,7 +44,7 @@ LONGEST = 6_000
 class Target:
     """A reader with the quick steps that follow it, and files that it can read.
 
-    ``in_blocks`` is for files in which everything has its place: bytes are changed, none are put in between.
+    ``in_blocks`` is for formats with fixed offsets: bytes are overwritten, and none are inserted.
     """
 
     read: Callable[[bytes], object]

@@ -2,8 +2,8 @@
 
 ``python -m tests.lab.large --services N`` draws a cluster of N services with everything that a Service can
 have (:mod:`tests.lab.kuberules`), in each family, and replays flows that use each of them
-(:func:`tests.lab.kuberules.service_uses`). It prints how long each part took, and how much of that a
-processor worked for it: the first depends on what else the machine does.
+(:func:`tests.lab.kuberules.service_uses`). It prints the elapsed time and the CPU time of each part; the
+elapsed time also depends on other load of the machine.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ Below -O2 the tc program has code for each service, and compiling that takes min
 def large_shape(services: int, family: Family) -> Shape:
     """Return a cluster of ``services`` with every feature of a Service, in the usual proportions.
 
-    Affinity stays with a few services: its lists are emptied between any two flows, one by one.
+    Only a few services have affinity, because its lists are emptied one by one between any two flows.
     """
     exposed = min(services // 10, 1200)
     balancers = exposed // 3

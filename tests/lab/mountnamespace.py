@@ -23,9 +23,9 @@ _INNER: Final = Path("/sys/fs")
 def enter_mount_namespace() -> None:
     """Move this process, which must have one thread, into a new mount namespace. Raises MachineError.
 
-    Mounts are made private, so that none made here reaches other namespaces. In a chroot whose root is no
-    mount point, the kernel takes no such change of ``/`` (mount_namespaces(7)); there ``/`` is bound to a
-    place inside ``/sys``, which is one, and becomes the root from that place.
+    Mounts are made private, so that none made here reaches other namespaces. If the root of a chroot is no
+    mount point, the kernel refuses this for ``/`` (mount_namespaces(7)). Then ``/`` is bind-mounted on a
+    folder inside ``/sys``, and this mount becomes the root.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(_CLONE_NEWNS):

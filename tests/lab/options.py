@@ -49,7 +49,8 @@ def _simulator(ruleset: Ruleset) -> None:
 
 
 def _lowered(ruleset: Ruleset) -> Program:
-    """Return the Program of one rule as if others beside it needed conntrack: then nat is translated."""
+    """Return the Program of one rule, as if another rule needed conntrack; otherwise nat would be left
+    out."""
     return replace(lower(ruleset, level=0), tracked=True)
 
 

@@ -1,10 +1,10 @@
 """Random rules over all extensions: read, written and read again, and loaded by iptables-legacy-restore.
 
 ``python -m tests.lab.roundtrip 100000 1`` draws as many texts of one rule for each family, from this seed on
-(:mod:`tests.lab.random.texts`). A rule that is read must be the same after it was written and read again, and
-the second text equal to the first. What is written must load, in a network namespace of its own, if the text
-itself loads: some texts name objects that do not exist there. A text that is not read must be refused with a
-line and a message.
+(:mod:`tests.lab.random.texts`). A rule that is read must not change when it is written and read again, and
+must then be written as the same text. In a private network namespace, the written text must load if the
+original text loads. (Some texts name objects that do not exist there.) A text that is not read must be
+refused with a line and a message.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ _SETS: Final = (("nets", "hash:net"), ("pairs", "hash:ip,port"))
 _ACCOUNTS: Final = ("one", "DEFAULT", "a.b-c_1", "a" * 31)
 """The ipsets and the accounting objects that random texts name (:mod:`tests.lab.random.values`)."""
 _TOGETHER: Final = 200
-"""The texts that one run of iptables-restore loads, each in the place of those of its table before."""
+"""The number of texts that one run of iptables-restore loads; each replaces the previous text of its
+table."""
 _EMPTY: Final = "".join(f"*{table}\nCOMMIT\n" for table in TableName)
 _NONE: Final = Counters(0, 0)
 """The counters of a rule that was read without any."""

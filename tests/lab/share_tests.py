@@ -1,8 +1,8 @@
 """Tests of the shares of a service's endpoints, and of the smallest unfairness that these tests detect.
 
 ``python -m tests.lab.share_tests`` opens many new connections to one service of three endpoints through every
-backend, and then the same through translations in which one endpoint's share is too large by a little: the
-first must pass the exact test of :mod:`harness.diff.shares`, the second must not.
+backend. The shares must pass the exact test of :mod:`harness.diff.shares`. Then it plants a fault in the
+translations, so that one endpoint's share is slightly too large; the shares must not pass.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def draw(
 
     ``shift`` plants a fault: one endpoint's share is larger by so much of the whole. Raises
     MachineError when the subject cannot run here or a packet went where the reference never sends it,
-    InputError for a fault in what has no translation.
+    InputError for a fault in a subject without a translation.
     """
     name, level = SUBJECTS[subject]
     job, flow = one_service(family, endpoints=endpoints)

@@ -34,8 +34,8 @@ def captures(folder: Path = FOLDER) -> dict[str, Snapshot]:
 def subjects(names: Sequence[str] = (), folder: Path = FOLDER) -> Iterator[Subject]:
     """Yield the rules of each family of the named captures, with the flows that are made from them.
 
-    Without names, all captures. A rule that no flow reaches is no error: tools write rules that others before
-    them make idle.
+    Without names, those of all captures. A rule that no flow reaches is no error, because tools write rules
+    that have no effect after earlier ones.
     """
     for name, snapshot in captures(folder).items():
         for family in snapshot.families:

@@ -9,7 +9,7 @@ __all__ = ["Entries", "entry_of"]
 
 
 class Entries:
-    """The interfaces behind which addresses of one family live, by the prefixes of a node.
+    """The interfaces that lead to addresses of one family, by the prefixes of a node.
 
     The longest prefix among connected networks and routes wins, connected ones first, as in the
     kernel's main table.
@@ -44,6 +44,6 @@ class Entries:
 def entry_of(node: Node, family: Family, src: int) -> str | None:
     """Return the interface to which ``src`` is connected, or None for the node itself.
 
-    As :meth:`Entries.of`; for many addresses, keep the Entries.
+    For many addresses, one :class:`Entries` is faster.
     """
     return Entries(node, family).of(src)

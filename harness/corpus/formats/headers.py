@@ -17,7 +17,7 @@ from translate.ir import INDEX_PROTOCOLS, Family, Field, PacketType, Protocol, T
 __all__ = ["HEADER_FIELDS", "PLAIN_TIME", "header_value", "shortest", "with_header"]
 
 PLAIN_TIME: Final = 1767614400
-"""The time of generated flows to which no rule gives another one: Monday, 2026-01-05T12:00:00."""
+"""The default time of generated flows: Monday, 2026-01-05T12:00:00."""
 _DAY: Final = 86400
 
 _OPTIONS: Final = (Field.HOP_LENGTH, Field.DESTINATION_LENGTH)
@@ -26,7 +26,7 @@ _FRAGMENT: Final = (
     *(Field.FRAGMENT, Field.FRAGMENT_OFFSET, Field.FRAGMENT_MORE, Field.FRAGMENT_ID),
     *(Field.FRAGMENT_RESERVED, Field.FRAGMENT_RESERVED2),
 )
-"""The fields of a fragment, in an order in which each can be set after those before it."""
+"""The fields of a fragment, in the order in which they are set, because some need others to be set first."""
 HEADER_FIELDS: Final = (
     *(
         Field.CPU,
@@ -52,7 +52,7 @@ _USUAL_MSS: Final = 1460
 _CPUS: Final = (0, 1)
 """The processors that generated flows use: most machines have them."""
 _TAG: Final = bytes(8)
-"""A placeholder as long as the payload that the testbed adds to recognise a packet without payload."""
+"""A placeholder for the payload by which the testbed recognises a packet without one, of the same length."""
 _MOBILITY: Final = 2
 """A type of routing header that a node handles only with ``CONFIG_IPV6_MIP6``."""
 _LONGEST_ROUTING: Final = 100
@@ -132,7 +132,7 @@ def with_header(
             return with_security_index(packet, value)
         case Field.LENGTH:
             if packet.fragment is not None:
-                return None  # its length is a multiple of 8, unless it is the last one
+                return None  # the length of a fragment that is not the last is a multiple of 8
             least = shortest(packet)
             made = with_fields(packet, filled_to=0 if value == least else value)
             return made if least <= value <= LONGEST and _can_be(made, value) else None
@@ -159,13 +159,13 @@ def with_header(
 
 
 def _is_of_frame(packet: Packet, number: int) -> bool:
-    """Return whether the source address is the EUI-64 of its frame's source, on the interface ``number``."""
+    """Return whether the source address is formed from the frame's hardware source address (EUI-64)."""
     mac = neighbour_mac(number) if packet.smac is None else packet.smac
     return packet.src & _LOWER_HALF == eui64(mac)
 
 
 def _made_from_frame(packet: Packet) -> Packet:
-    """Return the packet with the EUI-64 of its frame's source as its source address."""
+    """Return the packet with a source address formed from the hardware address of its frame (EUI-64)."""
     mac = _OTHER_MAC if packet.smac is None else packet.smac
     src = packet.src & ~_LOWER_HALF | eui64(mac)
     return with_fields(packet, src=src, smac=mac)
@@ -187,7 +187,7 @@ def _announces(packet: Packet) -> bool:
 
 
 def _routed(packet: Packet, field: Field, value: int, *, whole: bool) -> Packet | None:
-    """Return the packet with a routing header; ``whole``: also with one that no node processes."""
+    """Return the packet with a routing header, without ``whole`` only with one that no node processes."""
     parts = list(packet.routing or Routing(0, 0, 0))
     parts[_ROUTING.index(field)] = value
     routing = Routing(*parts)

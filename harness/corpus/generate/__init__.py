@@ -6,8 +6,8 @@ the node. ``goals`` reads from the simulator's trace which rules a flow hits and
 makes flows for elements of ipsets. ``further`` makes flows for the services and rules that were found.
 ``minimal`` keeps the fewest flows that meet all goals; ``generate`` runs all of it.
 
-``alike`` makes the flows of rules that differ from others only in constants; a ``selection`` of the rules is
-searched.
+``alike`` makes the flows of rules that differ from searched rules only in constants; ``selection`` holds the
+rules to search for.
 """
 
 from harness.corpus.generate.generate import GeneratedCorpus, generate_corpus

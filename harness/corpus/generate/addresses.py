@@ -51,7 +51,7 @@ class Places:
     sets: Mapping[str, Members] = field(compare=False, repr=False)
     _entries: Entries = field(compare=False, repr=False)
     _known: dict[int, str | None] = field(default_factory=dict, compare=False, repr=False)
-    """The results of :meth:`behind`."""
+    """A cache of the results of :meth:`behind`."""
 
     @classmethod
     def of(cls, ruleset: Ruleset, node: Node) -> Places:

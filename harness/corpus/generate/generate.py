@@ -46,8 +46,8 @@ class GeneratedCorpus:
     ``services`` is the number of destinations that the rules translate. ``alone`` is the number of tests that
     some flow fails while all other tests of their rule hold; ``together`` is the number of tests that flows
     fail only together with others. Both count a test once per hook. ``doubts`` gives reasons for the rules
-    that are neither hit nor proven unreachable. ``alike`` are the ids of the flows to
-    members other than the first one of their shape: with other constants, that one has the same flows.
+    that are neither hit nor proven unreachable. ``alike`` are the ids of flows to all but the first member of
+    each shape; the first member has the same flows with its own constants.
     """
 
     flows: tuple[Flow, ...]
@@ -88,9 +88,9 @@ def generate_corpus(job: Job, *, seed: int, exhaustive: bool = False) -> Generat
 
 @dataclass(slots=True)
 class _Made:
-    """The flows of searches, and the goals that each of them meets.
+    """The flows that searches found, and the goals that each of them meets.
 
-    ``uses`` says of flows to services which client sends them; ``taken`` are the ids in use.
+    ``uses`` maps flows to services to the kind of client that sends them; ``taken`` are the ids in use.
     """
 
     flows: list[Flow] = field(default_factory=list)
@@ -107,8 +107,8 @@ class _Made:
     def add(self, search: Search, rules: Collection[Place] | None = None) -> None:
         """Search for goals (only for those of ``rules``, if given), and add flows that meet them.
 
-        Further flows use the services that were found, end connections to them, or fit a rule and fail a
-        test on the way to it.
+        Further flows use the services that were found, end connections to them, or match a rule but fail a
+        test of a jump that leads to it.
         """
         before = len(search.flows)
         search.run(rules)
@@ -180,9 +180,10 @@ def _finished(
 
 
 def _first_members(classes: Classes, unlike: Iterable[Member]) -> dict[Place, bool]:
-    """Return for each rule of a member whether this is the first one of its shape.
+    """Return for each rule of a member whether the member is the first one of its shape.
 
-    So are ``unlike`` members, which are treated differently on this node: no other flows resemble theirs.
+    Members of ``unlike`` count as first, because no other flows resemble theirs: this node treats them
+    differently.
     """
     first = {
         place: number == 0

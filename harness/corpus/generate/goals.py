@@ -72,9 +72,9 @@ class Goal(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sighting:
-    """A packet in the form in which one table saw it at a hook, and the Send that began its connection.
+    """A packet as one table saw it at a hook, and the Send that began its connection.
 
-    ``first``: it is the packet of that Send, not a later packet of the connection.
+    ``first`` is True for the packet of that Send, and False for a later packet of the connection.
     """
 
     table: TableName
@@ -237,7 +237,7 @@ def _note(
                 goals.services.add(sighting.sent)
             continue
         if isinstance(failed, Assumption):
-            continue  # its modelled tests hold; the simulator cannot evaluate the others
+            continue  # the rule's modelled tests hold; the simulator cannot evaluate the others
         side = _position(rule, failed)
         goal = Goal(event.table, event.hook, event.chain, event.index - 1, side)
         if goal in near:

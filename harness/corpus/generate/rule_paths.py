@@ -1,7 +1,7 @@
-"""The ways to each rule: the calls that lead there from a hook, and the tests that hold on the way.
+"""The paths to each rule: the calls that lead there from a hook, and the tests that hold on the path.
 
 These are the tests of the calling rules and the negated tests of earlier rules that end the walk, if such a
-rule has a single plain test. Ways whose tests contradict each other are left out.
+rule has a single plain test. Paths whose tests contradict each other are left out.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class RulePath:
 def paths_to_rules(
     table: Table, family: Family, chosen: Selection | None = None
 ) -> dict[tuple[Hook, str, int], list[RulePath]]:
-    """Return the ways to every rule of the table, at most a dozen for each rule and hook.
+    """Return the paths to every rule of the table, at most a dozen for each rule and hook.
 
     With ``chosen``, all other rules count as if they were not there.
     """
@@ -119,7 +119,7 @@ def _about_mark(test: Test) -> bool:
 
 
 def _past(path: RulePath, rule: Rule, family: Family) -> RulePath | None:
-    """Return the way past a rule that ends the walk of packets it matches; None when it matches all."""
+    """Return the path past a rule that ends the walk of matching packets; None if it matches all packets."""
     constraints = next(_constraints(path.tests, family), None)
     if constraints is None:
         return None

@@ -77,7 +77,7 @@ class Search:
     near: set[Goal] = field(default_factory=set)
     far: set[Goal] = field(default_factory=set)
     barred: set[Goal] = field(default_factory=set)
-    """Goals that contradict the tests on every way to their rule."""
+    """Goals that contradict the tests on every path to their rule."""
     unsimulated: dict[RuleId, str] = field(default_factory=dict)
     """The reason, per rule, why candidates for it could not be simulated."""
     _simulation: Simulation = field(init=False)
@@ -212,7 +212,8 @@ class Search:
         return rules.rules[index]
 
     def _steps(self, goal: Goal, rule: Rule, into: list[RulePath]) -> Iterator[Steps | None]:
-        """Yield candidates for a goal, from all ways in turn; None means that a way has no contradiction."""
+        """Yield candidates for a goal, from each path in turn; for each path without contradiction, first
+        None."""
         tests = _tests_for(rule, goal.side)
         if tests is None:
             return

@@ -64,7 +64,7 @@ def random_flows(ruleset: Ruleset, node: Node, *, seed: int, count: int) -> Iter
 class _Artist:
     draw: random.Random
     encapsulation: random.Random
-    """Draws the headers in GRE packets, so that everything else stays that of a seed."""
+    """A separate generator for headers in GRE packets, so that the other packets of a seed do not change."""
     constants: Constants
     node: Node
     family: Family

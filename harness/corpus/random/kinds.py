@@ -85,7 +85,7 @@ ICMP: Final = {
     Family.IP: Icmp(
         proto=Protocol.ICMP,
         queries=(8, 8, 8, 8, 0, 14, 17, 15),
-        types=(*range(13), *range(14, 20), 30, 40, 41),  # 13 is answered on a kernel
+        types=(*range(13), *range(14, 20), 30, 40, 41),  # a kernel answers type 13
         errors=((3, 3), (3, 1), (3, 13), (11, 0), (4, 0), (12, 0)),
         quoting=(IcmpType.DEST_UNREACHABLE, IcmpType.TIME_EXCEEDED),
     ),

@@ -91,7 +91,7 @@ class Order:
 
     @property
     def kube_proxy_first(self) -> str:
-        """The ways in which kube-proxy's chains come to run first."""
+        """The events after which kube-proxy's chains run first."""
         return (
             "kube-proxy starts in nftables mode while the others are loaded, as when the mode changes; recent"
             " releases register their chains again at each start"
@@ -118,7 +118,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderDifference:
-    """Packets whose outcome depends on the order of registration, in one way and through the same rules.
+    """Packets whose outcomes depend on the order of registration in the same way, through the same rules.
 
     In each of ``examples``, ``before`` is the outcome if kube-proxy's chains were registered last and run
     first, and ``after`` the outcome if those of ``order.later`` were. ``lines`` are the iptables rules of the

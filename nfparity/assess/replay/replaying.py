@@ -49,10 +49,10 @@ class Disputed:
 class Trial:
     """The results of the flows: changed packets and disputed flows.
 
-    ``routed`` are the flows whose first packet leaves the node untranslated in iptables mode. ``sides``
-    are the two backends by name, with the seconds that each flow took. ``later`` are the results after the
-    change, by id, of the flows that were tested in full and measured by none; ``inferred`` are the results
-    that the other flows have according to another flow of their class.
+    ``routed`` are the flows whose first packet leaves the node untranslated in iptables mode. ``sides`` are
+    the two backends by name, with the seconds that each flow took. ``later`` are the results after the
+    change, by id, of the flows that were tested in full and have no measure. ``inferred`` are results of the
+    other flows, derived from a flow of the same class.
     """
 
     sides: tuple[tuple[str, dict[str, float]], ...]

@@ -34,7 +34,7 @@ def line_of(rule: Rule, part: Purpose, table: TableName, chain: str, address: in
 
 @dataclass(slots=True, kw_only=True)
 class ServiceDraft:
-    """An incomplete service. ``spread`` are all SEP chains, ``near`` those of endpoints on this node."""
+    """An incomplete service. ``seps`` are all SEP chains, ``local_seps`` those of endpoints on this node."""
 
     hash: str | None = None
     name: str | None = None
@@ -50,8 +50,8 @@ class ServiceDraft:
     affinity: int | None = None
     external_local: bool | None = None
     internal_local: bool | None = None
-    spread: list[str] = field(default_factory=list)
-    near: list[str] | None = None
+    seps: list[str] = field(default_factory=list)
+    local_seps: list[str] | None = None
     endpoints_elsewhere: bool = False
     lines: list[Line] = field(default_factory=list)
 
@@ -92,7 +92,7 @@ class ServiceDraft:
             cluster_ip=self.cluster_ip,
             port=self.port,
             endpoints=self._endpoints(endpoint),
-            endpoints_elsewhere=self.endpoints_elsewhere and not self.spread and not self.near,
+            endpoints_elsewhere=self.endpoints_elsewhere and not self.seps and not self.local_seps,
             node_port=self.node_port,
             external_ips=tuple(sorted(self.external_ips)),
             load_balancer_ips=tuple(sorted(self.load_balancer_ips)),
@@ -117,17 +117,19 @@ class ServiceDraft:
         return not any(line.part in entrances and line.table is TableName.NAT for line in self.lines)
 
     def _endpoints(self, endpoint: Callable[[str], Endpoint | None]) -> tuple[Endpoint, ...]:
-        near = None if self.near is None else set(self.near)
+        local = None if self.local_seps is None else set(self.local_seps)
         endpoints = []
-        for chain in self.spread:
+        for chain in self.seps:
             place = endpoint(chain)
             if place is not None:
-                endpoints.append(Endpoint(place.address, place.port, None if near is None else chain in near))
-        spread = set(self.spread)
-        for chain in self.near or ():
+                endpoints.append(
+                    Endpoint(place.address, place.port, None if local is None else chain in local)
+                )
+        seps = set(self.seps)
+        for chain in self.local_seps or ():
             place = endpoint(chain)
-            if chain not in spread and place is not None:
+            if chain not in seps and place is not None:
                 # If there are ready endpoints elsewhere, an endpoint only in the local chain is terminating.
-                draining = bool(spread)
+                draining = bool(self.seps)
                 endpoints.append(Endpoint(place.address, place.port, local=True, draining=draining))
         return tuple(endpoints)

@@ -65,7 +65,7 @@ def _refusal(reading: Reading, rule: Rule, tests: Tests, chain: str) -> bool:
         return False
     if local:
         # The policy is Local, and all endpoints are on other nodes.
-        draft.near = draft.near or []
+        draft.local_seps = draft.local_seps or []
         draft.endpoints_elsewhere = True
         if internal:
             draft.internal_local = True

@@ -35,8 +35,8 @@ class Reading:
     """Drafts by the hash in the names of their chains."""
     chainless: list[ServiceDraft] = field(default_factory=list)
     """Services without a chain of their own."""
-    strangers: list[tuple[ServiceDraft, Rule, str]] = field(default_factory=list)
-    """Marking rules in KUBE-SVC chains, which can be read only when the cluster IP is known."""
+    off_cluster_marks: list[tuple[ServiceDraft, Rule, str]] = field(default_factory=list)
+    """Marking rules in KUBE-SVC chains, which are read at the end, when all cluster IPs are known."""
     seps: dict[str, SepChain] = field(default_factory=dict)
     used_seps: set[str] = field(default_factory=set)
     lines: list[Line] = field(default_factory=list)
@@ -44,7 +44,7 @@ class Reading:
     pods: dict[Interval | Name, int] = field(default_factory=dict)
     """The values by which rules recognise traffic of pods, and the number of rules with each."""
     masquerade_all: bool = False
-    masquerade_strangers: bool = False
+    masquerade_off_cluster: bool = False
     mark: int | None = None
     fully_random: bool = False
     node_port_addresses: list[int] | None = None

@@ -15,11 +15,11 @@ from nfparity.kubeproxy.rules.rule_matches import (
     protocol,
     tests_by_subject,
 )
-from nfparity.kubeproxy.rules.serving import MARK_CHAIN, Strangers
+from nfparity.kubeproxy.rules.serving import MARK_CHAIN, MasqueradedTraffic
 from nfparity.kubeproxy.service import Purpose
 from translate.ir import Account, Family, Field, FieldTest, Interval, Rule, TableName
 
-__all__ = ["NODE_PORT_CHAIN", "SERVICE_CHAIN", "read_entrances"]
+__all__ = ["NODE_PORT_CHAIN", "SERVICE_CHAIN", "read_service_dispatch"]
 
 NODE_PORT_CHAIN: Final = "KUBE-NODEPORTS"
 SERVICE_CHAIN: Final = "KUBE-SERVICES"
@@ -33,7 +33,7 @@ _LOOPBACK: Final = {
 }
 
 
-def read_entrances(reading: Reading) -> None:
+def read_service_dispatch(reading: Reading) -> None:
     """Read both chains; node ports first, because old kube-proxies set the mark before the jump."""
     for chain in reading.chains(_NAT):
         if chain.name == SERVICE_CHAIN:
@@ -175,10 +175,10 @@ def _mark(reading: Reading, rule: Rule, tests: Tests, chain: str) -> bool:
             return False
         draft.external_local = local
     elif address == draft.cluster_ip:
-        strangers = Strangers.of(tests, DESTINATION)
-        if strangers is None:
+        masqueraded = MasqueradedTraffic.of(tests, DESTINATION)
+        if masqueraded is None:
             return False
-        strangers.record(reading)
+        masqueraded.record(reading)
     elif tests.keys() != DESTINATION:
         return False
     else:

@@ -40,7 +40,7 @@ from translate.ir import (
     Test,
 )
 
-__all__ = ["MARK_CHAIN", "Strangers", "read_service_chains", "read_strangers"]
+__all__ = ["MARK_CHAIN", "MasqueradedTraffic", "read_off_cluster_marks", "read_service_chains"]
 
 MARK_CHAIN: Final = "KUBE-MARK-MASQ"
 _DROP_CHAIN: Final = "KUBE-MARK-DROP"
@@ -105,12 +105,12 @@ def _is_recent(test: Test | None, mode: RecentMode) -> bool:
 
 
 def _balancer(reading: Reading, draft: ServiceDraft, chain: Chain) -> None:
-    _choices(reading, draft, chain, draft.spread)
+    _choices(reading, draft, chain, draft.seps)
 
 
 def _local_balancer(reading: Reading, draft: ServiceDraft, chain: Chain) -> None:
-    draft.near = [] if draft.near is None else draft.near
-    _choices(reading, draft, chain, draft.near)
+    draft.local_seps = [] if draft.local_seps is None else draft.local_seps
+    _choices(reading, draft, chain, draft.local_seps)
 
 
 def _choices(reading: Reading, draft: ServiceDraft, chain: Chain, endpoints: list[str]) -> None:
@@ -119,8 +119,8 @@ def _choices(reading: Reading, draft: ServiceDraft, chain: Chain, endpoints: lis
         if tests is not None and _balance(reading, draft, chain.name, rule, tests, endpoints):
             continue
         if tests is not None and rule.callee == MARK_CHAIN:
-            reading.strangers.append((draft, rule, chain.name))
-        elif tests == {} and rule.callee == _DROP_CHAIN and endpoints is draft.near:
+            reading.off_cluster_marks.append((draft, rule, chain.name))
+        elif tests == {} and rule.callee == _DROP_CHAIN and endpoints is draft.local_seps:
             # 1.24 and 1.25, if no endpoint is on the node.
             draft.endpoints_elsewhere = True
             reading.keep(draft, rule, Purpose.NO_LOCAL_ENDPOINTS, _NAT, chain.name)
@@ -157,38 +157,38 @@ def _balance(
     return True
 
 
-def read_strangers(reading: Reading) -> None:
+def read_off_cluster_marks(reading: Reading) -> None:
     """Read the marking rules in KUBE-SVC chains, when KUBE-SERVICES has shown the cluster IPs."""
-    for draft, rule, chain in reading.strangers:
+    for draft, rule, chain in reading.off_cluster_marks:
         tests = tests_by_subject(rule)
-        if tests is None or not _stranger(reading, draft, chain, rule, tests):
+        if tests is None or not _off_cluster_mark(reading, draft, chain, rule, tests):
             reading.leave_unread(rule, chain)
 
 
-def _stranger(reading: Reading, draft: ServiceDraft, chain: str, rule: Rule, tests: Tests) -> bool:
+def _off_cluster_mark(reading: Reading, draft: ServiceDraft, chain: str, rule: Rule, tests: Tests) -> bool:
     """Read the rule that masquerades packets to the cluster IP unless they come from pods."""
-    strangers = Strangers.of(tests, DESTINATION)
-    if strangers is None:
+    masqueraded = MasqueradedTraffic.of(tests, DESTINATION)
+    if masqueraded is None:
         return False
     address, port = point(tests, Field.DADDR), point(tests, Field.DPORT)
     if address is None or port is None or not draft.place(protocol(tests), port):
         return False
     if draft.cluster_ip not in (None, address):
         return False
-    strangers.record(reading)
+    masqueraded.record(reading)
     draft.cluster_ip = address
     reading.keep(draft, rule, Purpose.MASQUERADE, _NAT, chain, address)
     return True
 
 
 @dataclass(frozen=True, slots=True)
-class Strangers:
+class MasqueradedTraffic:
     """The packets that a rule masquerades: all, or all except those from ``pods``."""
 
     pods: Interval | Name | None
 
     @classmethod
-    def of(cls, tests: Tests, others: frozenset[Field]) -> Strangers | None:
+    def of(cls, tests: Tests, others: frozenset[Field]) -> MasqueradedTraffic | None:
         """Return the packets; None if a test is neither in ``others`` nor a negated source or input
         interface.
         """
@@ -205,7 +205,7 @@ class Strangers:
         if self.pods is None:
             reading.masquerade_all = True
         else:
-            reading.masquerade_strangers = True
+            reading.masquerade_off_cluster = True
             reading.pods[self.pods] = reading.pods.get(self.pods, 0) + 1
 
 
@@ -226,7 +226,7 @@ def _external(reading: Reading, draft: ServiceDraft, chain: Chain) -> None:
     cluster, local = f"KUBE-{ChainKind.SVC}-{suffix}", f"KUBE-{ChainKind.SVL}-{suffix}"
     if chain.name.startswith(f"KUBE-{ChainKind.XLB}-"):
         draft.external_local = True
-        draft.near = [] if draft.near is None else draft.near
+        draft.local_seps = [] if draft.local_seps is None else draft.local_seps
     for rule in chain.rules:
         tests = tests_by_subject(rule)
         target = rule.callee
@@ -248,8 +248,10 @@ def _external(reading: Reading, draft: ServiceDraft, chain: Chain) -> None:
         elif to_local or (own and target in (MARK_CHAIN, cluster)):
             draft.external_local = True
         elif not kinds and target == _DROP_CHAIN:
-            draft.near = draft.near or []
-        elif draft.near is None or not _balance(reading, draft, chain.name, rule, tests, draft.near):
+            draft.local_seps = draft.local_seps or []
+        elif draft.local_seps is None or not _balance(
+            reading, draft, chain.name, rule, tests, draft.local_seps
+        ):
             reading.leave_unread(rule, chain.name)
             continue
         else:

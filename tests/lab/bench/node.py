@@ -25,7 +25,7 @@ from translate.errors import MachineError
 __all__ = ["Change", "Flood", "Flooded", "LiveChange", "Load", "Loaded", "StartNode", "kernel_memory"]
 
 _KEPT: Final = ("SUnreclaim", "VmallocUsed", "Percpu")
-"""Kernel memory of rules; caches, which the tools fill, are reclaimable."""
+"""The lines of ``/proc/meminfo`` that count memory of rules. Reclaimable memory is left out: it is caches."""
 
 _CHUNK: Final = 250
 """Packets between two reads of the outgoing packets; fewer than the queue of a device holds."""

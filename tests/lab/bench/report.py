@@ -58,8 +58,8 @@ _MEASURES: Final = (
         "An endpoint is removed and added again; the figure is half of both times. The iptables tools are"
         " started for each change, as kube-proxy does. nfparity applies the output of `translate --against`"
         " through the handle that loaded the rules, or to the maps. The translation of the new rules is not"
-        " counted; it takes as long as that of the old rules. Before map entries are deleted, the packets"
-        " that are being processed are waited for. A sample is the mean of the changes in a tenth of a"
+        " counted; it takes as long as that of the old rules. Before nfparity deletes map entries, it waits"
+        " for the packets that are being processed. A sample is the mean of the changes in a tenth of a"
         " second, at least of one pair. The first sample after a load fills caches and is not counted.",
     ),
     _Measure(

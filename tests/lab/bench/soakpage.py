@@ -102,18 +102,18 @@ def _page(s: Soaked) -> Iterator[str]:
     rows = {
         "short connections": f"{s.connections:,} ({rate:,.0f} a second)",
         "short connections that failed": f"{s.errors:,}",
-        "segments that TCP sent again": f"{s.resent:,}",
+        "TCP segments retransmitted": f"{s.resent:,}",
         "permanent connections": f"{s.kept:,}, {s.kept_answers:,} answers",
         "permanent connections that broke": f"{len(s.broken):,}",
         "changes of endpoints": f"{len(s.changed):,}, of {_middle(s.changed)} s",
         "replacements of the program": f"{len(s.replaced):,}, of {_middle(s.replaced)} s",
-        "kernel memory that the rules took at the load": f"{s.loaded_memory / 1024:.1f} MiB",
+        "kernel memory of the rules after the load": f"{s.loaded_memory / 1024:.1f} MiB",
     }
     yield from (f"| {name} | {value} |" for name, value in rows.items())
     yield ""
-    yield "Changes and replacements are of both families, one after the other, while the traffic goes on."
+    yield "A change or replacement is made for both families, one after the other, during the traffic."
     yield ""
-    yield "## Who asked"
+    yield "## Answers by client"
     yield ""
     yield "| from | protocol | family | answered |"
     yield "| --- | --- | --- | ---: |"
@@ -151,7 +151,7 @@ def _over_time(s: Soaked) -> Iterator[str]:
     yield ""
     still = [f"{name} {last.figures.get(name, 0):,}" for name in names if name not in moving]
     if still:
-        yield f"All the time: {', '.join(still)}."
+        yield f"Unchanged during the run: {', '.join(still)}."
         yield ""
 
 

@@ -132,7 +132,7 @@ def _fragment(cluster: Cluster, service: Service) -> str:
 
 
 class _Translate(Subject):
-    """Debian's translator of iptables, and nft."""
+    """The translator of the iptables package (iptables-restore-translate), and nft."""
 
     name = "iptables-restore-translate"
 

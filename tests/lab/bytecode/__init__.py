@@ -1,9 +1,10 @@
 """nft's bytecode for a translation, compared with the meaning of the rules.
 
-nft does not load what it reads: it merges matches on neighbouring bytes, adds matches on protocols where one
-is implied, and leaves them out where it takes another for the same. Whether the resulting instructions
-still have the meaning of the text depends on the version. So :func:`check` has nft print them, runs them on
-packets drawn around the constants of each statement, and compares their effect with the statement's meaning.
+nft does not load a text literally. It merges matches on neighbouring bytes, adds matches on implied
+protocols, and leaves out matches that it considers redundant. Whether the resulting instructions still have
+the meaning of the text depends on the version of nft. So :func:`check` lets nft print the instructions and
+runs them on packets drawn around the constants of each statement. It compares their effect with the
+statement's meaning.
 
 ``instructions`` and ``listing`` read what nft prints; ``machine`` runs it as ``nft_do_chain`` does;
 ``meaning`` evaluates statements of a Program, and shares nothing with the emitter but the vocabulary;

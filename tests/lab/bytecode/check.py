@@ -1,9 +1,9 @@
 """Comparison of every statement of a Program with the instructions that nft would load for it.
 
-Each statement is written into a chain of its own, followed by a jump to a chain that stands for "what comes
-next", so that what stands before it in its own chain keeps no packet away. Chains that rules call are empty:
-a call is an event, and comes back. All are one text, which nft compiles at once; statements that use
-conntrack are another, because no later fragment reaches the rules beside them.
+Each statement is written into a separate chain, so that no earlier rule keeps packets away from it. After it
+comes a jump to a chain that stands for all following rules. Chains that rules call are empty: a call is
+recorded and returns. All statements are one text, which nft compiles at once. Statements that use conntrack
+are in a second text, because with conntrack no later fragment reaches the rules.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ from translate.passes.states import buckets, quotas
 __all__ = ["Checked", "Difference", "check"]
 
 _NEXT = "filter/next"
-_TOLD = 3
+_SHOWN = 3
 """The number of packets shown for each statement that differs."""
 
 
@@ -118,7 +118,7 @@ class Checked:
 def check(programs: Sequence[Program], compilers: Sequence[Nft], *, seed: int = 0) -> Checked:
     """Compare every statement that nftables can express with the instructions of each nft.
 
-    ``programs`` are one ruleset at several levels; what they have in common is looked at once. Raises
+    ``programs`` are one ruleset at several levels; statements that levels share are checked once. Raises
     NftError when an nft refuses the text.
     """
     statements = {
@@ -203,7 +203,7 @@ def _checked(
                     wanted=wanted,
                     observed=result,
                 )
-                for sample, wanted, result in islice(wrong, _TOLD)
+                for sample, wanted, result in islice(wrong, _SHOWN)
             )
     return Checked(statements=len(alone), packets=packets, differences=tuple(differences), refused=refused)
 

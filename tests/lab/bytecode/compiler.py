@@ -27,8 +27,8 @@ class Nft:
     def compiled(self, text: str) -> Listing:
         """Return the rules and sets that nft compiles from a text.
 
-        The text is loaded, in a network namespace that goes with nft: ``nft -c`` would not have the kernel
-        look at how deep chains nest. Needs root. Raises NftError when nft or the kernel refuses the text,
+        The text is loaded, in a network namespace that ends with nft. With ``nft -c``, the kernel would not
+        check the depth of jumps. Needs root. Raises NftError when nft or the kernel refuses the text,
         MachineError when nft cannot be run.
         """
         return listing_of(read_messages(self._loaded(text, "--debug=mnl")))

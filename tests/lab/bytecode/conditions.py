@@ -127,7 +127,7 @@ def _member(test: SetTest, state: State, world: World) -> bool:
     fitting = [
         element for element in known.elements if all(v in i for v, i in zip(key, element.key, strict=True))
     ]
-    # Of nets the longest prefix decides, which is the smallest interval.
+    # Among networks the longest prefix decides, which is the smallest interval.
     best = min(fitting, key=lambda e: sum(i.size for i in e.key), default=None)
     return best is not None and best.nomatch is test.nomatch
 

@@ -1,8 +1,9 @@
 """Packets drawn around one statement.
 
-A *witness* passes the tests of the statement, one for each of its alternatives. Next to it stand the packets
-that differ from it in one field, whose value is at an end of what a test compares with, or one beside. So
-each test decides about some packet alone, and what a rule asks too much or too little shows.
+A *witness* is a packet that passes all tests of the statement; there is one for each alternative. The other
+packets differ from a witness in one field. The field's value is at or next to an end of a range that a test
+accepts. So each test alone decides about some packet, and a test that is missing, too strict or too loose has
+a visible effect.
 """
 
 from __future__ import annotations

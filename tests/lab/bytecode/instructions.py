@@ -193,8 +193,8 @@ class LookUp:
 class UpdateSet:
     """``dynset``: ``operation`` is add, update or delete.
 
-    ``over`` is True if the limit of the element holds above it, False if below, None without a limit.
-    ``limit`` is the number of connections in a limit of these.
+    ``over`` is True if the element's limit matches above its rate, False if below it, and None without a
+    limit. ``limit`` is the maximum number of connections if connections are limited.
     """
 
     operation: str

@@ -46,10 +46,9 @@ class _Element:
 
 @dataclass(slots=True)
 class Contents:
-    """A set or map, looked up as the kernel's set types do.
+    """A set or map, with the lookup of the kernel's set types.
 
-    ``fields`` are the widths in bytes of what a concatenation with intervals consists of, each filled up to
-    words.
+    ``fields`` are the widths of the fields of a concatenation with intervals, in bytes, padded to words.
     """
 
     name: str

@@ -1,6 +1,6 @@
 """The effect of one statement of a Program on a packet, in terms of :mod:`tests.lab.bytecode.samples`.
 
-Written from the definitions of ``translate.ir`` alone: neither the passes nor the emitter are asked.
+It follows from the definitions of ``translate.ir`` alone, and uses neither the passes nor the emitter.
 """
 
 from __future__ import annotations

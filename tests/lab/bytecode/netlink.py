@@ -1,8 +1,8 @@
 """The messages that nft sends to the kernel, parsed from the output of ``nft --debug=mnl``.
 
-libmnl prints a message as a table (``mnl_nlmsg_fprintf``): its type, a line for the head of each attribute,
-and four bytes a line of what is in them. ``--debug=netlink`` is easier to read, but does not say how long the
-constants are, so that a match on 172.0.0.0/16 looks there like one on 172.0.0.0/8.
+libmnl prints a message as a table (``mnl_nlmsg_fprintf``): its type, a line for the header of each attribute,
+and lines with four bytes of its contents each. ``--debug=netlink`` is easier to read, but does not print the
+lengths of constants, so that matches on 172.0.0.0/16 and 172.0.0.0/8 look the same.
 """
 
 from __future__ import annotations

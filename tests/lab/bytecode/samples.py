@@ -59,7 +59,7 @@ class Sample:
     turn for the lists of the ruleset. ``broadcast_back``: the local table has the source as a broadcast
     address of the input interface. ``kind`` is the kind of this interface (``rtnl_link_ops``) or None, and
     ``ether`` is true for an Ethernet device. ``extended``: the packet has extension headers and an MSS, which
-    most packets lack; ``lacking`` is the number of an extension header that it does not have even then.
+    most packets lack; ``lacking`` is the number of one extension header that is missing even then.
     ``fraction`` is the part of the clock's second, in nanoseconds.
     """
 

@@ -1,9 +1,9 @@
 """Rules that a kube-proxy would write, of any size: for tests and benchmarks that need more than a dump.
 
-``cluster`` is what kube-proxy is told: services, endpoints, where they are. ``rules`` writes the
-iptables-save text that its iptables mode makes of a cluster. ``shape`` draws a cluster of a wanted size and
-mixture; ``uses`` makes flows that use every service of one; ``pernode`` is a cluster as each of its nodes has
-it. ``python -m tests.lab.kuberules`` prints rules and the node to go with them, or writes snapshots of nodes.
+``cluster`` is the input of kube-proxy: services, endpoints and their nodes. ``rules`` writes the
+iptables-save text of its iptables mode for a cluster. ``shape`` draws a cluster of a wanted size and mixture;
+``uses`` makes flows that use every service of one; ``pernode`` is a cluster as seen from each of its nodes.
+``python -m tests.lab.kuberules`` prints rules and the node to go with them, or writes snapshots of nodes.
 Imported by tests and benchmarks; needs no root and no kernel.
 """
 

@@ -27,7 +27,7 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """One port of a Service; ``name`` is ``namespace/service:port`` as comments and hashes have it.
+    """One port of a Service; ``name`` is ``namespace/service:port``, as in comments and hashes.
 
     ``affinity`` is ``sessionAffinity: ClientIP``'s timeout in seconds, 0 for none. ``external_local`` and
     ``internal_local`` are the traffic policies; ``source_ranges`` are ``loadBalancerSourceRanges``.
@@ -72,9 +72,9 @@ class Service:
 class Cluster:
     """The cluster as one kube-proxy sees it in one family.
 
-    ``pods`` is ``--cluster-cidr``; ``node_ip`` its node's address. ``comments`` None: written unless there
-    are more than 1000 endpoints, as kube-proxy does (``largeClusterEndpointsThreshold``). ``node`` is what
-    the rules can be run on.
+    ``pods`` is ``--cluster-cidr``; ``node_ip`` is the address of kube-proxy's node. If ``comments`` is None,
+    comments are written unless there are more than 1000 endpoints, as by kube-proxy
+    (``largeClusterEndpointsThreshold``). ``node`` is a node on which the rules can run.
     """
 
     family: Family

@@ -1,7 +1,7 @@
 """A cluster seen from each of its nodes, and snapshots of all nodes: fleets for tests and benchmarks.
 
-The nodes of a cluster have the same services. What differs is the node's address, its pods' network, and
-which endpoints are its own.
+The nodes of a cluster have the same services. They differ in their address, in the network of their pods, and
+in the endpoints that run on them.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ __all__ = ["at_node", "node_files", "write_fleet"]
 def at_node(cluster: Cluster, number: int) -> Cluster:
     """Return the cluster as node ``number`` sees it; 0 is the node for which ``cluster`` was drawn.
 
-    Every node has an address of its own. There are as many networks of pods as the cluster was drawn
-    with; beyond that, nodes have those of the first ones again.
+    Every node has an address of its own. The networks of pods are those of the drawn cluster; if there are
+    more nodes than networks, nodes share them.
     """
     uplink, bridge = cluster.node.interfaces
     (outer,), (inner,) = uplink.addresses, bridge.addresses

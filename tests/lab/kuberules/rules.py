@@ -1,8 +1,8 @@
 """The rules of kube-proxy's iptables mode for a cluster, as iptables-save prints them.
 
-What is written follows kube-proxy 1.27 to 1.30 (``pkg/proxy/iptables``), as far as a dump shows it; a dump
-of a real one is the test. Two things differ on purpose: rules of services stand in the order of the
-services, where kube-proxy's is that of a Go map, and every counter is zero.
+The rules are those of kube-proxy 1.27 to 1.30 (``pkg/proxy/iptables``); a test compares them with the dump of
+a real one. Two things differ on purpose. The rules of services are in the order of the services, while
+kube-proxy's order is that of a Go map. Every counter is zero.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ def kube_proxy_rules(cluster: Cluster) -> str:
 
 
 def probability(choices: int) -> str:
-    """Return the probability 1/``choices`` as a dump prints it: given with ten digits, stored in 31 bits."""
+    """Return 1/``choices`` as a dump prints it: written with ten digits, and stored by the kernel in 31
+    bits."""
     fixed = int(float(f"{1 / choices:.10f}") * 2**31 + 0.5)
     return f"{fixed / 2**31:.11f}"
 
@@ -96,7 +97,7 @@ class _Writer:
         for service in self._cluster.services:
             self._service(service)
         last = "kubernetes service nodeports; NOTE: this must be the last rule in this chain"
-        # The kernel has no route_localnet for IPv6, so that localhost is never served there.
+        # The kernel has no route_localnet for IPv6, so node ports never answer at its localhost.
         four = self._family is Family.IP
         spared = "" if four and self._cluster.localhost_node_ports else "! -d 127.0.0.0/8"
         spared = spared if four else "! -d ::1/128"

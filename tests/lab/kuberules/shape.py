@@ -19,7 +19,7 @@ _MOST_NODES: Final = 256
 _FIRST_NODE_PORT, _NODE_PORTS = 30000, 2768
 _PORTS: Final = (80, 443, 8080, 5432, 53, 9090)
 _RANGES: Final = {
-    # The last of them holds the node itself; RFC 5737, RFC 1918 and RFC 3849.
+    # The last range contains the node itself. The others are of RFC 5737, RFC 1918 and RFC 3849.
     Family.IP: ("198.51.100.0/24", "192.0.2.0/28", "10.20.0.0/16", "172.18.0.0/24"),
     Family.IP6: ("2001:db8:100::/64", "2001:db8:200::/56", "fd00:20::/48", "2001:db8:1::/64"),
 }

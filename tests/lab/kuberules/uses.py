@@ -1,9 +1,9 @@
 """Flows that use every service of a cluster, made from the cluster alone.
 
-They need no walk over the rules, so that ten thousand services cost a moment. Each destination of a service
-is used from a pod, from outside of the cluster and from the node; the cluster IP of every fourth service by
-an endpoint of its own, too; a load balancer by somebody whom its source ranges allow and somebody whom they
-do not.
+The rules are not evaluated, so flows for ten thousand services take only a moment. Each destination of a
+service is used from a pod, from outside of the cluster and from the node. The cluster IP of every fourth
+service is also used by the service's own endpoint. A load balancer is used from an allowed source and from
+another one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _STRANGERS: Final = {
 _NUMBERS: Final = {Protocol.TCP: Number.TCP, Protocol.UDP: Number.UDP, Protocol.SCTP: Number.SCTP}
 
 _SOURCE_PORTS: Final = Interval(33000, 65000)
-"""Source ports that are neither node ports nor ports of services, so that connections do not meet."""
+"""Source ports that are neither node ports nor ports of services, so that connections do not collide."""
 
 _HAIRPINS: Final = 4
 """The number of services that are also used by their own endpoint."""

@@ -1,9 +1,9 @@
 """The same faults under two corpora: one made by classes of services, and an exhaustive one.
 
 ``python -m tests.lab.mutation.corpora`` draws five clusters of about ten services, of every kind, and plants
-faults in their translations. A fault that the exhaustive corpus shows must be shown by the other one, also
-where it is in the constants of a service that was not searched. Both corpora are replayed as they are
-generated, with the repetitions of :mod:`~tests.lab.mutation.workload` alone.
+faults in their translations. The corpus by classes must show every fault that the exhaustive one shows, even
+a fault in the constants of a service that was not searched. Both corpora are replayed as generated, with only
+the repetitions of :mod:`~tests.lab.mutation.workload` added.
 """
 
 from __future__ import annotations

@@ -145,7 +145,8 @@ def _of_rule(sample: Ruleset, table: Table, chain: Chain, rule: Rule) -> Iterato
 
 
 _TRANSPORT: Final = frozenset({"tcp", "udp", "sctp"})
-"""Matches beside which a target counts; with others, its sample counts for these alone."""
+"""Matches beside which a sample counts for its target; beside any other match it counts for that match
+only."""
 _NAT: Final = {"to": "PREROUTING", "from": "POSTROUTING"}
 """The hooks from which the chains of the samples' table nat are called."""
 

@@ -11,7 +11,7 @@ __all__ = ["Fault", "Place"]
 class Place:
     """A line of the output and its block (chain, map or function); ``line`` counts from 0.
 
-    ``above`` is the line before, where an emitter says there what the line depends on.
+    ``above`` is the previous line, if the emitter states there what this line depends on.
     """
 
     block: str

@@ -1,7 +1,8 @@
 """The tests of a rule as a table: the combinations of values with which it matches.
 
 ``meta l4proto tcp`` and a set of ``meta l4proto . th dport`` in one rule are one table of two columns, whose
-rows are those of the set with ``tcp``. So what a test adds to another one of the same rule can be seen.
+rows are those of the set with ``tcp``. So the effect of a test in addition to the other tests of its rule can
+be computed.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ Row = tuple[str, ...]
 class MatchTable:
     """Rows of values for the sorted ``fields``: a packet matches if its values are those of one row.
 
-    A value may be a prefix or a range, of which nothing is concluded but that it is itself.
+    A prefix or a range is a value like any other: it is equal only to itself.
     """
 
     fields: tuple[str, ...] = ()
@@ -27,7 +28,7 @@ class MatchTable:
 
     @classmethod
     def of(cls, fields: Iterable[str], rows: Iterable[Row]) -> MatchTable:
-        """Return the relation of rows whose values are in the order of ``fields``."""
+        """Return the table of rows whose values are in the order of ``fields``."""
         names = tuple(fields)
         order = sorted(range(len(names)), key=lambda i: names[i])
         return cls(tuple(names[i] for i in order), frozenset(tuple(row[i] for i in order) for row in rows))

@@ -1,19 +1,18 @@
 """An nft text reduced to its decisive parts: texts with equal reductions have the same effect on every
 packet.
 
-What goes, and why nothing changes:
+Parts that are removed, and why the effect stays the same:
 
-* of what a rule asks, the combinations that a rule before it in its chain has ended;
-* of what a rule asks that marks a packet, the combinations with which every way to it marks the packet so
-  before;
-* a rule that only gives verdicts, and behind which, for what it matches, nothing else is done up to the end
-  of a base chain that accepts: the packet is accepted as it is, now or then. A ``return`` to where nothing
-  else is done is an ``accept``;
-* a call of a chain of which nothing is left, a base chain that accepts of which nothing is left, and
-  chains that nobody calls.
+* combinations of values that a rule tests, if an earlier rule of its chain ends the walk of such packets;
+* combinations of values that a marking rule tests, if on every path to the rule such packets have already
+  got the same mark;
+* a rule that only gives verdicts, if for its packets no later rule does more, up to the end of a base chain
+  that accepts: the packet is accepted unchanged, by this rule or later. In such a place, a ``return`` is an
+  ``accept``;
+* calls of chains and base chains that accept, if they are empty after this, and chains that no rule calls.
 
-An ``accept`` ends a base chain, not what the kernel asks after it at the hook or at another one. Between two
-rules of a hook no tested field but the mark changes, of which nothing is concluded.
+An ``accept`` ends a base chain, but not the later base chains of the hook or of other hooks. Between two
+rules of a hook, the only tested field that can change is the mark; the proof draws no conclusions from it.
 """
 
 from __future__ import annotations

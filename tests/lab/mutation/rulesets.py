@@ -4,7 +4,7 @@
 that uses what kube-proxy's rules have (affinity, source ranges, node ports, policies Local, services without
 endpoints), with the flows that are generated from its rules; ``kube-real`` and ``kube-real6`` are the dump
 of a real kube-proxy, likewise, and ``kube-ipvs`` and ``kube-ipvs6`` that of one in its ipvs mode.
-``headers`` and ``headers6`` are rules that ask for fields of the header and the frame, with their case;
+``headers`` and ``headers6`` are rules that test fields of the header and the frame, with their case;
 ``netmap``, ``connbytes`` and their IPv6 forms are those of ``-j NETMAP`` and ``-m connbytes``.
 """
 
@@ -90,11 +90,11 @@ def _batches(subject: Subject) -> tuple[Batch, ...]:
 def _again(flows: Iterable[Flow]) -> Iterable[Flow]:
     """Return flows that can show faults and that a generated corpus lacks.
 
-    Each use of a service with three more connections of the same client, for affinity; and with a router's
-    word that the endpoint cannot be reached, which is about a translated packet. And with the bit of
-    the mark set that rules set themselves: by the node, also in the name of an endpoint (as a transparent
-    proxy sends), because no mark comes in by a wire. And the port on IPv6's loopback address, which node
-    ports leave out.
+    Each use of a service is repeated in several forms. With three more connections of the same client, it
+    shows affinity. With a router's ICMP error about an unreachable endpoint, it shows the translation of the
+    quoted packet. With the bit of the mark that rules set, it is sent by the node, because no received packet
+    has a mark; the node also sends with the address of an endpoint, as a transparent proxy does. A connection
+    to IPv6's loopback address shows that node ports do not answer there.
     """
     for flow in flows:
         packet = flow.first.packet
@@ -118,7 +118,7 @@ def _again(flows: Iterable[Flow]) -> Iterable[Flow]:
 def _pings(flows: Iterable[Flow]) -> Iterable[Flow]:
     """Return masqueraded pings with their answers; rules of services test ports, which pings lack.
 
-    By the node and with the mark, since the mark does not come in by a wire.
+    The node sends them with the mark, because no received packet has one.
     """
     for flow in flows:
         packet = flow.first.packet

@@ -1,7 +1,7 @@
 """A fault of a given size: one branch of a random choice is taken too often.
 
-The mutation table's ``skew`` is coarse, so that few packets show it; this one asks how small a skew
-many packets show.
+The operator ``skew`` of the mutation table is coarse, so that few packets show it. This module makes small
+ones, to measure the smallest skew that many packets show.
 """
 
 from __future__ import annotations

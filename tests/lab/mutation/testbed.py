@@ -1,8 +1,8 @@
 """Nodes that stay up while faults are planted in them one after the other.
 
-To build a node and to load a translation costs more than most faults need packets until one shows them.
-So a node is kept, the loaded translation is changed from one fault to the next where that can be, and
-the flows that have shown a fault of the same block are asked first.
+Building a node and loading a translation take longer than the packets that show most faults. So a node is
+kept, and the loaded translation is changed from one fault to the next where possible. The flows that have
+shown a fault of the same block run first.
 """
 
 from __future__ import annotations
@@ -134,7 +134,8 @@ class Testbed:
 def parts(flows: range) -> Iterator[range]:
     """Yield parts of the flows; each part is as large as all earlier parts together.
 
-    What is replayed at once is carried to the end, so that a fault which an early flow shows costs little.
+    A replay always runs to its end. As the first parts are small, a fault that an early flow shows is found
+    quickly.
     """
     start, stop = 0, _FIRST_PART
     while start < len(flows):

@@ -1,9 +1,8 @@
 """Many faults in one tc program, each with a switch that can be changed while the program is loaded.
 
-To compile the program and to have it verified costs more than a hundred times what the packets do that
-show a fault. So a condition with faults becomes ``is_planted(1) ? … : is_planted(2) ? … : the condition``,
-a statement likewise; the map ``planted`` has the number of the fault that holds. With an empty map the
-program is the one without faults.
+Compiling and verifying a program takes more than a hundred times as long as the packets that show a fault. So
+a condition with faults becomes ``is_planted(1) ? … : is_planted(2) ? … : the condition``, and a statement
+likewise. The map ``planted`` has the number of the active fault. With an empty map, no fault is active.
 """
 
 from __future__ import annotations
@@ -30,8 +29,8 @@ INLINE int is_planted(u32 fault) { return planted.lookup(&fault) != 0; }
 def can_switch(fault: Fault) -> bool:
     """Return whether the fault changes a condition or a statement, which a switch can guard.
 
-    What the verifier refuses would take the others along: an entry that is used without asking whether it
-    was found.
+    If the verifier refuses one fault, the other faults of the program cannot be loaded either. An example is
+    an entry of a map that is used without a check whether it was found.
     """
     before, after = fault.place.text, fault.after
     if before.strip() == "if (e) {" and fault.operator == "lost-test":

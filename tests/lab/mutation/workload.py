@@ -1,7 +1,7 @@
-"""The flows that judge faults, on nodes, with the outcomes that the reference expects.
+"""The flows that must show faults, on nodes, with the outcomes that the reference expects.
 
-The flows are the regression corpus or generated ones, and a few first packets with a random outcome many
-times over, so that the shares of endpoints and the spread of drawn ports are tested as well.
+The flows are those of the regression corpus, or generated ones. A few first packets with random outcomes are
+repeated many times, so that the shares of endpoints and the spread of drawn ports are tested, too.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class Workload:
     """Flows on one node with the outcomes that the reference expects; ``repeats`` maps a repetition to its
     flow.
 
-    The flows of ``batch`` come first, then what is repeated of them, all once before any a second time: a
-    fault that one of three connections shows is shown by one of the first few of thousands.
+    The flows of ``batch`` come first, then the repetitions in rounds, each of which has every repeated flow
+    once. So a fault that one of three connections shows is found in one of the first rounds.
     """
 
     batch: Batch

@@ -47,7 +47,7 @@ _SIZES: Final = ("536", "1460", "1400:1460", ":1400", "1401:", "0:65535")
 def option_match(draw: random.Random, proto: str, *, sizes: bool) -> str:
     """Return a match of congestion bits, of IPsec or, with ``sizes``, of the MSS; for ``-p proto``.
 
-    ``draw`` is apart from the generator of the other matches: what a seed draws of them stays the same.
+    ``draw`` is separate from the generator of the other matches, so that those of a seed do not change.
     """
     no = "! " if draw.random() < 0.3 else ""
     if proto in _IPSEC:

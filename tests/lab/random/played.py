@@ -26,9 +26,7 @@ from translate.read import read_ruleset
 __all__ = ["Played", "expected_flows", "node_of", "random_job"]
 
 FLOWS: Final = 30
-ANSWERED_AT_ONCE: Final = (
-    4  # the kernel answers one source five times at once, and then every second (ip_error)
-)
+ANSWERED_AT_ONCE: Final = 4  # ip_error answers a source five times at once, then once a second
 BY_ROUTING: Final = ("icmp-net-unreachable", "icmp-host-unreachable", "icmp-admin-prohibited")
 _GROUPS: Final = 0xFF  # the first byte of an IPv6 group
 _RULESETS: Final = Path(__file__).parents[2] / "corpus/rulesets"
@@ -96,10 +94,10 @@ def expected_flows(job: Job, seed: int, count: int = FLOWS) -> Iterator[tuple[Fl
     }
     refused: Counter[int] = Counter()
     for flow in random_flows(ruleset, node, seed=seed, count=count):
-        # Chance that each packet draws anew has too many ways for long flows.
+        # Long flows have too many branches if each packet makes random choices.
         short = Flow(id=flow.id, steps=flow.steps[:3])
         if not any(_is_left_out(s, loud, node) for s in short.steps if isinstance(s, Send)):
-            with suppress(InputError):  # too many ways even so
+            with suppress(InputError):  # still too many branches
                 cut, result = _unanswered(short, simulation, ruleset)
                 more = refused + _refused_by_routing(cut, result)
                 beyond = _is_from_group(result) or _is_answered_by_socket(cut, result, node)
@@ -164,8 +162,8 @@ def _is_left_out(sent: Send, loud: set[int], node: Node) -> bool:
 def _unanswered(flow: Flow, simulation: Simulation, ruleset: Ruleset) -> tuple[Flow, FlowResult]:
     """Cut a flow after the packet that the stack itself answers, if rules could mark its connection.
 
-    Nobody listens on the node, so that a UDP packet that is delivered there makes an ICMP error, which is
-    RELATED and passes the rules; the simulator's node has somebody who listens.
+    No program listens on the node, so a UDP packet that is delivered there causes an ICMP error, which is
+    RELATED and passes the rules. On the simulator's node a program listens.
     """
     result = simulation.simulate(flow)
     local = any(b.outcomes[0].verdict is Verdict.LOCAL for b in result.branches)

@@ -1,9 +1,9 @@
 """Random small rulesets that combine all constructs that can be read.
 
-A ruleset drawn from the grammar alone would hardly ever have two rules that concern the same packet.
-Here addresses, ports, marks and interfaces come from a handful, so that prefixes overlap, keys repeat,
-marks set by one rule decide the next, and ladders stand in runs. The same seed gives the same text,
-which is what ``iptables-restore`` takes.
+A ruleset drawn from the grammar alone would hardly ever have two rules that concern the same packet. Here
+there are only a few addresses, ports, marks and interfaces. So prefixes overlap, keys repeat, a mark set by
+one rule is tested by another, and some rules are ladders. The same seed gives the same text, which is what
+``iptables-restore`` takes.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class _Table:
     draw: random.Random
     options: random.Random
     last: random.Random
-    """Draws the rules for what no other rule has decided, so that the others stay those of a seed."""
+    """A separate generator for the last rules of chains, so that the other rules of a seed do not change."""
     name: str
     words: Words
     lines: list[str] = field(default_factory=list)

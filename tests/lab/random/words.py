@@ -15,7 +15,7 @@ class Words:
     """The words of one family's rules, in iptables' spelling.
 
     Addresses are those of the kind cluster's worker for IPv4, and of ``six/node.json`` for IPv6. ``hosts``
-    are single addresses without a length, ``sources`` and ``targets`` what NAT binds, ``strange`` are
+    are single addresses without a length, ``sources`` and ``targets`` are for SNAT and DNAT, ``strange`` are
     protocols without ports.
     """
 

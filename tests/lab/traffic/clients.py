@@ -1,8 +1,8 @@
 """Many short connections: each sends one line from a different source and checks the whole answer.
 
-One thread, many in flight. A connection has failed when it is refused or reset, when its answer is not the
-one to its question, or when there is none in time; it is never tried again, though TCP itself may send a
-segment again, which is counted.
+One thread handles many connections at the same time. A connection fails if it is refused or reset, if the
+answer is wrong, or if there is none in time. It is not repeated. TCP itself may retransmit segments, which
+are counted.
 """
 
 from __future__ import annotations

@@ -68,7 +68,8 @@ class Request(ABC):
 class Start:
     """Starts a host in the fresh namespace of its process, and sets sysctls before there are devices.
 
-    ``requests`` are kinds that will come: the fork server imports their modules, once for all of its hosts.
+    ``requests`` are types of later requests: the fork server imports their modules, once for all of its
+    hosts.
     """
 
     name: str
@@ -143,7 +144,7 @@ class Tool(Request):
 class ChecksumsInSoftware(Request):
     """Makes the kernel compute checksums itself for packets that leave by ``device``.
 
-    A veth pair leaves them to the hardware that it is not, and the receiver takes them as right.
+    A veth pair claims to compute checksums in hardware but does not, and the receiver does not check them.
     """
 
     device: str

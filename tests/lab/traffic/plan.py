@@ -1,8 +1,7 @@
 """The hosts and their places, and the services.
 
-A client outside of the cluster is on the node's uplink and has the node for its router, so that it reaches
-cluster IPs too. Each pod hangs on a veth pair of its own with a host route, as in kind's network (the ptp
-plugin).
+A client outside of the cluster is on the node's uplink, with the node as its router, so that it also reaches
+cluster IPs. Each pod has its own veth pair and a host route, as in kind's network (the ptp plugin).
 """
 
 from __future__ import annotations
@@ -107,8 +106,8 @@ EMPTY: Final = Target("traffic/empty:tcp", 14, 80, Protocol.TCP, 30084)
 def cluster(family: Family, endpoints: Mapping[Target, tuple[str, ...]] | None = None) -> Cluster:
     """Return the plan's cluster. ``endpoints`` names the pods of some targets; the others have all.
 
-    There are services of one, two and three endpoints of either protocol, always, so that a target whose
-    endpoints change keeps to a shape that is there.
+    There are always services of one, two and three endpoints of each protocol, so that a target never gets a
+    new shape when its endpoints change.
     """
     by_service = endpoints or {}
     services = [_service(family, t, by_service.get(t, PODS)) for t in _TARGETS]

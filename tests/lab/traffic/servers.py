@@ -46,7 +46,7 @@ class ServeNames(Request):
 
     def run(self, host: Host) -> None:
         """Start the server."""
-        # As another user it would no longer be told to die with its parent (commit_creds).
+        # A process that changes its user is no longer killed with its parent (commit_creds).
         alone = ("--no-daemon", "--conf-file=/dev/null", "--no-hosts", "--no-resolv")
         served = (f"--port={DNS.pod_port}", f"--txt-record={DNS_NAME},{host.name}")
         host.kept["names"] = Daemon.start(("dnsmasq", *alone, *served))

@@ -26,8 +26,7 @@ class BeginStreams(Request):
     """Opens ``count`` connections and uses them until :class:`EndStreams`.
 
     ``pause`` is the time between two rounds, in seconds. Sources are as in
-    :class:`~tests.lab.traffic.clients.Connect`. Raises MachineError (of the kernel's OSError) when a
-    connection cannot be opened.
+    :class:`~tests.lab.traffic.clients.Connect`. Raises MachineError when a connection cannot be opened.
     """
 
     family: Family

@@ -124,7 +124,7 @@ class Nftables(Subject):
 class TcEbpf(Subject):
     """The tc program, a dataplane for each family, as ``nfparity tc load`` leaves it.
 
-    ``connections``: how many each remembers.
+    ``connections`` is the size of the connection tables.
     """
 
     def __init__(self, connections: int = CONNECTIONS) -> None:

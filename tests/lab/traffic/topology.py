@@ -1,7 +1,7 @@
 """The namespaces, joined by veth pairs: a client outside, the node, and its pods.
 
 Every namespace belongs to a process that dies with this one (:mod:`backends.replay.worker`), and the pairs
-are made inside of them, so that nothing can be left behind and no name can be taken.
+are made inside of them, so that nothing is left behind and no names collide.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from translate.ir import Family
 __all__ = ["Topology"]
 
 _EVERYWHERE: Final = {
-    # Inherited from the machine otherwise (net.core.devconf_inherit_init_net).
+    # Otherwise inherited from the machine (net.core.devconf_inherit_init_net).
     **{f"net/ipv4/conf/{d}/rp_filter": "0" for d in ("all", "default")},
     **{f"net/ipv4/conf/{d}/send_redirects": "0" for d in ("all", "default")},
     **{f"net/ipv6/conf/{d}/accept_dad": "0" for d in ("all", "default")},
@@ -47,7 +47,7 @@ _OF_NODE: Final = {
     "net/ipv4/conf/all/route_localnet": "1",
 }
 _OF_OTHERS: Final = {
-    # Programs take theirs from here; the clients of :mod:`clients` choose below.
+    # Source ports of ordinary programs; the clients of :mod:`clients` choose lower ones.
     "net/ipv4/ip_local_port_range": "61000 65535",
 }
 _REQUESTS: Final[tuple[type[Request], ...]] = (Connect, BeginStreams, Curl, Load, Serve)
@@ -56,9 +56,9 @@ _REQUESTS: Final[tuple[type[Request], ...]] = (Connect, BeginStreams, Curl, Load
 class Topology:
     """A client, a node and pods with servers. A context manager; ``hosts`` are their processes by name.
 
-    ``requests`` are kinds from other modules than this package's, imported once for all hosts.
-    ``checksums`` "software": all compute those of what they send, which veth pairs spare them otherwise.
-    Raises MachineError where it cannot be built.
+    ``requests`` are types of requests from modules of other packages, imported once for all hosts. With
+    ``checksums`` "software", all hosts compute the checksums of the packets that they send, which veth pairs
+    leave out otherwise. Raises MachineError where it cannot be built.
     """
 
     def __init__(self, *requests: type[Request], checksums: str = "offloaded") -> None:

@@ -28,9 +28,9 @@ class Class:
 
 @dataclass(frozen=True, slots=True)
 class Classes:
-    """The classes of a ruleset that have more members than their representatives.
+    """The classes of a ruleset of which not every member is searched.
 
-    ``shapes`` are all members by their shape, also those of which every member is searched.
+    ``shapes`` has all members by shape, also the members of classes of which every member is searched.
     """
 
     ruleset: Ruleset
@@ -94,7 +94,7 @@ def _representatives(
 
 
 def _ends(members: Iterable[Member]) -> Iterator[Member]:
-    """Yield the members with the lowest and highest address, or else port, of each shared chain."""
+    """Yield the members with the lowest and the highest address (without one: port) of each shared chain."""
     ends: dict[Hashable, list[tuple[int, Member]]] = {}
     for member in members:
         for (table, chain, _), (address, _, port) in zip(member.entries, member.keys, strict=True):

@@ -280,7 +280,7 @@ def _has_constants(rule: Rule) -> bool:
 
 
 def _key(rule: Rule) -> tuple[Interval | None, int | None, Interval | None]:
-    """Return the tested address, protocol and port; None for each with no or several values."""
+    """Return the tested address, protocol and port; None for one of them without a single value."""
     constants: dict[Field, Interval] = {}
     for test in rule.tests:
         if isinstance(test, FieldTest) and not test.negated and len(test.values) == 1:

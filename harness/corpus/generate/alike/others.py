@@ -32,7 +32,7 @@ from translate.ir import Field, FieldTest, Protocol, TableName, Test
 __all__ = ["other_flows"]
 
 _Side = tuple[int, str, int]
-"""A side of a member's rule: its position in the member, the hook of a HIT, and the failing test or HIT.
+"""One result of a member's rule: the rule's position, the hook of a HIT, and the failing test or HIT.
 
 The hook counts because only the node's own packets may show the effect of a rule.
 """
@@ -76,9 +76,9 @@ class _Copied(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Model:
-    """The flows of a model: as few as show all sides of its rules, each with the sides for which it is kept.
+    """The fewest flows that show all sides of a model's rules, each with the sides for which it is kept.
 
-    ``more`` are some flows for each of these sides, and ``copied`` those that the others get as well.
+    ``more`` has some flows for each of these sides. ``copied`` are those that every other member gets, too.
     """
 
     member: Member
@@ -280,7 +280,7 @@ def _made_here(steps: Steps) -> bool:
 def _kept(
     choices: list[_Choice], before: Iterable[_Choice], member: Member, search: Search
 ) -> Iterator[_Choice]:
-    """Yield few flows that show all sides, each with the sides that earlier flows do not show."""
+    """Yield a few flows that together show all sides, each with the sides that earlier ones do not show."""
     known = {side for choice in before for side in choice.sides}
     for index in cover([choice.sides for choice in choices], known):
         steps, sides, *_ = choices[index]
