@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import sys
 from pathlib import Path
 
@@ -33,6 +34,7 @@ _EXAMPLE = """\
 example:
   nfparity corpus generate rules.iptables-save --node node.json -o flows.jsonl
   nfparity corpus coverage --corpus tests/corpus/cases
+  nfparity corpus coverage --corpus tests/corpus/cases --format html >coverage.html
   nfparity corpus check tests/corpus/cases
   nfparity corpus import capture.pcap --rules rules.iptables-save > flows.jsonl
   nfparity corpus import capture.pcapng --rules rules.iptables-save --case cases/odd-reset
@@ -90,7 +92,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default="simulator",
         help="the counts: from the simulator's trace, or from the rule counters of the kernel",
     )
-    add_format(coverage, "text", "json")
+    add_format(coverage, "text", "json", "html")
     _configure_shrink(
         actions.add_parser(
             "shrink",
@@ -234,10 +236,30 @@ def _coverage(arguments: argparse.Namespace) -> int:
         reports.append(coverage(group[0].ruleset, counts, counted_by=arguments.counted_by, flows=flows))
     if arguments.format == "json":
         print(json.dumps([coverage_to_json(r) for r in reports], indent=2, ensure_ascii=False))
+    elif arguments.format == "html":
+        from nfparity.cli.main import VERSION
+        from nfparity.report.pages.coverage import Covered, coverage_page
+
+        covered = [Covered(r, group[0].ruleset) for r, group in zip(reports, by_rules.values(), strict=True)]
+        sys.stdout.write(coverage_page(covered, command=_coverage_command(arguments), version=VERSION))
     else:
         for report in reports:
             print_coverage(report, sys.stdout)
     return 1 if any(r.missed for r in reports) else 0
+
+
+def _coverage_command(arguments: argparse.Namespace) -> str:
+    """Return the command of this page."""
+    words = ["nfparity", "corpus", "coverage", *([arguments.rules] if arguments.rules is not None else [])]
+    words += input_options(arguments).words()
+    words += ["--corpus", arguments.corpus]
+    if arguments.node is not None:
+        words += ["--node", arguments.node]
+    for flow in arguments.only:
+        words += ["--only", flow]
+    if arguments.counted_by != "simulator":
+        words += ["--counted-by", arguments.counted_by]
+    return shlex.join([*words, "--format", "html"])
 
 
 def _shrink(arguments: argparse.Namespace) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from nfparity.migrate.state.record import Record
     from nfparity.migrate.verification import State
 
+_LEVEL: Final = 2
+"""The default optimisation (:func:`nfparity.cli.options.add_level`)."""
 _LONGEST: Final = 86400.0
 _SHORTEST: Final = 120.0
 """The default time to confirm, in seconds."""
@@ -35,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EXAMPLE
     actions = parser.add_subparsers(title="actions", dest="action", metavar="ACTION", required=True)
 
-    def add(name: str, summary: str, description: str, epilog: str) -> argparse.ArgumentParser:
+    def add(name: str, summary: str, description: str, epilog: str, *formats: str) -> argparse.ArgumentParser:
         action = actions.add_parser(
             name,
             help=summary,
@@ -43,7 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
             epilog=epilog,
             formatter_class=parser.formatter_class,
         )
-        add_format(action, "text", "json")
+        add_format(action, "text", "json", *formats)
         return action
 
     plan = add(
@@ -51,6 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "make a plan, and test it with packets",
         "Make a plan from the live rules, and test it with packets.",
         PLAN,
+        "html",
     )
     plan.add_argument("-o", dest="output", metavar="PLAN", help="write the plan to this file")
     plan.add_argument(
@@ -317,6 +321,15 @@ def _migration(arguments: argparse.Namespace) -> Migration:
 
 
 def _show_plan(arguments: argparse.Namespace, planned: Planned) -> None:
+    if arguments.format == "html":
+        from nfparity.cli.main import VERSION
+        from nfparity.report.pages.migration import migration_page
+
+        page = migration_page(
+            planned, command=_plan_command(arguments), output=arguments.output, version=VERSION
+        )
+        sys.stdout.write(page)
+        return
     from nfparity.report.migration import plan_data, plan_lines, static_lines
 
     data = {family.plan.family.value: plan_data(family) for family in planned.families}
@@ -331,6 +344,23 @@ def _show_plan(arguments: argparse.Namespace, planned: Planned) -> None:
     parity = planned.parity
     shown = {"families": data, "digest": planned.plan.digest, "parity": parity, "static": static}
     _show(arguments, shown, lines)
+
+
+def _plan_command(arguments: argparse.Namespace) -> str:
+    """Return the command that makes this plan."""
+    words = ["nfparity", "migrate", "plan"]
+    for option, value in (
+        ("--family", arguments.family and arguments.family.value),
+        ("--variant", arguments.variant),
+        *(("--keep-table", table) for table in arguments.keep_table),
+        ("--node", arguments.node),
+        ("--seed", arguments.seed or None),
+        ("-O", None if arguments.level == _LEVEL else arguments.level),
+        ("-o", arguments.output),
+    ):
+        if value is not None:
+            words += [option, str(value)]
+    return shlex.join(words)
 
 
 def _record_data(record: Record, migration: Migration) -> dict[str, Any]:

@@ -22,6 +22,7 @@ example:
   nfparity migrate plan -o node.plan
   nfparity migrate plan --family ip --variant legacy -o node.plan
   nfparity migrate plan --keep-table filter --keep-table raw -o node.plan
+  nfparity migrate plan -o node.plan --format html >plan.html    # a page for the change meeting
 
 Nothing is changed. Packets made from the rules are sent through copies of this node in private namespaces:
 with the translation alone, and with both rulesets loaded, as during apply. Exit status 1 if a packet is

@@ -13,6 +13,9 @@ from nfparity.migrate.state.tables import SavedTable
 from nfparity.migrate.verification import Verification
 
 __all__ = [
+    "changed_texts",
+    "kube_proxys",
+    "left_tables",
     "live_data",
     "live_lines",
     "plan_data",
@@ -40,7 +43,7 @@ def plan_data(family: PlannedFamily) -> dict[str, Any]:
             "elements": sum(each.elements.count for each in table.maps),
         },
         "removed": {t.name: {"chains": len(t.chains), "rules": t.rules} for t in plan.removed},
-        "kept": {t.name: {"chains": len(t.chains), "rules": t.rules} for t in _left(family)},
+        "kept": {t.name: {"chains": len(t.chains), "rules": t.rules} for t in left_tables(family)},
         "packets": {
             "flows": family.report.flows,
             "different": {b.name: b.differing for b in family.report.backends},
@@ -51,29 +54,10 @@ def plan_data(family: PlannedFamily) -> dict[str, Any]:
 
 def plan_lines(family: PlannedFamily) -> Iterator[str]:
     """Yield lines about the changes of one family's plan, and the result of its packets."""
-    data = plan_data(family)
-    loaded = data["loaded"]
     yield f"{family.plan.family.value}: iptables-{family.plan.variant.value} to nftables"
-    counts = ", ".join(
-        counted(loaded[plural], singular, plural)
-        for singular, plural in (
-            ("chain", "chains"),
-            ("rule", "rules"),
-            ("set or map", "sets and maps"),
-            ("element", "elements"),
-        )
-    )
-    yield f"  loaded    table {loaded['table']}: {counts}"
-    for table in family.plan.removed:
-        names = ", ".join(table.chains[:_SHOWN]) + (", …" if len(table.chains) > _SHOWN else "")
-        own = f" and {counted(len(table.chains), 'chain')} ({names})" if table.chains else ""
-        yield f"  removed   {table.name}: {counted(table.rules, 'rule')}{own}"
-    for table in _left(family):
-        yield f"  kept      {table.name}: {counted(table.rules, 'rule')}, in iptables"
-    lists = frozenset[str]().union(*(table.lists for table in family.plan.removed))
-    if lists:
-        yield f"  carried   the addresses in {counted(len(lists), 'list', 'lists')} of -m recent"
-    if _kube_proxys(family):
+    for label, text in changed_texts(family):
+        yield f"  {label:10}{text}"
+    if kube_proxys(family):
         yield "  warning   kube-proxy writes these rules: stop it first, or it writes them again"
     for difference in family.report.differences[:_SHOWN]:
         yield f"  differs   {difference.backend}: {plain(difference.flow_id)}: {difference.field}: expected "
@@ -84,10 +68,34 @@ def plan_lines(family: PlannedFamily) -> Iterator[str]:
         yield f"  untested  with table {name}, which is kept and cannot be simulated"
 
 
+def changed_texts(family: PlannedFamily) -> Iterator[tuple[str, str]]:
+    """Yield what is loaded, removed, kept and carried over, each as a label and a text."""
+    loaded = plan_data(family)["loaded"]
+    counts = ", ".join(
+        counted(loaded[plural], singular, plural)
+        for singular, plural in (
+            ("chain", "chains"),
+            ("rule", "rules"),
+            ("set or map", "sets and maps"),
+            ("element", "elements"),
+        )
+    )
+    yield "loaded", f"table {loaded['table']}: {counts}"
+    for table in family.plan.removed:
+        names = ", ".join(table.chains[:_SHOWN]) + (", …" if len(table.chains) > _SHOWN else "")
+        own = f" and {counted(len(table.chains), 'chain')} ({names})" if table.chains else ""
+        yield "removed", f"{table.name}: {counted(table.rules, 'rule')}{own}"
+    for table in left_tables(family):
+        yield "kept", f"{table.name}: {counted(table.rules, 'rule')}, in iptables"
+    lists = frozenset[str]().union(*(table.lists for table in family.plan.removed))
+    if lists:
+        yield "carried", f"the addresses in {counted(len(lists), 'list', 'lists')} of -m recent"
+
+
 def static_lines(families: Iterable[PlannedFamily]) -> Iterator[str]:
     """Yield a warning that the translation does not follow later changes, and alternatives that do."""
     yield "static: the rules are translated as they are now; the translation does not follow later changes"
-    tables = dict.fromkeys(table for family in families for table in _kube_proxys(family))
+    tables = dict.fromkeys(table for family in families for table in kube_proxys(family))
     if not tables:
         return
     leave = " ".join(f"--keep-table {table}" for table in tables)
@@ -97,13 +105,14 @@ def static_lines(families: Iterable[PlannedFamily]) -> Iterator[str]:
     yield "  - after each change: roll back, let kube-proxy write its rules, stop it, plan and apply again"
 
 
-def _kube_proxys(family: PlannedFamily) -> tuple[str, ...]:
+def kube_proxys(family: PlannedFamily) -> tuple[str, ...]:
     """Return the replaced tables that kube-proxy writes to."""
     chains = {"KUBE-PROXY-CANARY", "KUBE-SERVICES"}
     return tuple(table.name for table in family.plan.removed if not chains.isdisjoint(table.chains))
 
 
-def _left(family: PlannedFamily) -> tuple[SavedTable, ...]:
+def left_tables(family: PlannedFamily) -> tuple[SavedTable, ...]:
+    """Return the tables with rules that stay in iptables."""
     tables = family.plan.tables
     return tuple(tables[n] for n in family.plan.left if n in tables and not tables[n].is_empty)
 

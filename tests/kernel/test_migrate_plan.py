@@ -15,6 +15,7 @@ from backends.testbed.command import find_tool, run
 from tests.kernel.helpers.availability import require
 from tests.lab.forkedcommand import run_nfparity
 from tests.lab.traffic.host import Host, Ip, Request, Start
+from tests.unit.nfparity.report.pages.helpers.markup import checked_page
 
 ROOT = Path(__file__).resolve().parents[2]
 DEVICES = """\
@@ -87,6 +88,23 @@ def test_rules_that_together_are_not_the_same_twice(node: Worker) -> None:
     assert different["nftables"] == 0
     assert different["iptables-legacy+nftables"] > 0
     assert text is None
+
+
+@pytest.mark.parametrize(
+    ("rules", "status"),
+    [(DROPS, 0), (MANGLE.format(rules=COUNTS_UP) + DROPS, 1)],
+    ids=["parity", "differences"],
+)
+def test_a_plan_as_a_page(rules: str, status: int, node: Worker) -> None:
+    ended, out, _, text = node.ask(Planned((("iptables-legacy", rules),), ("--format", "html")))
+    assert ended == status
+    root = checked_page(out)
+    findings = root.all("details", "finding")
+    assert bool(findings) == (text is None) == bool(status)
+    for finding in findings:
+        assert "iptables-legacy+nftables" in root.all("section", "group")[0].all("h2")[0].text
+        assert "Through the rules" in finding.text
+    assert "nfparity migrate plan -o /run/node.plan" in root.all("dl", "facts")[0].text
 
 
 def test_a_rule_that_toggles_is_refused_with_its_line(node: Worker) -> None:

@@ -10,12 +10,13 @@ from backends.model.node import Node, node_to_json
 from backends.model.variant import Variant
 from backends.testbed.command import find_tool
 from harness.counted import counted
+from harness.diff.batch import Batch
 from harness.diff.replay import Progress
 from harness.diff.result import ParityReport
 from nfparity.migrate.planning.plan import FamilyPlan, MigrationPlan
 from nfparity.migrate.planning.rules import Rules, read_rules
 from nfparity.migrate.planning.translation import digest_of_text, translate
-from nfparity.migrate.planning.trial import corpus, expected_meaning, try_both
+from nfparity.migrate.planning.trial import batch_of, corpus, expected_meaning, try_both
 from nfparity.migrate.state.tables import digest_of, save, split
 from translate.errors import InputError, Note
 from translate.ir import Family
@@ -40,6 +41,8 @@ class PlannedFamily:
     output: NftOutput
     notes: tuple[Note, ...]
     report: ParityReport
+    batch: Batch
+    """The packets of the trial, with their rules and node."""
     untried: tuple[str, ...]
     """The kept tables that cannot be simulated; packets were tested without them."""
     seconds: float
@@ -161,5 +164,11 @@ def _plan_family(
     if digest_of(split(save(variant, family))) != plan.digest:
         raise InputError(f"the {_WORDS[family]} rules changed while the plan was made; make another plan")
     return PlannedFamily(
-        plan=plan, output=output, notes=output.notes, report=report, untried=untried, seconds=seconds
+        plan=plan,
+        output=output,
+        notes=output.notes,
+        report=report,
+        batch=batch_of(rules, node, made),
+        untried=untried,
+        seconds=seconds,
     )

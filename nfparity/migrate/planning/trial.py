@@ -23,7 +23,7 @@ from nfparity.watch.table_state import TableState, read_listing
 from translate.errors import MachineError
 from translate.ir import Family, Ruleset
 
-__all__ = ["Corpus", "corpus", "expected_meaning", "try_alone", "try_both"]
+__all__ = ["Corpus", "batch_of", "corpus", "expected_meaning", "try_alone", "try_both"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,18 @@ def corpus(ruleset: Ruleset, node: Node, seed: int) -> Corpus:
 
     made = generate_corpus(Job(rules=ruleset, node=node), seed=seed)
     return Corpus(tuple(at_present(flow) for flow in made.flows), made.alike)
+
+
+def batch_of(rules: Rules, node: Node, tried: Corpus) -> Batch:
+    """Return the flows of a trial with their rules and node."""
+    return Batch(
+        rules_path=rules.tried.sample.source,
+        rules=rules.tried,
+        node=node,
+        flows=tried.flows,
+        corpus=None,
+        alike=tried.alike,
+    )
 
 
 def try_both(
@@ -113,16 +125,8 @@ def _parity(
         availability = side.probe()
         if not availability.ok:
             raise MachineError(f"{side.name} cannot run here: {availability.reason}")
-    batch = Batch(
-        rules_path=rules.tried.sample.source,
-        rules=rules.tried,
-        node=node,
-        flows=tried.flows,
-        corpus=None,
-        alike=tried.alike,
-    )
     return run_parity(
-        Plan(batches=(batch,), level=level),
+        Plan(batches=(batch_of(rules, node, tried),), level=level),
         backends,
         reference=backend(REFERENCE),
         rules=lambda job, flow, mismatch: (),

@@ -21,29 +21,18 @@ from nfparity.report.pages.content import Field, Finding, Hop, Level, Line, Page
 from nfparity.report.pages.hops import ServiceOf, service_names, traced_hops
 from nfparity.report.pages.page import render
 
-__all__ = ["parity_page"]
+__all__ = ["PARITY_LEVELS", "parity_page", "parity_sections"]
 
 _FATE: Final = Level("breaks", "Fate", "a packet has another fate: forwarded, delivered, dropped, rejected")
 _FIELDS: Final = Level("changes", "Fields", "a packet arrives with other addresses, ports or marks")
 _CHANCE: Final = Level(
     "doubt", "Chance", "a random branch is never taken, or is taken too often or too rarely"
 )
-_LEVELS: Final = (_FATE, _FIELDS, _CHANCE)
+PARITY_LEVELS: Final = (_FATE, _FIELDS, _CHANCE)
 
 
 def parity_page(report: ParityReport, batches: Sequence[Batch], *, version: str) -> str:
     """Return the report as a page; ``batches`` are those that ran, ``version`` is this program's."""
-    flows = _Flows(batches)
-    sections = tuple(
-        Section(
-            id=f"backend-{number}",
-            name=backend.name,
-            title=_title(backend),
-            findings=tuple(_findings(backend.name, report.differences, flows)),
-        )
-        for number, backend in enumerate(report.backends)
-        if backend.differing
-    )
     untested = tuple(f"{backend.name}: {why}" for backend in report.backends for why in backend.untested)
     skipped = tuple(f"{backend.name}: {backend.skipped}" for backend in report.backends if backend.skipped)
     notes = (
@@ -57,8 +46,8 @@ def parity_page(report: ParityReport, batches: Sequence[Batch], *, version: str)
         title="Parity of the backends",
         verdict=verdict_text(report),
         good=report.result is Result.PARITY,
-        levels=_LEVELS,
-        sections=sections,
+        levels=PARITY_LEVELS,
+        sections=parity_sections(report, batches),
         kind="Backend",
         facts=(
             ("Rules", ", ".join(dict.fromkeys(batch.rules_path for batch in batches))),
@@ -73,6 +62,21 @@ def parity_page(report: ParityReport, batches: Sequence[Batch], *, version: str)
         sides=("expected", "observed"),
     )
     return render("findings.html", {"page": page, "version": version})
+
+
+def parity_sections(report: ParityReport, batches: Sequence[Batch]) -> tuple[Section, ...]:
+    """Return the differences, a section for each backend with differences."""
+    flows = _Flows(batches)
+    return tuple(
+        Section(
+            id=f"backend-{number}",
+            name=backend.name,
+            title=_title(backend),
+            findings=tuple(_findings(backend.name, report.differences, flows)),
+        )
+        for number, backend in enumerate(report.backends)
+        if backend.differing
+    )
 
 
 def _title(backend: BackendReport) -> str:
@@ -119,7 +123,7 @@ def _findings(name: str, differences: Iterable[Difference], flows: _Flows) -> It
         if difference.backend == name:
             by_flow.setdefault((difference.rules_path, difference.flow_id), []).append(difference)
     findings = [_finding(group, flows) for group in by_flow.values()]
-    yield from sorted(findings, key=lambda finding: _LEVELS.index(finding.level))
+    yield from sorted(findings, key=lambda finding: PARITY_LEVELS.index(finding.level))
 
 
 def _finding(differences: Sequence[Difference], flows: _Flows) -> Finding:
@@ -131,7 +135,7 @@ def _finding(differences: Sequence[Difference], flows: _Flows) -> Finding:
     place = flows.place(first)
     before = tuple(_expected(first, place))
     return Finding(
-        level=min(map(_level, differences), key=_LEVELS.index),
+        level=min(map(_level, differences), key=PARITY_LEVELS.index),
         subject=first.flow_id,
         packet=first.step_text,
         before=", ".join(f"{field.name} {field.before}" for field in fields),
