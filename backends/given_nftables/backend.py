@@ -260,10 +260,12 @@ def _fault(error: str, origins: Sequence[Origin], *, title: str = "") -> ParseEr
         (origins[line - 1] if 0 < line <= len(origins) else origins[0], text)
         for line, text in dict.fromkeys(messages)
     ][:_MOST]
-    what = f"{title}: " if title else ""
+    subject = f"{title}: " if title else ""
     if any(text.startswith(_KERNEL) for _, text in placed):
-        refused = [(o, f"{what}the kernel refuses this: {text.removeprefix(_KERNEL)}") for o, text in placed]
+        refused = [
+            (o, f"{subject}the kernel refuses this: {text.removeprefix(_KERNEL)}") for o, text in placed
+        ]
         return MachineError("\n".join(Diagnostic(*fault).render() for fault in refused))
     return ParseError(
-        tuple(Diagnostic(o, f"{what}nft does not understand this: {text}") for o, text in placed)
+        tuple(Diagnostic(o, f"{subject}nft does not understand this: {text}") for o, text in placed)
     )

@@ -171,8 +171,8 @@ class Replayer:
     def _record_connections(self) -> None:
         """Record the connections of the last flow, which stay until another flow could meet them."""
         if self._openers is not None:
-            left = [*self._openers, *_beginnings(self._sent)]
-            self._openers = left if len(left) <= _FEW else None
+            openers = [*self._openers, *_beginnings(self._sent)]
+            self._openers = openers if len(openers) <= _FEW else None
 
     def _forget_connections_met_by(self, flow: Flow) -> None:
         """Forget the connections that this flow could meet."""
@@ -185,9 +185,9 @@ class Replayer:
             self.loader.forget_lists()
             self._listed = False
         if meet or self._crowded:
-            left, self._openers = self._openers, []
+            openers, self._openers = self._openers, []
             # To forget every connection, the kernel walks the table of the whole machine.
-            if self._crowded or left is None or not self.loader.forget_all(self.tap, left):
+            if self._crowded or openers is None or not self.loader.forget_all(self.tap, openers):
                 self.loader.forget_connections(self.tap)
             for ports in self._used.values():
                 ports.clear()
@@ -251,19 +251,19 @@ class Replayer:
             except KeyError:
                 raise MachineError(f"the node has no interface {emission.entry!r}") from None
         received = self._read(tap.drain(), notes)
-        wanted = identity(sent)
-        arrived = _arrivals(received, wanted)
+        sent_identity = identity(sent)
+        arrived = _arrivals(received, sent_identity)
         if not arrived or emission.entry is None:
             # A packet from the node to itself passes through the backlog of lo, and an answer may do so too.
             received += self._read(tap.settle(), notes)
-            arrived = _arrivals(received, wanted)
+            arrived = _arrivals(received, sent_identity)
         if arrived:
             return self._arrived(emission, arrived[0], received, notes)
         reject: str | None = None
         # A packet of the stack on lo never gets a checksum (CHECKSUM_PARTIAL), so the checksum
         # of an answer that was delivered here is not tested.
         for sighting in received:
-            kind = rejection_by(sent, wanted, sighting.packet)
+            kind = rejection_by(sent, sent_identity, sighting.packet)
             if kind is not None and reject is None:
                 reject = kind
                 if sighting.sighting.out is not None:

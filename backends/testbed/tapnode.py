@@ -176,20 +176,20 @@ class TapNode:
         ``at_most`` packets are read from a device before the next one: a large number is faster for many
         packets, and 1 for a single packet.
         """
-        left: dict[str, list[bytes]] = {}
+        frames: dict[str, list[bytes]] = {}
         marked: dict[str, list[tuple[bytes, int]]] = {}
         sightings: list[Sighting] = []
         sniffer, names = self._sniffer.fileno(), self._names
         while ready := self._poll.poll(0):
             for fd, _ in ready:
                 if (name := self._tap_names.get(fd)) is not None:
-                    left.setdefault(name, []).extend(self._packets(fd, at_most))
+                    frames.setdefault(name, []).extend(self._packets(fd, at_most))
                 elif fd == sniffer:
                     for index, data, mark in self._sniffer.read():
                         marked.setdefault(names[index], []).append((data, mark))
                 else:
                     sightings += self._delivered(self._raw[fd], at_most)
-        for name, packets in left.items():
+        for name, packets in frames.items():
             marks = _marks(packets, marked.get(name, []))
             sightings += [Sighting(data, name, mark) for data, mark in zip(packets, marks, strict=True)]
         return sightings

@@ -97,10 +97,10 @@ def _is_small(component: Component) -> bool:
     if len(component.entrances) == 1 and component.calls == len(component.chains) - 1:
         return True  # a tree: each chain is copied once
     blocks = dict(zip(component.chains, component.blocks, strict=True))
-    most = 8 * (sum(len(block.lines) for block, _, _ in component.blocks) + len(component.entrances))
+    rules_left = 8 * (sum(len(block.lines) for block, _, _ in component.blocks) + len(component.entrances))
     todo = [groups[block.calls[0]] for _, (block, _, groups) in component.entrances]
-    while todo and most > 0:
+    while todo and rules_left > 0:
         block, _, groups = blocks[todo.pop()]
-        most -= len(block.lines)
+        rules_left -= len(block.lines)
         todo += [groups[i] for i in block.calls]
-    return most > 0
+    return rules_left > 0

@@ -55,13 +55,13 @@ class _Form:
 
         def values(member: Member) -> tuple[object, ...]:
             constants, line = member.constants, member.starts[part] + offset
-            taken: tuple[object, ...] = ()
+            chosen: tuple[object, ...] = ()
             if take is not None:
-                taken = take(constants)
+                chosen = take(constants)
             elif count:
-                taken = (constants[single],)
+                chosen = (constants[single],)
             place = line_comment(line, lines[line - 1])
-            return (*taken, place) if target is None else (*taken, place, _translated(constants[target]))
+            return (*chosen, place) if target is None else (*chosen, place, _translated(constants[target]))
 
         return values
 
@@ -98,28 +98,28 @@ class FamilyElements:
 
     def listed(self) -> tuple[NftElement, ...]:
         """Return the elements."""
-        made = list(self.others)
+        elements = list(self.others)
         for batch, forms in self.batches:
             for member in batch.family.members:
-                made += [
+                elements += [
                     (member.starts[batch.entrance], form.element(member, self.ruleset)) for form in forms
                 ]
-        made.sort(key=itemgetter(0))
-        return tuple([element for _, element in made])
+        elements.sort(key=itemgetter(0))
+        return tuple([element for _, element in elements])
 
     def texts(self) -> Iterator[str]:
         """Yield each element as text."""
-        made = [(line, element_text(element)) for line, element in self.others]
+        texts_by_line = [(line, element_text(element)) for line, element in self.others]
         for batch, forms in self.batches:
             entrance = batch.entrance
             pairs = [(form.text, form.filler(self.ruleset.lines)) for form in forms]
-            made += [
+            texts_by_line += [
                 (member.starts[entrance], text % values(member))
                 for member in batch.family.members
                 for text, values in pairs
             ]
-        made.sort(key=itemgetter(0))
-        return (text for _, text in made)
+        texts_by_line.sort(key=itemgetter(0))
+        return (text for _, text in texts_by_line)
 
 
 def family_elements(
@@ -135,17 +135,17 @@ def family_elements(
     ``translated`` is true if their data are targets of DNAT.
     """
     family = ruleset.sample.family
-    known = {element.key: element for element in sample}
+    by_key = {element.key: element for element in sample}
     return FamilyElements(
         batches=tuple(
-            (batch, tuple(_forms(batch, fields, known, family, translated=translated)))
+            (batch, tuple(_forms(batch, fields, by_key, family, translated=translated)))
             for batch in entries.batches
         ),
         others=tuple(
-            (line, known[key])
+            (line, by_key[key])
             for line, entry in entries.others
             for key in _keys(fields, entry.key, family)
-            if key in known
+            if key in by_key
         ),
         ruleset=ruleset,
     )
@@ -154,7 +154,7 @@ def family_elements(
 def _forms(
     batch: EntryBatch,
     fields: Sequence[Field],
-    known: Mapping[str, NftElement],
+    by_key: Mapping[str, NftElement],
     family: Family,
     *,
     translated: bool,
@@ -162,9 +162,9 @@ def _forms(
     for recipe, example in zip(batch.recipes, batch.examples, strict=True):
         formats = _formats(fields, recipe.key, family)
         for key, text in zip(formats, _keys(fields, example.key, family), strict=True):
-            if text not in known:
+            if text not in by_key:
                 continue  # no packet has this key, so the map has no element for it
-            data = known[text].data
+            data = by_key[text].data
             yield _Form(
                 key=key,
                 constants=tuple([value for value in recipe.key if isinstance(value, int)]),

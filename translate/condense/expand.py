@@ -72,7 +72,7 @@ class _NotShownError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class _Way:
+class _CallingLookup:
     """The lookup that calls a chain: its fields, and the line of the rule that each key comes from."""
 
     fields: tuple[Field, ...]
@@ -90,13 +90,13 @@ class _Expansion:
 
     def run(self) -> dict[LookupKey, FamilyEntries]:
         """Return the entries of the lookups with entries of members. Raises _NotShownError."""
-        ways = self._ways()
+        calling_lookups = self._calling_lookups()
         by_key: dict[LookupKey, FamilyEntries | None] = {}
         sizes: list[tuple[int, int]] = []
         for chain in self.program.chains:
             for statement in chain.statements:
                 if isinstance(statement, Lookup):
-                    entries = self._entries(statement, chain, ways.get(chain.name))
+                    entries = self._entries(statement, chain, calling_lookups.get(chain.name))
                     if by_key.setdefault(key_of(statement), entries) != entries:
                         raise _NotShownError  # different entries for one key
                     size = _leading(statement, entries)
@@ -108,37 +108,48 @@ class _Expansion:
             raise _NotShownError
         return {key: entries for key, entries in by_key.items() if entries is not None}
 
-    def _ways(self) -> dict[str, _Way]:
+    def _calling_lookups(self) -> dict[str, _CallingLookup]:
         """Return the lookup that calls each chain made by ``template``, by the name of the chain."""
         chains = {chain.name: chain for chain in self.program.chains}
-        ways: dict[str, _Way] = {}
+        calling_lookups: dict[str, _CallingLookup] = {}
         for chain in self.program.chains:
             for statement in chain.statements if chain.name in self.written else ():
                 if not isinstance(statement, Lookup):
                     continue
-                way = _Way(statement.fields, {entry.key: entry.origin.line for entry in statement.entries})
+                calling_lookup = _CallingLookup(
+                    statement.fields, {entry.key: entry.origin.line for entry in statement.entries}
+                )
                 todo = {name for entry in statement.entries if (name := callee(entry.actions)) is not None}
                 while todo:
                     name = todo.pop()
-                    if name not in self.written and ways.setdefault(name, way) is not way:
+                    if (
+                        name not in self.written
+                        and calling_lookups.setdefault(name, calling_lookup) is not calling_lookup
+                    ):
                         raise _NotShownError
-                    todo.update(n for n in called(chains[name]) if n not in self.written and n not in ways)
-        return ways
+                    todo.update(
+                        n for n in called(chains[name]) if n not in self.written and n not in calling_lookups
+                    )
+        return calling_lookups
 
-    def _entries(self, lookup: Lookup, chain: LoweredChain, way: _Way | None) -> FamilyEntries | None:
+    def _entries(
+        self, lookup: Lookup, chain: LoweredChain, calling_lookup: _CallingLookup | None
+    ) -> FamilyEntries | None:
         """Return the entries of all members; None for a lookup that is the same in the whole ruleset."""
-        if chain.name not in self.written and (way is None or not set(way.fields) <= set(lookup.fields)):
+        if chain.name not in self.written and (
+            calling_lookup is None or not set(calling_lookup.fields) <= set(lookup.fields)
+        ):
             return None  # common to all members
         if all(entry.origin.line not in self.places for entry in lookup.entries):
             return None
-        at = () if way is None else tuple([lookup.fields.index(f) for f in way.fields])
+        at = () if calling_lookup is None else tuple([lookup.fields.index(f) for f in calling_lookup.fields])
         by_tree: dict[_Tree, dict[int, list[tuple[Recipe, Entry]]]] = {}
         others: list[tuple[int, Entry]] = []
         for entry in lookup.entries:
             line = entry.origin.line
             own = self.places.get(line)
-            if way is not None:
-                line = way.lines.get(tuple([entry.key[i] for i in at]), 0)
+            if calling_lookup is not None:
+                line = calling_lookup.lines.get(tuple([entry.key[i] for i in at]), 0)
             came = self.places.get(line)
             if not line:
                 raise _NotShownError
@@ -154,7 +165,7 @@ class _Expansion:
         batches = []
         for (number, entrance), members in by_tree.items():
             family = self.families[number]
-            recipes, *same = [[recipe for recipe, _ in made] for made in members.values()]
+            recipes, *same = [[recipe for recipe, _ in pairs] for pairs in members.values()]
             if len(members) != len(family.shown) or any(other != recipes for other in same):
                 raise _NotShownError
             examples = tuple(entry for _, entry in next(iter(members.values())))
@@ -176,19 +187,19 @@ class _Expansion:
 def _places(families: Sequence[RuleFamily]) -> Iterator[tuple[int, _Place]]:
     """Yield the place of each line of a member in the sample."""
     for number, family in enumerate(families):
-        for shown in family.shown:
-            starts = family.members[shown].starts
+        for index in family.shown:
+            starts = family.members[index].starts
             for part, (start, length) in enumerate(zip(starts, family.lengths, strict=True)):
                 for offset in range(length):
-                    yield start + offset, _Place(number, shown, part, offset)
+                    yield start + offset, _Place(number, index, part, offset)
 
 
 def _numbers(family: RuleFamily) -> dict[int, dict[tuple[Field | None, str], int]]:
     """Return the numbers of constants by their values, for each member in the sample."""
     by_member: dict[int, dict[tuple[Field | None, str], int]] = {}
-    for shown in family.shown:
-        numbers = by_member[shown] = {}
-        for number, constant in enumerate(zip(family.fields, family.members[shown].constants, strict=True)):
+    for index in family.shown:
+        numbers = by_member[index] = {}
+        for number, constant in enumerate(zip(family.fields, family.members[index].constants, strict=True)):
             numbers.setdefault(constant, number)
     return by_member
 

@@ -129,7 +129,7 @@ def families_of(tables: list[SkimmedTable], family: Family, lines: int) -> Famil
 
 def _kinds(table: SkimmedTable) -> Iterator[_Kind]:
     """Return the families of one table, the members of each in the order of their first lines."""
-    known: dict[tuple[object, ...], _Kind] = {}
+    by_outline: dict[tuple[object, ...], _Kind] = {}
     for component in components_of(table):
         matched = [each for _, each in component.entrances] + component.blocks
         numbers = {name: number for number, name in enumerate(component.chains)}
@@ -141,13 +141,13 @@ def _kinds(table: SkimmedTable) -> Iterator[_Kind]:
             if block.calls:
                 outline += [numbers[groups[i]] for i in block.calls]
         key = (*outline, *map(constants.index, constants))
-        kind = known.get(key)
+        kind = by_outline.get(key)
         if kind is None:
             blocks = tuple([block for block, _, _ in matched])
-            kind = known[key] = _Kind(table, blocks, tuple([name for name, _ in component.entrances]))
+            kind = by_outline[key] = _Kind(table, blocks, tuple([name for name, _ in component.entrances]))
         kind.members.append(Member(tuple([line for _, line, _ in matched]), tuple(constants)))
         kind.names.append(component.chains)
-    yield from known.values()
+    yield from by_outline.values()
 
 
 # Conditions on the members of a family.
@@ -251,9 +251,9 @@ def _may_meet(
     if line.protocol is not None and other.protocol is not None and line.protocol != other.protocol:
         return False
     common = [f for f in line.fields if f is not None and f in other.fields]
-    here, there = [line.fields.index(f) for f in common], [other.fields.index(f) for f in common]
-    values = {tuple([row[i] for i in here]) for row in rows}
-    return any(tuple([row[i] for i in there]) in values for row in others)
+    places, other_places = [line.fields.index(f) for f in common], [other.fields.index(f) for f in common]
+    values = {tuple([row[i] for i in places]) for row in rows}
+    return any(tuple([row[i] for i in other_places]) in values for row in others)
 
 
 # The choice of members for the sample.
@@ -261,7 +261,7 @@ def _may_meet(
 
 def _choose(kinds: list[_Kind]) -> None:
     """Choose the sample: the first member at an entrance, members with other constants, and enough rules."""
-    shown: dict[tuple[str, str], int] = {}
+    rules_shown: dict[tuple[str, str], int] = {}
     for kind in kinds:
         members = kind.members
         kind.shown.update(range(3))
@@ -273,16 +273,16 @@ def _choose(kinds: list[_Kind]) -> None:
             kind.shown.add(next(others, 0))
         for name in kind.shared:
             key = kind.table.name, name
-            shown[key] = shown.get(key, 0) + len(kind.shown)
+            rules_shown[key] = rules_shown.get(key, 0) + len(kind.shown)
     for kind in kinds:
         rest = (i for i in range(len(kind.members)) if i not in kind.shown)
-        while any(shown[kind.table.name, name] < _ENOUGH for name in kind.shared):
+        while any(rules_shown[kind.table.name, name] < _ENOUGH for name in kind.shared):
             index = next(rest, None)
             if index is None:
                 break
             kind.shown.add(index)
             for name in kind.shared:
-                shown[kind.table.name, name] += 1
+                rules_shown[kind.table.name, name] += 1
 
 
 # Conditions on the sample after it has been read.
@@ -300,18 +300,18 @@ def holds(tables: Sequence[Table], families: Families) -> bool:
 
 def _does_the_same(table: Table, names: set[str]) -> bool:
     """Return whether each of these chains does the same to every packet and calls no chain."""
-    named = [chain for chain in table.chains if chain.name in names]
-    return len(named) == len(names) and not any(
-        rule.tests or rule.callee is not None for chain in named for rule in chain.rules
+    chains = [chain for chain in table.chains if chain.name in names]
+    return len(chains) == len(names) and not any(
+        rule.tests or rule.callee is not None for chain in chains for rule in chain.rules
     )
 
 
 def _before(table: Table, names: set[str]) -> Iterator[FieldTest]:
     """Yield the tests of addresses and ports in all rules that lead to one of these chains."""
     reached = set(names)
-    known = -1
-    while known < len(reached):
-        known = len(reached)
+    size = -1
+    while size < len(reached):
+        size = len(reached)
         for chain in table.chains:
             for rule in chain.rules:
                 if rule.callee in reached:

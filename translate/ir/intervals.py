@@ -53,18 +53,18 @@ def intersection(a: IntervalSet, b: IntervalSet) -> IntervalSet:
 
 def subtraction(a: IntervalSet, b: IntervalSet) -> IntervalSet:
     """Return the numbers in ``a`` that are not in ``b``."""
-    left: list[Interval] = []
+    remaining: list[Interval] = []
     for interval in a:
         low = interval.low
         for hole in b:
             if hole.high < low or hole.low > interval.high:
                 continue
             if hole.low > low:
-                left.append(Interval(low, hole.low - 1))
+                remaining.append(Interval(low, hole.low - 1))
             low = hole.high + 1
         if low <= interval.high:
-            left.append(Interval(low, interval.high))
-    return tuple(left)
+            remaining.append(Interval(low, interval.high))
+    return tuple(remaining)
 
 
 def covers(outer: IntervalSet, inner: IntervalSet) -> bool:

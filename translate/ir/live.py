@@ -41,15 +41,15 @@ def _is_end(rule: Rule) -> bool:
 
 def live_chains(chains: Iterable[Chain]) -> dict[str, tuple[Rule, ...]]:
     """Return the chains of a table that are reachable from a hook, with their live rules, in table order."""
-    known = {chain.name: chain for chain in chains}
-    live = {chain.name: live_rules(chain) for chain in known.values() if chain.hook is not None}
+    by_name = {chain.name: chain for chain in chains}
+    live = {chain.name: live_rules(chain) for chain in by_name.values() if chain.hook is not None}
     todo = list(live)
     while todo:
         for name, _ in calls(live[todo.pop()]):
-            if name in known and name not in live:
-                live[name] = live_rules(known[name])
+            if name in by_name and name not in live:
+                live[name] = live_rules(by_name[name])
                 todo.append(name)
-    return {name: live[name] for name in known if name in live}
+    return {name: live[name] for name in by_name if name in live}
 
 
 def has_loop(chains: Iterable[Chain]) -> bool:

@@ -254,7 +254,7 @@ class Ruleset:
 
     def sets_not_given(self) -> Iterator[tuple[Rule, str]]:
         """Yield every rule that uses an ipset whose members were not given, with the set's name."""
-        known = {ipset.name for ipset in self.sets}
+        given = {ipset.name for ipset in self.sets}
         for rule, test in self.set_uses():
-            if test.name not in known:
+            if test.name not in given:
                 yield rule, test.name

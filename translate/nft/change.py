@@ -234,7 +234,7 @@ def _difference(
 ) -> tuple[list[NftElement], list[NftElement]]:
     """Return the elements to delete and those to add; an element that gets other data is in both."""
     was = {e.key: e.data for e in old}
-    now = {e.key: e for e in new}
-    deleted = [e for e in old if e.key not in now or now[e.key].data != e.data]
-    added = [e for e in now.values() if e.key not in was or was[e.key] != e.data]
+    by_key = {e.key: e for e in new}
+    deleted = [e for e in old if e.key not in by_key or by_key[e.key].data != e.data]
+    added = [e for e in by_key.values() if e.key not in was or was[e.key] != e.data]
     return deleted, added

@@ -98,14 +98,14 @@ def notes_on_lists(lists: Iterable[RecentList], size: int, keyed_size: int) -> t
     """
     return tuple(
         Note(
-            known.origin,
+            recent_list.origin,
             BACKEND,
             "recent-capacity",
-            f"{_lists(known)} of -m recent holds {CAPACITY} addresses and forgets the oldest; "
-            f"{_set(known, size, keyed_size)}, and accepts no more until one has timed out",
+            f"{_lists(recent_list)} of -m recent holds {CAPACITY} addresses and forgets the oldest; "
+            f"{_set(recent_list, size, keyed_size)}, and accepts no more until one has timed out",
         )
-        for known in lists
-        if known.limited
+        for recent_list in lists
+        if recent_list.limited
     )
 
 
@@ -113,23 +113,23 @@ def notes_on_hits(lists: Iterable[RecentList]) -> tuple[Note, ...]:
     """Return a note for each list of ``-m recent`` with counted packets, because its sets have no lock."""
     return tuple(
         Note(
-            known.origin,
+            recent_list.origin,
             BACKEND,
             "recent-hits",
-            f"{_lists(known)} of -m recent may count two packets of one address as one, if two processors"
-            " handle them at the same time",
+            f"{_lists(recent_list)} of -m recent may count two packets of one address as one, if two"
+            " processors handle them at the same time",
         )
-        for known in lists
-        if known.filled and known.hits
+        for recent_list in lists
+        if recent_list.filled and recent_list.hits
     )
 
 
-def _lists(known: RecentList) -> str:
-    return "each list" if known.key else f"the list {known.name}"
+def _lists(recent_list: RecentList) -> str:
+    return "each list" if recent_list.key else f"the list {recent_list.name}"
 
 
-def _set(known: RecentList, size: int, keyed_size: int) -> str:
-    return f"the set that stands for them holds {keyed_size}" if known.key else f"the set holds {size}"
+def _set(recent_list: RecentList, size: int, keyed_size: int) -> str:
+    return f"the set that stands for them holds {keyed_size}" if recent_list.key else f"the set holds {size}"
 
 
 def notes_on_limits(buckets: Iterable[tuple[Limit, Origin]]) -> tuple[Note, ...]:

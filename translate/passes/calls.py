@@ -55,23 +55,23 @@ def callees_first(
     ``calls`` returns the callees of a chain in the order in which they are visited.
     """
     chains = {chain.name: chain for chain in program.chains}
-    done: dict[str, LoweredChain] = {}
+    ordered: dict[str, LoweredChain] = {}
     for start in program.chains if starts is None else starts:
-        if start.name in done:
+        if start.name in ordered:
             continue
         # An explicit stack: x_tables allows jumps far deeper than Python's recursion limit.
         stack = [(start, iter(calls(start)))]
         while stack:
             chain, rest = stack[-1]
             for target in rest:
-                if target in done:
+                if target in ordered:
                     continue
                 stack.append((chains[target], iter(calls(chains[target]))))
                 break
             else:
-                done[chain.name] = chain
+                ordered[chain.name] = chain
                 stack.pop()
-    return tuple(done.values())
+    return tuple(ordered.values())
 
 
 def reachable(program: Program) -> frozenset[str]:

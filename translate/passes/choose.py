@@ -166,15 +166,15 @@ class _Split:
 def _split(numerators: tuple[int, ...]) -> _Split | None:
     """Return the shares of a ladder's rungs, or None if they are not whole."""
     shares: list[Fraction] = []
-    left = Fraction(RANDOM_RANGE)
+    remaining = Fraction(RANDOM_RANGE)
     for numerator in numerators:
-        shares.append(left * numerator / RANDOM_RANGE)
-        left -= shares[-1]
+        shares.append(remaining * numerator / RANDOM_RANGE)
+        remaining -= shares[-1]
     if _is_equal_split(numerators):
         return _Split(tuple(_whole(shares)), 0, equal=True)
-    if any(share.denominator != 1 for share in (*shares, left)):
+    if any(share.denominator != 1 for share in (*shares, remaining)):
         return None
-    return _Split(tuple([int(share) for share in shares]), int(left), equal=False)
+    return _Split(tuple([int(share) for share in shares]), int(remaining), equal=False)
 
 
 def _is_equal_split(numerators: Sequence[int]) -> bool:

@@ -187,18 +187,18 @@ def _stays(chain: LoweredChain, facts: Facts, proof: _Proof, depth: int) -> bool
             statement.actions and isinstance(statement.actions[-1], _DECISIVE)
         ):
             continue  # the next statement is reached whether this one matches or not
-        here = refine(facts, statement.tests, proof.family)
-        choices = [] if impossible(here) else list(_alternatives(statement, here, proof.family))
-        for actions, known in choices:
+        facts_here = refine(facts, statement.tests, proof.family)
+        choices = [] if impossible(facts_here) else list(_alternatives(statement, facts_here, proof.family))
+        for actions, facts_then in choices:
             last = actions[-1] if actions else None
-            back = isinstance(last, Goto) and not _ends(last, known, proof, depth)
-            if back or isinstance(last, Return):
+            returns = isinstance(last, Goto) and not _ends(last, facts_then, proof, depth)
+            if returns or isinstance(last, Return):
                 return False
         # A lookup may find nothing, so it alone never ends the table.
         certain = not isinstance(statement, Lookup) and all(
             implied(test, facts, proof.family) for test in statement.tests
         )
-        if certain and all(a and _ends(a[-1], known, proof, depth) for a, known in choices):
+        if certain and all(a and _ends(a[-1], facts_then, proof, depth) for a, facts_then in choices):
             return True
     return False
 
@@ -207,6 +207,6 @@ def _alternatives(
     statement: Statement, facts: Facts, family: Family
 ) -> Iterable[tuple[tuple[Action, ...], Facts]]:
     for each in alternatives(statement):
-        known = refine(facts, facts_of(statement, each), family)
-        if not impossible(known):
-            yield each.actions, known
+        refined = refine(facts, facts_of(statement, each), family)
+        if not impossible(refined):
+            yield each.actions, refined

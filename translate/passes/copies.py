@@ -142,21 +142,21 @@ class Copier:
         calls = _Calls(chain, self.as_they_are, deep=depth >= _DEEPEST)
         parts: list[StatementPart] = []
         for statement in chain.statements:
-            left = self._left(statement, facts, lists)
-            if left is not None:
-                parts += _parts(left, calls)
+            specialised = self._left(statement, facts, lists)
+            if specialised is not None:
+                parts += _parts(specialised, calls)
         callees = {
             name: self._copy(calls.inner.get(name) or self.chains[name], facts, lists, depth + 1)
             for name in calls.names
         }
-        made = Copy(chain, parts, callees)
+        copied = Copy(chain, parts, callees)
         outline = (
             chain.table,
             tuple(part.outline for part in parts),
             tuple(callee.shape for callee in callees.values()),
         )
-        made.shape = self._shape(outline)
-        return made
+        copied.shape = self._shape(outline)
+        return copied
 
     def _shape(self, outline: _Outline) -> str:
         shape = self.shapes.get(outline)
@@ -202,22 +202,22 @@ class Copier:
         return replace(statement, tests=tuple(tests))
 
     def _specialised_lookup(self, lookup: Lookup, tests: tuple[Test, ...], facts: Facts) -> Statement | None:
-        known = [i for i, f in enumerate(lookup.fields) if f in self.key]
-        if not known:
+        key_places = [i for i, f in enumerate(lookup.fields) if f in self.key]
+        if not key_places:
             return replace(lookup, tests=tests)
-        here = [
+        entries = [
             entry
             for entry in lookup.entries
-            if all(_holds(entry.key[i], facts[lookup.fields[i]]) for i in known)
+            if all(_holds(entry.key[i], facts[lookup.fields[i]]) for i in key_places)
         ]
-        if not here:
+        if not entries:
             return None
-        rest = [i for i in range(len(lookup.fields)) if i not in known]
+        rest = [i for i in range(len(lookup.fields)) if i not in key_places]
         if not rest:
-            return Apply(tests=tests, actions=here[0].actions, origin=here[0].origin)
+            return Apply(tests=tests, actions=entries[0].actions, origin=entries[0].origin)
         return Lookup(
             fields=tuple(lookup.fields[i] for i in rest),
-            entries=tuple(replace(e, key=tuple(e.key[i] for i in rest)) for e in here),
+            entries=tuple(replace(e, key=tuple(e.key[i] for i in rest)) for e in entries),
             tests=tests,
             origin=lookup.origin,
         )
@@ -284,18 +284,18 @@ def _parts(statement: Statement, calls: _Calls) -> list[StatementPart]:
 
 
 def _applied(apply: Apply, calls: _Calls) -> list[StatementPart]:
-    done: list[StatementPart] = []
+    parts: list[StatementPart] = []
     written = next((i for i, test in enumerate(apply.tests) if isinstance(test, Recent)), None)
     if written is not None and _always_holds(apply.tests[written]) and plain(apply.tests[:written]):
         # First the change of the list, then the rest of the rule after the same tests, which hold again.
         first = replace(apply, tests=apply.tests[: written + 1], actions=())
-        done.append(_constant(first, ()))
+        parts.append(_constant(first, ()))
         if not apply.actions:
-            return done
+            return parts
         apply = replace(apply, tests=(*apply.tests[:written], *apply.tests[written + 1 :]))
     if not plain(apply.tests):
         bound = any(isinstance(action, Dnat) for action in apply.actions)
-        return [*done, _constant(apply, apply.actions if bound else calls.outline(apply.actions))]
+        return [*parts, _constant(apply, apply.actions if bound else calls.outline(apply.actions))]
     holes = {t.field: t.values for t in apply.tests if isinstance(t, FieldTest) and _is_hole(t)}
     if len(holes) > 1 and prod(len(values) for values in holes.values()) > _MOST_ROWS:
         holes = {}
@@ -306,7 +306,7 @@ def _applied(apply: Apply, calls: _Calls) -> list[StatementPart]:
         fields = tuple(holes) if len(holes) == 1 else tuple(f for f in KEY_FIELDS if f in holes)
     rows = tuple([Row(key, apply.actions, apply.origin) for key in product(*[holes[f] for f in fields])])
     outline = ("rows", rest, fields, (calls.outline(apply.actions),))
-    return [*done, StatementPart(outline, apply, rest, fields, rows)]
+    return [*parts, StatementPart(outline, apply, rest, fields, rows)]
 
 
 def _constant(apply: Apply, outline: _Outline) -> StatementPart:
@@ -329,8 +329,8 @@ def _without_interval(ports: NatPorts) -> NatPorts:
     return replace(ports, interval=None)
 
 
-def _holds(value: Value, known: Sequence[Interval]) -> bool:
-    return isinstance(value, Interval) and all(known_.low in value for known_ in known)
+def _holds(value: Value, known_values: Sequence[Interval]) -> bool:
+    return isinstance(value, Interval) and all(known.low in value for known in known_values)
 
 
 def _is_point(value: Interval | None) -> bool:

@@ -103,19 +103,19 @@ def _means(field: Field, family: Family) -> tuple[tuple[Field, IntervalSet], ...
 
 def refine(facts: Facts, tests: Iterable[Test], family: Family) -> Facts:
     """Return the facts about packets that pass all ``tests``."""
-    known: dict[Field, IntervalSet] | None = None
+    refined: dict[Field, IntervalSet] | None = None
     for test in tests:
         if not isinstance(test, FieldTest) or test.field not in _STABLE:
             continue
-        if known is None:
-            known = dict(facts)
-        before = known.get(test.field)
+        if refined is None:
+            refined = dict(facts)
+        before = refined.get(test.field)
         values = _values(test, family)
-        known[test.field] = values if before is None else intersection(before, values)
+        refined[test.field] = values if before is None else intersection(before, values)
         for field, implied_values in _means(test.field, family):
-            before = known.get(field)
-            known[field] = implied_values if before is None else intersection(before, implied_values)
-    return facts if known is None else known
+            before = refined.get(field)
+            refined[field] = implied_values if before is None else intersection(before, implied_values)
+    return facts if refined is None else refined
 
 
 def _values(test: FieldTest, family: Family) -> IntervalSet:
@@ -142,17 +142,17 @@ def implied(test: Test, facts: Facts, family: Family) -> bool:
         return True
     if not isinstance(test, FieldTest) or test.field.is_name:
         return False
-    known = facts.get(test.field)
-    if known is None:
+    possible = facts.get(test.field)
+    if possible is None:
         if test.field not in ALWAYS_PRESENT:
             return False
-        known = everything(test.field, family)
+        possible = everything(test.field, family)
     values = intervals(test.values)
     if test.mask is not None:
-        if not all(v.is_point for v in known) or len(known) > 1:
+        if not all(v.is_point for v in possible) or len(possible) > 1:
             return False
-        known = union(Interval.point(v.low & test.mask) for v in known)
-    return not intersection(values, known) if test.negated else covers(values, known)
+        possible = union(Interval.point(v.low & test.mask) for v in possible)
+    return not intersection(values, possible) if test.negated else covers(values, possible)
 
 
 def entry_facts(program: Program) -> dict[str, Facts]:
@@ -164,9 +164,9 @@ def entry_facts(program: Program) -> dict[str, Facts]:
     entry: dict[str, Facts] = {}
     calls: dict[str, list[Facts]] = {}
     for chain in reversed(callees_first(program)):
-        known = _agreed(calls.pop(chain.name, ())) if chain.hook is None else NOTHING
-        entry[chain.name] = known
-        for target, facts in _calls(chain, known, program.family):
+        at_entry = _agreed(calls.pop(chain.name, ())) if chain.hook is None else NOTHING
+        entry[chain.name] = at_entry
+        for target, facts in _calls(chain, at_entry, program.family):
             if not impossible(facts):
                 calls.setdefault(target, []).append(facts)
     return entry
@@ -186,15 +186,17 @@ def _agreed(calls: Sequence[Facts]) -> Facts:
     }
 
 
-def _calls(chain: LoweredChain, known: Facts, family: Family) -> Iterable[tuple[str, Facts]]:
+def _calls(chain: LoweredChain, at_entry: Facts, family: Family) -> Iterable[tuple[str, Facts]]:
     for statement in chain.statements:
-        here: Facts | None = None
+        at_statement: Facts | None = None
         for each in alternatives(statement):
             name = callee(each.actions)
             if name is not None:
-                here = refine(known, statement.tests, family) if here is None else here
+                at_statement = (
+                    refine(at_entry, statement.tests, family) if at_statement is None else at_statement
+                )
                 added = facts_of(statement, each)
-                yield name, refine(here, added, family) if added else here
+                yield name, refine(at_statement, added, family) if added else at_statement
 
 
 def facts_of_key(fields: tuple[Field, ...], key: tuple[Value, ...]) -> tuple[FieldTest, ...]:

@@ -58,21 +58,21 @@ class _Kind:
             self.anywhere = _either(self.anywhere, actions)
             return
         self.members.append((keys, actions))
-        for fields, known in self.by_values.items():
-            self._note(known, fields, keys, actions)
+        for fields, by_key in self.by_values.items():
+            self._note(by_key, fields, keys, actions)
 
     def does(self, fields: _Fields, values: Key) -> tuple[Action, ...] | None:
         """Return the common actions of rules that may have these values; () and None as in ``anywhere``."""
-        known = self.by_values.get(fields)
-        if known is None:
-            known = self.by_values[fields] = {}
+        by_key = self.by_values.get(fields)
+        if by_key is None:
+            by_key = self.by_values[fields] = {}
             for keys, actions in self.members:
-                self._note(known, fields, keys, actions)
-        return _either(self.anywhere, known.get(values, ()))
+                self._note(by_key, fields, keys, actions)
+        return _either(self.anywhere, by_key.get(values, ()))
 
     def _note(
         self,
-        known: dict[Key, tuple[Action, ...] | None],
+        by_key: dict[Key, tuple[Action, ...] | None],
         fields: _Fields,
         keys: tuple[Key, ...],
         actions: tuple[Action, ...],
@@ -80,14 +80,14 @@ class _Kind:
         at = [self.fields.index(f) for f in fields]
         for key in keys:
             values = tuple(key[i] for i in at)
-            known[values] = _either(known.get(values, ()), actions)
+            by_key[values] = _either(by_key.get(values, ()), actions)
 
 
-def _either(some: tuple[Action, ...] | None, others: tuple[Action, ...] | None) -> tuple[Action, ...] | None:
+def _either(first: tuple[Action, ...] | None, second: tuple[Action, ...] | None) -> tuple[Action, ...] | None:
     """Return the common actions of two groups of rules: () for no rule, None if they differ."""
-    if not some or not others:
-        return None if some is None or others is None else some or others
-    return some if some == others else None
+    if not first or not second:
+        return None if first is None or second is None else first or second
+    return first if first == second else None
 
 
 def gather(program: Program) -> Program:
@@ -99,14 +99,14 @@ def gather(program: Program) -> Program:
 def _chain(chain: LoweredChain, context: Context) -> LoweredChain:
     if len(chain.statements) < 3:
         return chain
-    done: list[Statement] = []
+    gathered: list[Statement] = []
     kinds: list[_Kind] = []
     moved = False
     for statement in chain.statements:
         if not isinstance(statement, Apply) or not plain(statement.tests):
-            done += [rule for kind in kinds for rule in kind.rules]
+            gathered += [rule for kind in kinds for rule in kind.rules]
             kinds = []
-            done.append(statement)
+            gathered.append(statement)
             continue
         candidate = candidate_of(statement, context)
         shape: object = candidate.shape if candidate is not None else None
@@ -121,7 +121,7 @@ def _chain(chain: LoweredChain, context: Context) -> LoweredChain:
         kinds[own].add(statement, keys, statement.actions)
     if not moved:
         return chain
-    return replace(chain, statements=(*done, *(rule for kind in kinds for rule in kind.rules)))
+    return replace(chain, statements=(*gathered, *(rule for kind in kinds for rule in kind.rules)))
 
 
 def _points(candidate: Candidate | None) -> tuple[tuple[Key, ...] | None, _Fields]:

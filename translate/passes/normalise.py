@@ -187,11 +187,11 @@ def _until_contradiction(tests: tuple[Test, ...], family: Family) -> tuple[Test,
     None if all of these only compare fields; others may count packets. nft does not load a test of ports
     behind tests of two protocols.
     """
-    known = NOTHING
+    facts = NOTHING
     for index, test in enumerate(tests):
         if isinstance(test, FieldTest):
-            known = refine(known, (test,), family)
-            if impossible(known):
+            facts = refine(facts, (test,), family)
+            if impossible(facts):
                 compares = all(isinstance(before, FieldTest) for before in tests[:index])
                 return None if compares else tests[: index + 1]
     return tests

@@ -109,14 +109,18 @@ def counted(test: Recent) -> Hits | None:
     return Hits(test.seconds, test.hitcount)
 
 
-def inexact(test: Recent, known: RecentList) -> tuple[str, str] | None:
+def inexact(test: Recent, recent_list: RecentList) -> tuple[str, str] | None:
     """Return the feature and the reason if last-seen times cannot represent the list, otherwise None."""
     if test.rttl:
         return "recent-rttl", "--rttl compares with the TTL of an earlier packet, which is not kept"
-    if len(known.masks) > 1:
-        reason = f"the list {known.name} has another mask in another rule; the kernel uses the first one"
+    if len(recent_list.masks) > 1:
+        reason = (
+            f"the list {recent_list.name} has another mask in another rule; the kernel uses the first one"
+        )
         return "recent-mask", reason
-    if known.reaping_shows and test.reap:
-        reason = f"--reap on the list {known.name} affects its other rules, which look for older addresses"
+    if recent_list.reaping_shows and test.reap:
+        reason = (
+            f"--reap on the list {recent_list.name} affects its other rules, which look for older addresses"
+        )
         return "recent-reap", reason
     return None

@@ -124,9 +124,9 @@ class Chooser(Generic[C]):
 
     def assume(self, either: tuple[Assumption, Assumption]) -> Assumption:
         """Return one of two assumptions; this choice has no probabilities."""
-        made = either[self._take((0, 1))]
-        self.assuming.append(made)
-        return made
+        assumption = either[self._take((0, 1))]
+        self.assuming.append(assumption)
+        return assumption
 
     def _take(self, possible: Sequence[int]) -> int:
         place = len(self._taken)
@@ -156,11 +156,11 @@ def branches(run: Callable[[Chooser[C]], T]) -> Iterator[tuple[Fraction, T]]:
     begun at the beginning. The probabilities sum to 1, unless there are assumptions. Raises TooManyBranches.
     """
     pending: list[_Start[C]] = [_Start()]
-    done = 0
+    followed = 0
     while pending:
-        if done == MOST_BRANCHES:
+        if followed == MOST_BRANCHES:
             raise TooManyBranches(MOST_BRANCHES)
-        done += 1
+        followed += 1
         chooser = Chooser(pending.pop())
         result = run(chooser)
         yield chooser.probability, result

@@ -79,10 +79,14 @@ class Answers:
         path = self.router.route_reset(answer.dst, answer.src, 0)
         if isinstance(path, NoRoute):
             return self._silent(SYN_ACK, "there is no route back", why)
-        made = Skb(answer, path=path)
+        answer_skb = Skb(answer, path=path)
         if skb.entry is not None:
-            made.entry, made.direction, made.state = skb.entry, REPLY, ConnectionState.ESTABLISHED
-        return self._sent_back(made, SYN_ACK, why)
+            answer_skb.entry, answer_skb.direction, answer_skb.state = (
+                skb.entry,
+                REPLY,
+                ConnectionState.ESTABLISHED,
+            )
+        return self._sent_back(answer_skb, SYN_ACK, why)
 
     def _answer_mark(self, skb: Skb) -> int:
         """Return the mark of an answer to a packet (``IP4_REPLY_MARK``, ``IP6_REPLY_MARK``)."""
@@ -103,12 +107,12 @@ class Answers:
         is UNTRACKED.
         """
         untracked = skb.state is ConnectionState.UNTRACKED
-        made = Skb(answer, self._answer_mark(skb), path=path, attached=untracked, socket=socket)
+        answer_skb = Skb(answer, self._answer_mark(skb), path=path, attached=untracked, socket=socket)
         if skb.entry is not None:
-            made.entry = skb.entry
-            made.direction = REPLY if skb.direction == ORIGINAL else ORIGINAL
-            made.state = ConnectionState.RELATED
-        return self._sent_back(made, kind, why)
+            answer_skb.entry = skb.entry
+            answer_skb.direction = REPLY if skb.direction == ORIGINAL else ORIGINAL
+            answer_skb.state = ConnectionState.RELATED
+        return self._sent_back(answer_skb, kind, why)
 
     def _sent_back(self, made: Skb, kind: RejectKind | str, why: str) -> Fate:
         if self.recorder.enabled:

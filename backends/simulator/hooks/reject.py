@@ -88,10 +88,10 @@ def checksum_holds(packet: Packet) -> bool:
     For unknown protocols it requires that all bytes of the payload sum to a valid checksum
     (``nf_ip_checksum``), which they almost never do. A few protocols are exempt (``nf_reject_verify_csum``).
     """
-    ours = Protocol.ICMP if packet.family is Family.IP else Protocol.ICMPV6
+    icmp = Protocol.ICMP if packet.family is Family.IP else Protocol.ICMPV6
     if packet.is_later_fragment:
         return False
-    if packet.proto in (Protocol.TCP, Protocol.UDP, ours):
+    if packet.proto in (Protocol.TCP, Protocol.UDP, icmp):
         return not packet.bad_checksum and packet.fragment is None
     if packet.proto in _OTHERWISE_SUMMED:
         return True

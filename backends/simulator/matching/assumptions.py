@@ -86,16 +86,16 @@ class Assumptions:
         return not assumed.matches
 
     def _assume(self, key: tuple[object, ...], either: tuple[Assumption, Assumption]) -> Assumption:
-        made = self.made.get(key)
-        if made is None:
-            made = self.made[key] = self.chance.assume(either)
-        return made
+        assumption = self.made.get(key)
+        if assumption is None:
+            assumption = self.made[key] = self.chance.assume(either)
+        return assumption
 
 
 def _value(field: Field, value: object, view: View) -> str:
     family = view.skb.packet.family
-    shown = format_address(family, value) if isinstance(value, int) else value
-    return f"{_PREPOSITION[field]} {shown}"
+    text = format_address(family, value) if isinstance(value, int) else value
+    return f"{_PREPOSITION[field]} {text}"
 
 
 @dataclass(frozen=True, slots=True)

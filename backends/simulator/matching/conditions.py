@@ -80,19 +80,21 @@ class Memory:
         self.buckets.clear()
         self.idle_buckets.clear()
         self.quotas.clear()
-        self.tables.known.clear()
-        self.connections.known.clear()
+        self.tables.buckets.clear()
+        self.connections.lists.clear()
         self.sets.begin()
 
     def is_blank(self) -> bool:
         """Return whether the run has no state yet except its choices."""
-        known = self.holds_any or self.counters or self.idle_buckets or self.ports.picked or self.lists.known
+        known = (
+            self.holds_any or self.counters or self.idle_buckets or self.ports.picked or self.lists.addresses
+        )
         return not (known or self.assumptions.made or self.sets.changed)
 
     @property
     def holds_any(self) -> bool:
         """Return whether there is state that could affect the packets of another flow."""
-        known = self.buckets or self.quotas or self.tables.known or self.connections.known
+        known = self.buckets or self.quotas or self.tables.buckets or self.connections.lists
         return bool(known or self.sets.changed) or self.lists.holds_any
 
 

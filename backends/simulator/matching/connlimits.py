@@ -41,7 +41,7 @@ class ConnectionLists:
     """The lists of all rules of one run, empty when it begins."""
 
     conntrack: Conntrack
-    known: dict[tuple[object, int, int], _List] = field(default_factory=dict)
+    lists: dict[tuple[object, int, int], _List] = field(default_factory=dict)
 
     def matches(self, test: ConnectionLimit, rule: object, skb: Skb) -> bool:
         """Count the packet's connection for ``rule`` and return whether the test holds (``connlimit_mt``).
@@ -69,26 +69,28 @@ class ConnectionLists:
             entry = None if match is None else match[0]
         else:
             own, zone = entry.original, entry.zone
-        known = self.known.get(key)
-        if known is None:
-            self.known[key] = _List([(own, zone)], skb)
+        connection_list = self.lists.get(key)
+        if connection_list is None:
+            self.lists[key] = _List([(own, zone)], skb)
             return 1
         confirmed = entry is not None and entry.confirmed
         if entry is not None and confirmed and entry.status & _ASSURED:
-            self._clean(known, skb)
-            return len(known.connections)
-        if (confirmed or known.cleaned is not skb) and self._clean(known, skb, (own, zone)):
-            return len(known.connections)
-        known.connections.append((own, zone))
-        return len(known.connections)
+            self._clean(connection_list, skb)
+            return len(connection_list.connections)
+        if (confirmed or connection_list.cleaned is not skb) and self._clean(
+            connection_list, skb, (own, zone)
+        ):
+            return len(connection_list.connections)
+        connection_list.connections.append((own, zone))
+        return len(connection_list.connections)
 
-    def _clean(self, known: _List, skb: Skb, wanted: tuple[Tuple, Zone] | None = None) -> bool:
+    def _clean(self, connection_list: _List, skb: Skb, wanted: tuple[Tuple, Zone] | None = None) -> bool:
         """Remove closed and forgotten connections before ``wanted``; return whether it is in the list."""
-        for connection in list(known.connections):
+        for connection in list(connection_list.connections):
             match = self.conntrack.find(*connection)
             if match is not None and connection == wanted:
                 return True
             if match is None or (match[0].tcp is not None and match[0].tcp.state in _CLOSED):
-                known.connections.remove(connection)
-        known.cleaned = skb
+                connection_list.connections.remove(connection)
+        connection_list.cleaned = skb
         return False

@@ -33,19 +33,19 @@ class HashTables:
     """All tables of one run, empty when it begins."""
 
     first: Mapping[str, HashLimit]
-    known: dict[tuple[str, tuple[object, ...]], tuple[int, int]] = field(default_factory=dict)
+    buckets: dict[tuple[str, tuple[object, ...]], tuple[int, int]] = field(default_factory=dict)
     """For each bucket the time at which it is full again, and that of the last packet, in nanoseconds."""
 
     def matches(self, test: HashLimit, packet: Packet, now: int) -> bool:
         """Take from the packet's bucket, and return whether the test holds (``hashlimit_mt_common``)."""
         table = self.first[test.name]
         place = (test.name, tuple(_part(table, where, packet) for where in table.key))
-        full, used = self.known.get(place, (0, now))
+        full, used = self.buckets.get(place, (0, now))
         if now - used >= table.expire * _MILLISECOND:
             full = 0
         after = max(full, now) + table.interval
         within = after - now <= table.capacity
-        self.known[place] = (after if within else full, now)
+        self.buckets[place] = (after if within else full, now)
         return within is not test.above
 
 

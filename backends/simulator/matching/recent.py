@@ -53,17 +53,17 @@ class RecentLists:
 
     capacity: Mapping[str, int]
     now: float = 0.0
-    known: dict[str, OrderedDict[int, _Entry]] = field(default_factory=dict)
+    addresses: dict[str, OrderedDict[int, _Entry]] = field(default_factory=dict)
 
     def begin(self) -> None:
         """Empty all lists, for another run."""
         self.now = 0.0
-        self.known.clear()
+        self.addresses.clear()
 
     @property
     def holds_any(self) -> bool:
         """Return whether some list has an address."""
-        return any(self.known.values())
+        return any(self.addresses.values())
 
     def matches(self, test: Recent, address: int, ttl: int) -> bool:
         """Apply ``test`` to its list and return whether it matches (``recent_mt``).
@@ -71,7 +71,7 @@ class RecentLists:
         ``address`` is the packet's, without the mask; ``ttl`` is the value before forwarding.
         """
         address &= test.mask
-        known = self.known.setdefault(test.name, OrderedDict())
+        known = self.addresses.setdefault(test.name, OrderedDict())
         entry = known.get(address)
         if entry is not None and test.rttl and entry.ttl != ttl and ttl and entry.ttl:
             entry = None

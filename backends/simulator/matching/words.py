@@ -30,24 +30,24 @@ def words_hold(test: WordTest, skb: Skb) -> bool:
 def _holds(word: Word, packet: Contents) -> bool | None:
     """Return whether a word has one of its values; None if unknown bits decide."""
     base = 0
-    there = _read(packet, word.offset)
+    word_read = _read(packet, word.offset)
     for operator, number in word.steps:
-        if there is None:
+        if word_read is None:
             return False
-        value, unknown = there
+        value, unknown = word_read
         match operator:
             case WordOperator.AND:
-                there = value & number, unknown & number
+                word_read = value & number, unknown & number
             case WordOperator.LEFT:
-                there = value << number & _WORD, unknown << number & _WORD
+                word_read = value << number & _WORD, unknown << number & _WORD
             case WordOperator.RIGHT:
-                there = value >> number, unknown >> number
+                word_read = value >> number, unknown >> number
             case WordOperator.AT:
                 if unknown:
                     return None
                 base += value
-                there = _read(packet, base + number) if base <= _WORD else None
-    return False if there is None else _among(*there, word.values)
+                word_read = _read(packet, base + number) if base <= _WORD else None
+    return False if word_read is None else _among(*word_read, word.values)
 
 
 def _read(packet: Contents, at: int) -> tuple[int, int] | None:

@@ -29,13 +29,13 @@ def _mix(a: int, b: int, c: int) -> tuple[int, int, int]:
 def jhash2(words: Sequence[int], seed: int) -> int:
     """Return Jenkins' hash of 32-bit words (``jhash2``)."""
     a = b = c = (_INITVAL + (len(words) << 2) + seed) & _MASK
-    left = list(words)
-    while len(left) > 3:
-        a, b, c = _mix((a + left[0]) & _MASK, (b + left[1]) & _MASK, (c + left[2]) & _MASK)
-        left = left[3:]
-    if not left:
+    remaining = list(words)
+    while len(remaining) > 3:
+        a, b, c = _mix((a + remaining[0]) & _MASK, (b + remaining[1]) & _MASK, (c + remaining[2]) & _MASK)
+        remaining = remaining[3:]
+    if not remaining:
         return c
-    padded = [*left, 0, 0]
+    padded = [*remaining, 0, 0]
     a, b, c = (a + padded[0]) & _MASK, (b + padded[1]) & _MASK, (c + padded[2]) & _MASK
     c = ((c ^ b) - _rol(b, 14)) & _MASK
     a = ((a ^ c) - _rol(c, 11)) & _MASK

@@ -290,8 +290,8 @@ class Router6:
         """
         link = dev if dst in LINK_LOCAL else None
         source = self.source_of_error(dst, about, address, dev)
-        back = self._lookup(LookupKey(dst, source or None, mark=mark), strict=link)
-        if isinstance(back, _Entry) and (back.type is AddressType.ANYCAST or back.base == dst):
+        way_back = self._lookup(LookupKey(dst, source or None, mark=mark), strict=link)
+        if isinstance(way_back, _Entry) and (way_back.type is AddressType.ANYCAST or way_back.base == dst):
             return NoRoute.FAILED  # ipv6_anycast_destination
         return self.route_output(dst, source, dev=link, mark=mark)
 

@@ -72,12 +72,12 @@ class ChainMemo:
 
     key: Callable[[View], object]
     """Returns the values of a packet that the chain reads."""
-    known: dict[object, tuple[Decision | None, int]] = field(default_factory=dict)
+    results: dict[object, tuple[Decision | None, int]] = field(default_factory=dict)
 
     def keep(self, key: object, decision: Decision | None, mark: int) -> None:
         """Keep the result of the chain for packets with this key."""
-        if len(self.known) < _MOST_KNOWN:
-            self.known[key] = decision, mark
+        if len(self.results) < _MOST_KNOWN:
+            self.results[key] = decision, mark
 
 
 def memo_of(name: str, written: Mapping[str, Chain]) -> ChainMemo | None:

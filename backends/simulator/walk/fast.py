@@ -87,7 +87,7 @@ class FastWalk:
     ) -> Decision | None:
         """Return the decision of a chain, from its memo if an equal packet was there before."""
         skb, key = view.skb, memo.key(view)
-        known = memo.known.get(key)
+        known = memo.results.get(key)
         if known is not None:
             decision, skb.mark = known
             return decision
@@ -184,9 +184,9 @@ class FastWalk:
         """Return a checkpoint before the present rule."""
         if not (can_split() and self.memory.is_blank()):
             return None
-        left = [length_hint(walk) for walk in walks]
-        left[-1] += 1
-        rest = tuple([rules[len(rules) - n :] for rules, n in zip(chains, left, strict=True) if n])
+        remaining = [length_hint(walk) for walk in walks]
+        remaining[-1] += 1
+        rest = tuple([rules[len(rules) - n :] for rules, n in zip(chains, remaining, strict=True) if n])
         return Checkpoint(table, View(view.skb.split(), view.hook, view.iif, view.oif, view.router), rest)
 
 

@@ -59,8 +59,8 @@ class WatchingWalk(PlainWalk):
 
     def _is_past(self, view: View) -> bool:
         """Return whether the packet cannot come to a watched rule, here or later."""
-        left = _HOOKS_LEFT.get(view.hook)
-        return left is not None and view.oif != LOOPBACK and self.hooks.isdisjoint(left)
+        hooks_left = _HOOKS_LEFT.get(view.hook)
+        return hooks_left is not None and view.oif != LOOPBACK and self.hooks.isdisjoint(hooks_left)
 
     def _rules(self, table: PreparedTable, chain: PreparedChain, view: View) -> Iterator[PreparedRule]:
         """Yield the rules of a chain that are visited."""

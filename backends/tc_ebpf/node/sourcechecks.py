@@ -46,13 +46,13 @@ def read_checks(
 
 def taken_sysctls(devices: Iterable[str]) -> dict[tuple[str, str], str]:
     """Return the sysctl values that the program needs, by device and sysctl."""
-    wanted = {}
+    values = {}
     for name in ("all", *devices):
-        wanted[name, "rp_filter"] = "0"
-        wanted[name, "accept_local"] = "1"
+        values[name, "rp_filter"] = "0"
+        values[name, "accept_local"] = "1"
     # A packet made here and sent here by DNAT comes in on lo without a route attached.
-    wanted["lo", "route_localnet"] = "1"
-    return wanted
+    values["lo", "route_localnet"] = "1"
+    return values
 
 
 def read_sysctl(device: str, name: str) -> str:

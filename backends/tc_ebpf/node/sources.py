@@ -143,10 +143,10 @@ def _regions(
         other, longer = _regions(part, inside, select)
         return value, [(*part, other), *longer] if other != value else longer
     half = start | 1 << (_WIDTH - 1 - length)
-    value, left = _regions((start, length + 1), [b for b in inside if b[0] < half], select)
+    value, remaining = _regions((start, length + 1), [b for b in inside if b[0] < half], select)
     other, right = _regions((half, length + 1), [b for b in inside if b[0] >= half], select)
     differs = [(half, length + 1, other)] if other != value else []
-    return value, [*left, *differs, *right]
+    return value, [*remaining, *differs, *right]
 
 
 def _select6(candidates: Iterable[OwnAddress], index: int, dst: int) -> int:

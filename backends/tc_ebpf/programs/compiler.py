@@ -33,19 +33,19 @@ def compile_program(
     errors; ``log`` receives its whole output.
     """
     with _compiled(source, log) as (bpf, _):
-        made = [CompiledMap(name, bpfcall.map_info(bpf[name.encode()].map_fd)) for name in maps]
+        maps_made = [CompiledMap(name, bpfcall.map_info(bpf[name.encode()].map_fd)) for name in maps]
         numbers = {bpf[name.encode()].map_fd: at for at, name in enumerate(maps)}
         compiled = [
             CompiledFunction(name, with_maps(bpf.dump_func(name.encode()), numbers)) for name in functions
         ]
-        described = {made_map.info.types for made_map in made} - {0}
+        described = {made_map.info.types for made_map in maps_made} - {0}
         if len(described) > 1:
             raise MachineError(f"the maps have {len(described)} BTF objects; BCC was expected to make one")
         types = bpfcall.types_of(described.pop()) if described else b""
     # The kernel's numbers of these maps are removed, so that the same text compiles to the same program.
     declared = [
         replace(made_map, info=replace(made_map.info, number=0, types=int(made_map.info.types > 0)))
-        for made_map in made
+        for made_map in maps_made
     ]
     return CompiledProgram(tuple(compiled), tuple(declared), types)
 
@@ -96,7 +96,7 @@ def _captured() -> Iterator[Callable[[], str]]:
     """Capture the output of compiler and verifier on stderr; yield a function that returns it."""
     sys.stderr.flush()
     with tempfile.TemporaryFile() as file:
-        kept = os.dup(2)
+        saved_stderr = os.dup(2)
         os.dup2(file.fileno(), 2)
 
         def output() -> str:
@@ -106,5 +106,5 @@ def _captured() -> Iterator[Callable[[], str]]:
         try:
             yield output
         finally:
-            os.dup2(kept, 2)
-            os.close(kept)
+            os.dup2(saved_stderr, 2)
+            os.close(saved_stderr)

@@ -38,10 +38,10 @@ def compiled(output: BpfOutput, log: Path | None = None, *, cache: Cache | None)
         cached = cache.get(key)
         if cached is not None and _fits(cached, output):
             return cached
-    made = compile_program(output.shape, _FUNCTIONS, tuple(output.declared), log)
+    program = compile_program(output.shape, _FUNCTIONS, tuple(output.declared), log)
     if cache is not None:
-        cache.put(key, made)
-    return made
+        cache.put(key, program)
+    return program
 
 
 def _fits(program: CompiledProgram, output: BpfOutput) -> bool:

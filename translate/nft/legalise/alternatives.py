@@ -136,9 +136,9 @@ def _stages(draft: DraftProgram, chain: LegalChain, apply: Apply, index: int) ->
     subchain = draft.subchain(chain, apply.origin)
     last = draft.subchain(chain, apply.origin) if leaves else chain
     failed: Action = Goto(draft.jump(last).chain) if leaves else Return()
-    there: Action = Goto(draft.jump(subchain).chain) if leaves else draft.jump(subchain)
+    to_subchain: Action = Goto(draft.jump(subchain).chain) if leaves else draft.jump(subchain)
     rules = [subchain]
-    begun = write_apply(draft, chain, replace(apply, tests=apply.tests[:index], actions=(there,)))
+    begun = write_apply(draft, chain, replace(apply, tests=apply.tests[:index], actions=(to_subchain,)))
     if leaves:
         rules.append(begun)
     rest = replace(apply, tests=(*_protocol_again(apply, behind), *behind))

@@ -36,9 +36,9 @@ def legalise(program: Program) -> LegalProgram:
     inventory, of_two_sides = with_sides(inventory)
     draft = _drafted(inventory)
     while len(path := longest_path(draft.chains)) - 1 > MAX_DEPTH:
-        names = {chain.name: name for name, chain in draft.known.items()}
-        known = [names[name] for name in path if name in names]
-        shorter = shortened(draft.program, known, len(path) - 1 - MAX_DEPTH)
+        names = {chain.name: name for name, chain in draft.declared.items()}
+        names_of_path = [names[name] for name in path if name in names]
+        shorter = shortened(draft.program, names_of_path, len(path) - 1 - MAX_DEPTH)
         if shorter is None:
             draft.refusals += too_deep(draft.chains)
             break
@@ -56,15 +56,15 @@ def _drafted(inventory: Inventory) -> DraftProgram:
 
 def _fill(draft: DraftProgram, chain: LoweredChain) -> None:
     """Write the chain's statements as rules, and refusals for those that cannot be written."""
-    made = draft.known[chain.name]
+    target = draft.declared[chain.name]
     for each in map(spelled_out, chain.statements):
         tests = canonical(each.tests, draft.family)
         if tests is None:
             continue  # no packet passes these tests
         try:
-            made = _write(draft, made, each if tests is each.tests else replace(each, tests=tests))
+            target = _write(draft, target, each if tests is each.tests else replace(each, tests=tests))
         except CannotSay as e:
-            draft.refusals += _refused_entries(draft, made, each) or [e.at(each.origin)]
+            draft.refusals += _refused_entries(draft, target, each) or [e.at(each.origin)]
 
 
 def _refused_entries(draft: DraftProgram, chain: LegalChain, each: Statement) -> list[Refusal]:

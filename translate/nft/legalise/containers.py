@@ -73,11 +73,11 @@ def write_lookup(draft: DraftProgram, chain: LegalChain, lookup: Lookup) -> None
     _no_alternatives(draft, lookup.tests)
     tests = _with_protocol(lookup, draft.family)
     parts = draft.matches(tests)
-    known = transports(tests)
+    protocols = transports(tests)
     ports = not PORTS.isdisjoint(lookup.fields)
-    if ports and Field.L4PROTO not in lookup.fields and not (known and set(known) <= PORT_PROTOCOLS):
+    if ports and Field.L4PROTO not in lookup.fields and not (protocols and set(protocols) <= PORT_PROTOCOLS):
         parts.append(protocol_among(PORT_PROTOCOLS))
-    entries = list(_possible(lookup, known))
+    entries = list(_possible(lookup, protocols))
     for entry, _ in entries:
         for each, value in zip(lookup.fields, entry.key, strict=True):
             check_value(each, value, draft.family)
@@ -91,7 +91,7 @@ def write_lookup(draft: DraftProgram, chain: LegalChain, lookup: Lookup) -> None
         if same is None
         or needs_separate_rules(same)
         or not is_single(same, draft.family)
-        or _resets_behind_others(same, known)
+        or _resets_behind_others(same, protocols)
         else same
     )
     # The grammar has no fib expression after "dnat to" (primary_stmt_expr, nft 1.0.6).
@@ -105,7 +105,7 @@ def write_lookup(draft: DraftProgram, chain: LegalChain, lookup: Lookup) -> None
     name = draft.names.give(f"{chain.name}_{'keys' if nat is None else 'targets'}")
     # A port bound by a map counts as a port of the key; a constant port needs a match on the protocol.
     asks = nat.ported and not ports if nat is not None else any(map(needs_transport, same))
-    if asks and not known:
+    if asks and not protocols:
         parts.append(protocol_among({n for _, over in entries for n in over} or PORT_PROTOCOLS))
     if nat is not None:
         parts.append(DnatTo(name, lookup.fields, nat.ports))
@@ -141,7 +141,7 @@ def _with_protocol(lookup: Lookup, family: Family) -> tuple[Test, ...]:
     return lookup.tests
 
 
-def _possible(lookup: Lookup, known: tuple[int, ...]) -> Iterator[tuple[Entry, tuple[int, ...]]]:
+def _possible(lookup: Lookup, protocols: tuple[int, ...]) -> Iterator[tuple[Entry, tuple[int, ...]]]:
     """Yield the entries that packets can match, each with the possible transport protocols."""
     ports = not PORTS.isdisjoint(lookup.fields)
     at = lookup.fields.index(Field.L4PROTO) if Field.L4PROTO in lookup.fields else None
@@ -150,27 +150,27 @@ def _possible(lookup: Lookup, known: tuple[int, ...]) -> Iterator[tuple[Entry, t
         if ports and isinstance(protocol, Interval) and protocol.low not in PORT_PROTOCOLS:
             continue  # a packet of this protocol has no ports
         single = isinstance(protocol, Interval) and protocol.is_point
-        yield entry, (protocol.low,) if isinstance(protocol, Interval) and single else known
+        yield entry, (protocol.low,) if isinstance(protocol, Interval) and single else protocols
 
 
-def _resets_behind_others(actions: Sequence[Action], known: Sequence[int]) -> bool:
+def _resets_behind_others(actions: Sequence[Action], protocols: Sequence[int]) -> bool:
     """Return whether nft would refuse a TCP reset after matches on other protocols."""
     resets = any(isinstance(a, Reject) and a.kind is RejectKind.TCP_RESET for a in actions)
-    return resets and tuple(known) != (Protocol.TCP,)
+    return resets and tuple(protocols) != (Protocol.TCP,)
 
 
 def write_choose(draft: DraftProgram, chain: LegalChain, choose: Choose) -> None:
     """Write a draw as a map of numbers, with the rule that draws one. Raises CannotSay."""
     _no_alternatives(draft, choose.tests)
     parts = draft.matches(choose.tests)
-    known = transports(choose.tests)
+    protocols = transports(choose.tests)
     cells = _Cells(draft, chain, _place(choose.origin, choose.branches), choose.branches)
     elements = []
     low = 0
     for branch in choose.branches:
         high = low if choose.equal else low + branch.weight - 1
         entry = Entry(key=(Interval(low, high),), actions=branch.actions, origin=branch.origin)
-        elements.append(cells.element(entry, known))
+        elements.append(cells.element(entry, protocols))
         low = high + 1
     draw = Draw(len(choose.branches) if choose.equal else RANDOM_RANGE)
     cells.write(parts, (draw,), elements, interval=not choose.equal)
@@ -215,17 +215,17 @@ class _Cells:
         return Element(entry, verdict)
 
     def _chain_of(self, actions: tuple[Action, ...], over: tuple[int, ...], origin: Origin) -> Jump | Goto:
-        wants = over if any(map(needs_transport, actions)) else ()
-        there = self._made.get((actions, wants))
-        if there is None:
+        protocols = over if any(map(needs_transport, actions)) else ()
+        call = self._made.get((actions, protocols))
+        if call is None:
             origin = _place(origin, [entry for entry in self.entries if entry.actions == actions])
             subchain = self.draft.subchain(self.chain, origin)
-            tests = (protocol_among(wants),) if wants else ()
+            tests = (protocol_among(protocols),) if protocols else ()
             write_rule(self.draft, subchain, Apply(tests=tests, actions=actions, origin=origin))
-            there = self.draft.jump(subchain)
-            there = Goto(there.chain) if isinstance(actions[-1], Return | Goto) else there
-            self._made[actions, wants] = there
-        return there
+            call = self.draft.jump(subchain)
+            call = Goto(call.chain) if isinstance(actions[-1], Return | Goto) else call
+            self._made[actions, protocols] = call
+        return call
 
     def write(
         self,
@@ -238,8 +238,8 @@ class _Cells:
     ) -> None:
         """Write the map of these elements, and the rule that uses it after ``parts``."""
         name = self.draft.names.give(f"{self.chain.name}_{'draw' if lookup is None else 'verdicts'}")
-        there = tuple(element for element in elements if element is not None)
+        written = tuple(element for element in elements if element is not None)
         self.draft.maps.append(
-            LegalMap(name=name, key=key, data="verdict", interval=interval, elements=there, lookup=lookup)
+            LegalMap(name=name, key=key, data="verdict", interval=interval, elements=written, lookup=lookup)
         )
         self.draft.write(self.chain, [*parts, VerdictOf(name, key)], self.origin, dict.fromkeys(self.calls))

@@ -36,9 +36,9 @@ _MOST_CALLS: Final = 256
 
 def too_deep(chains: Sequence[LegalChain]) -> Iterator[Refusal]:
     """Yield a refusal for every rule whose call goes deeper than nf_tables allows."""
-    known = {chain.name: chain for chain in chains}
+    by_name = {chain.name: chain for chain in chains}
     for name in dict.fromkeys(name for level in _levels(chains)[MAX_DEPTH:] for name in level):
-        for rule in known[name].rules:
+        for rule in by_name[name].rules:
             if rule.calls:
                 reason = f"more than {MAX_DEPTH} chains below a built-in one"
                 yield CannotSay("jump-depth", reason).at(rule.origin)
@@ -78,21 +78,21 @@ def shortened(program: Program, path: Sequence[str], calls: int) -> Program | No
     chains = {chain.name: chain for chain in program.chains}
     callers = Counter(name for chain in program.chains for name in set(called(chain)))
     changed = changed_fields(program)
-    room = _MOST_STATEMENTS
-    left = calls
+    statements_left = _MOST_STATEMENTS
+    calls_left = calls
     for caller, name in reversed(list(pairwise(path))):
-        made = inline(chains[caller], chains[name], changed) if left else None
-        if made is None:
+        inlined = inline(chains[caller], chains[name], changed) if calls_left else None
+        if inlined is None:
             continue
-        room -= len(made.statements) - len(chains[caller].statements)
+        statements_left -= len(inlined.statements) - len(chains[caller].statements)
         callers.subtract(set(called(chains[caller])))
-        callers.update(set(called(made)))
-        chains[caller] = made
+        callers.update(set(called(inlined)))
+        chains[caller] = inlined
         if not callers[name]:
             unused = chains.pop(name)
-            room += len(unused.statements)
+            statements_left += len(unused.statements)
             callers.subtract(set(called(unused)))
-        if room < 0:
+        if statements_left < 0:
             return None
-        left -= 1
-    return None if left == calls else replace(program, chains=tuple(chains.values()))
+        calls_left -= 1
+    return None if calls_left == calls else replace(program, chains=tuple(chains.values()))

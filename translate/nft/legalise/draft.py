@@ -104,7 +104,7 @@ class DraftProgram:
     """A legal Program under construction.
 
     All ``chains`` of the Program are declared before the first rule is written, so that the name of every
-    callee is known (``called``). ``known`` has the chains by their names in the Program. ``named`` are the
+    callee is known (``called``). ``declared`` has the chains by their names in the Program. ``named`` are the
     ipsets that rules use.
     """
 
@@ -113,7 +113,7 @@ class DraftProgram:
     family: Family = field(init=False)
     ipsets: dict[str, IpSet] = field(init=False)
     names: NameGiver = field(default_factory=NameGiver)
-    known: dict[str, LegalChain] = field(default_factory=dict)
+    declared: dict[str, LegalChain] = field(default_factory=dict)
     called: dict[str, str] = field(default_factory=dict)
     chains: list[LegalChain] = field(default_factory=list)
     recent: RecentSets = field(init=False)
@@ -167,15 +167,15 @@ class DraftProgram:
         name = self.names.give(f"{table}_{original}")
         self.called[chain.name] = name
         note = f"{table} {original}"
-        made = LegalChain(name=name, note=note, origin=chain.origin, base=_base(chain))
-        self.known[chain.name] = made
-        self.chains.append(made)
+        new_chain = LegalChain(name=name, note=note, origin=chain.origin, base=_base(chain))
+        self.declared[chain.name] = new_chain
+        self.chains.append(new_chain)
 
     def subchain(self, chain: LegalChain, origin: Origin) -> LegalChain:
         """Return a new chain for a part of ``chain``; its name begins like that of ``chain``."""
-        made = LegalChain(name=self.names.give(chain.name), note=f"part of {chain.note}", origin=origin)
-        self.chains.append(made)
-        return made
+        new_chain = LegalChain(name=self.names.give(chain.name), note=f"part of {chain.note}", origin=origin)
+        self.chains.append(new_chain)
+        return new_chain
 
     def jump(self, subchain: LegalChain) -> Jump:
         """Return a jump to a chain that is not in the Program."""
@@ -186,19 +186,21 @@ class DraftProgram:
     def turned(self, chain: LegalChain, ring: Ring, test: Recent, origin: Origin) -> Jump:
         """Return a jump to the rules that put the time of a packet into a ring."""
         key = self.recent.key(test)
-        there = self.turning.get((ring, key))
-        if there is None:
+        jump_to_ring = self.turning.get((ring, key))
+        if jump_to_ring is None:
             subchain = self.subchain(chain, origin)
             following = (*ring.turns[1:], ring.turns[0])
             for time, turn, after in zip(ring.times, ring.turns, following, strict=True):
-                done = (SetChange(time.name, key), SetChange(turn.name, key, delete=True))
+                changes_of_turn = (SetChange(time.name, key), SetChange(turn.name, key, delete=True))
                 self.write(
-                    subchain, [InSet(turn.name, key), *done, SetChange(after.name, key), Return()], origin
+                    subchain,
+                    [InSet(turn.name, key), *changes_of_turn, SetChange(after.name, key), Return()],
+                    origin,
                 )
             first = (SetChange(ring.times[0].name, key), SetChange(ring.turns[1].name, key))
             self.write(subchain, first, origin)
-            there = self.turning[ring, key] = self.jump(subchain)
-        return there
+            jump_to_ring = self.turning[ring, key] = self.jump(subchain)
+        return jump_to_ring
 
     def ordinary_matches(self, tests: Sequence[Test]) -> list[Part]:
         """Return the matches of an ordinary rule, which has no test with state and none that needs a mask."""

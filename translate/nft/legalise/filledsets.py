@@ -49,72 +49,72 @@ def filled_sets(
     return filled
 
 
-def _set(known: IpSet, update: SetUpdate, names: NameGiver) -> FilledSet:
-    line = f", line {known.origin.line} of {known.origin.file}" if known.origin.line else ""
+def _set(ipset: IpSet, update: SetUpdate, names: NameGiver) -> FilledSet:
+    line = f", line {ipset.origin.line} of {ipset.origin.file}" if ipset.origin.line else ""
     return FilledSet(
-        name=names.give(f"set_{known.name}"),
-        key=known.fields(update.directions),
-        size=int(_option(known, "maxelem") or _SIZE),
+        name=names.give(f"set_{ipset.name}"),
+        key=ipset.fields(update.directions),
+        size=int(_option(ipset, "maxelem") or _SIZE),
         timeout=None,
-        ends=_option(known, "timeout") is not None,
+        ends=_option(ipset, "timeout") is not None,
         elements=tuple(
-            Element(Entry(key=element.key, actions=(), origin=element.origin)) for element in known.elements
+            Element(Entry(key=element.key, actions=(), origin=element.origin)) for element in ipset.elements
         ),
-        note=f"ipset {known.name} {known.type}{line}",
+        note=f"ipset {ipset.name} {ipset.type}{line}",
     )
 
 
-def _option(known: IpSet, name: str) -> str | None:
-    return next((option.value for option in known.options if option.name == name), None)
+def _option(ipset: IpSet, name: str) -> str | None:
+    return next((option.value for option in ipset.options if option.name == name), None)
 
 
 def checked_update(update: SetUpdate, ipsets: Mapping[str, IpSet], inventory: Inventory) -> None:
     """Raise CannotSay for a change that nftables cannot make."""
     if update.name not in ipsets:
         raise CannotSay("ipset", f"the members of ipset {update.name} are not known")
-    known = ipsets[update.name]
-    if Cell.NET in known.type.cells or known.type is SetType.BITMAP_PORT:
-        reason = f"rules of nftables cannot change the translation of a {known.type}, a set of intervals"
+    ipset = ipsets[update.name]
+    if Cell.NET in ipset.type.cells or ipset.type is SetType.BITMAP_PORT:
+        reason = f"rules of nftables cannot change the translation of a {ipset.type}, a set of intervals"
         raise CannotSay("set-intervals", reason)
-    if any(option.name == "forceadd" for option in known.options):
-        raise CannotSay("set-forceadd", f"nftables removes no element to make room in ipset {known.name}")
-    if _option(known, "timeout") is None:
+    if any(option.name == "forceadd" for option in ipset.options):
+        raise CannotSay("set-forceadd", f"nftables removes no element to make room in ipset {ipset.name}")
+    if _option(ipset, "timeout") is None:
         return
     updates = [other for other, _ in inventory.tests_of_type(SetUpdate) if other.name == update.name]
     added = [other for other in updates if not other.delete]
     if not any(other.refresh for other in added):
         return
-    timeouts = [_timeout(other, known) for other in added]
-    permanent = bool(known.elements) or not all(timeouts)
-    if permanent and (known.elements or any(timeouts)):
-        reason = f"ipset {known.name} has elements without a timeout, to which nftables cannot give one"
+    timeouts = [_timeout(other, ipset) for other in added]
+    permanent = bool(ipset.elements) or not all(timeouts)
+    if permanent and (ipset.elements or any(timeouts)):
+        reason = f"ipset {ipset.name} has elements without a timeout, to which nftables cannot give one"
         raise CannotSay("set-timeouts", reason)
 
 
-def change_of(update: SetUpdate, known: IpSet, filled: FilledSet, tests: Sequence[Test]) -> list[Part]:
+def change_of(update: SetUpdate, ipset: IpSet, filled: FilledSet, tests: Sequence[Test]) -> list[Part]:
     """Return the statement that changes the set, after the matches that it needs; ``tests`` are the rule's.
 
     Raises CannotSay.
     """
     parts: list[Part] = []
-    key = known.fields(update.directions)
+    key = ipset.fields(update.directions)
     allowed = transports(tests)
-    if Cell.PORT in known.type.cells and not (allowed and set(allowed) <= SET_PORT_PROTOCOLS):
+    if Cell.PORT in ipset.type.cells and not (allowed and set(allowed) <= SET_PORT_PROTOCOLS):
         if not update.delete:
             reason = "the rule does not test for TCP, UDP, SCTP or UDPLite; nftables reads no other ports"
             raise CannotSay("set-ports", reason)
         parts.append(protocol_among(SET_PORT_PROTOCOLS))  # the set has no elements of other protocols
-    if known.type is SetType.HASH_IP:
+    if ipset.type is SetType.HASH_IP:
         parts.append(FieldTest(field=key[0], values=(Interval.point(0),), negated=True))
-    seconds = _timeout(update, known)
+    seconds = _timeout(update, ipset)
     timeout = seconds if seconds and not update.delete else None
     add = not update.delete and not (update.refresh and timeout is not None)
     return [*parts, SetChange(filled.name, key, delete=update.delete, add=add, timeout=timeout)]
 
 
-def _timeout(update: SetUpdate, known: IpSet) -> int:
+def _timeout(update: SetUpdate, ipset: IpSet) -> int:
     """Return the timeout of a new element in seconds, 0 for none (``ip_set_adt_opt_timeout``)."""
-    default = _option(known, "timeout")
+    default = _option(ipset, "timeout")
     if default is None:
         return 0
     return int(default) if update.timeout is None else update.timeout
@@ -131,6 +131,6 @@ def separate_updates(apply: Apply) -> tuple[Apply, tuple[Apply, ...]] | None:
     if len(updates) < 2:
         return None
     tests = tuple(test for test in apply.tests if not isinstance(test, SetUpdate))
-    known = transports(tests)
-    protocol = (protocol_among(known),) if known else ()
+    protocols = transports(tests)
+    protocol = (protocol_among(protocols),) if protocols else ()
     return replace(apply, tests=tests), tuple(replace(apply, tests=(*protocol, each)) for each in updates)

@@ -50,8 +50,8 @@ def taken(test: HashLimit, first: HashLimit, name: str, tests: Sequence[Test], f
         raise CannotSay("hashlimit-shared", reason)
     if test.expire % _MILLISECONDS:
         raise CannotSay("hashlimit-expire", "elements of an nft set expire after whole seconds")
-    known = transports(tests)
-    if PORTS.intersection(test.key) and not (known and set(known) <= PORT_PROTOCOLS):
+    protocols = transports(tests)
+    if PORTS.intersection(test.key) and not (protocols and set(protocols) <= PORT_PROTOCOLS):
         reason = "xt_hashlimit counts packets without ports under port 0; test for a protocol with ports"
         raise CannotSay("hashlimit-ports", reason)
     rate, unit = rate_of(test.interval)

@@ -182,24 +182,24 @@ def _name(name: str) -> str:
 
 def _behind(actions: tuple[Action, ...]) -> tuple[Action, ...]:
     """Return the actions of a rule's copy after conntrack."""
-    left: list[Action] = []
+    kept_actions: list[Action] = []
     for action in actions:
         match action:
             case Template(helper=helper) if helper:
-                left.append(replace(action, zone=0, side=ZoneSide.BOTH))
+                kept_actions.append(replace(action, zone=0, side=ZoneSide.BOTH))
             case Template() | NoTrack():
-                return (*left, Accept())  # no later rule of raw assigns a helper
+                return (*kept_actions, Accept())  # no later rule of raw assigns a helper
             case Jump(chain=name):
-                left.append(Jump(_name(name)))
+                kept_actions.append(Jump(_name(name)))
             case Goto(chain=name):
-                left.append(Goto(_name(name)))
+                kept_actions.append(Goto(_name(name)))
             case Return():
-                left.append(action)
+                kept_actions.append(action)
             case _ if terminal(action):
-                left.append(Accept())
+                kept_actions.append(Accept())
             case _:
                 pass
-    return tuple(left)
+    return tuple(kept_actions)
 
 
 def _changed(statement: Statement, change: Callable[[tuple[Action, ...]], tuple[Action, ...]]) -> Statement:

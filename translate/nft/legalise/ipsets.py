@@ -53,39 +53,39 @@ class NamedSets:
 
     def match(self, test: SetTest) -> InSet:
         """Return the match on a set. Raises CannotSay for elements that cannot be expressed."""
-        known = self.ipsets[test.name]
-        key = _key(known, test.directions)
+        ipset = self.ipsets[test.name]
+        key = _key(ipset, test.directions)
         if test.name in self.filled:
-            _refuse_other_protocols(known)
+            _refuse_other_protocols(ipset)
             return InSet(self.filled[test.name], key, test.negated)
-        which = (test.name, test.nomatch)
-        if which not in self.made:
-            self.made[which] = self._make(known, key, member=not test.nomatch)
-        return InSet(self.made[which].name, key, test.negated)
+        key_of_set = (test.name, test.nomatch)
+        if key_of_set not in self.made:
+            self.made[key_of_set] = self._make(ipset, key, member=not test.nomatch)
+        return InSet(self.made[key_of_set].name, key, test.negated)
 
-    def _make(self, known: IpSet, key: Key, *, member: bool) -> LegalMap:
+    def _make(self, ipset: IpSet, key: Key, *, member: bool) -> LegalMap:
         """Return the set, with the key of the first rule that uses it; all keys have one type."""
-        if known.type is SetType.BITMAP_PORT:
-            keys = list(_bitmap(known.elements))
+        if ipset.type is SetType.BITMAP_PORT:
+            keys = list(_bitmap(ipset.elements))
         else:
-            _refuse_other_protocols(known)
-            keys = list(intervals_of(known, self.family, member=member))
-        line = f", line {known.origin.line} of {known.origin.file}" if known.origin.line else ""
-        what = "" if member else "_nomatch"
+            _refuse_other_protocols(ipset)
+            keys = list(intervals_of(ipset, self.family, member=member))
+        line = f", line {ipset.origin.line} of {ipset.origin.file}" if ipset.origin.line else ""
+        suffix = "" if member else "_nomatch"
         return LegalMap(
-            name=self.names.give(f"set_{known.name}{what}"),
+            name=self.names.give(f"set_{ipset.name}{suffix}"),
             key=key,
             data=None,
             interval=any(not interval.is_point for key, _ in keys for interval in key),
             elements=tuple(Element(Entry(key=key, actions=(), origin=origin)) for key, origin in keys),
-            note=f"{'' if member else 'nomatch elements of '}ipset {known.name} {known.type}{line}",
+            note=f"{'' if member else 'nomatch elements of '}ipset {ipset.name} {ipset.type}{line}",
         )
 
 
-def _key(known: IpSet, directions: tuple[SetDirection, ...]) -> Key:
+def _key(ipset: IpSet, directions: tuple[SetDirection, ...]) -> Key:
     """Return the fields with which a rule tests a set; the ports of a bitmap are those of TCP and UDP."""
-    fields = known.fields(directions)
-    return (Field.L4PROTO, *fields) if known.type is SetType.BITMAP_PORT else fields
+    fields = ipset.fields(directions)
+    return (Field.L4PROTO, *fields) if ipset.type is SetType.BITMAP_PORT else fields
 
 
 def ends_the_rule(test: SetTest, ipsets: Mapping[str, IpSet]) -> bool:
@@ -94,22 +94,22 @@ def ends_the_rule(test: SetTest, ipsets: Mapping[str, IpSet]) -> bool:
 
 
 def intervals_of(
-    known: IpSet, family: Family, *, member: bool = True
+    ipset: IpSet, family: Family, *, member: bool = True
 ) -> Iterable[tuple[tuple[Interval, ...], Origin]]:
     """Yield the members of a set as disjoint keys, each with the origin of one element.
 
     If not ``member``, yield what ``nomatch`` elements exclude; the set has nets then.
     """
-    cells = known.type.cells
+    cells = ipset.type.cells
     if Cell.NET not in cells:
-        yield from ((element.key, element.origin) for element in known.elements)
+        yield from ((element.key, element.origin) for element in ipset.elements)
         return
     at = cells.index(Cell.NET)
 
     def others(element: SetElement) -> tuple[Interval, ...]:
         return (*element.key[:at], *element.key[at + 1 :])
 
-    for rest, group in groupby(sorted(known.elements, key=others), others):
+    for rest, group in groupby(sorted(ipset.elements, key=others), others):
         elements = list(group)
         places = {element.key[at].low: element.origin for element in elements}
         for interval in _longest_prefix(elements, at, family, member=member):
@@ -158,12 +158,12 @@ def _bitmap(elements: Iterable[SetElement]) -> Iterable[tuple[tuple[Interval, ..
             yield (Interval.point(proto), ports), places[ports.low]
 
 
-def _refuse_other_protocols(known: IpSet) -> None:
-    if Cell.PROTOCOL not in known.type.cells:
+def _refuse_other_protocols(ipset: IpSet) -> None:
+    if Cell.PROTOCOL not in ipset.type.cells:
         return
-    at = known.type.cells.index(Cell.PROTOCOL)
-    other = next((e for e in known.elements if e.key[at].low not in SET_PORT_PROTOCOLS), None)
+    at = ipset.type.cells.index(Cell.PROTOCOL)
+    other = next((e for e in ipset.elements if e.key[at].low not in SET_PORT_PROTOCOLS), None)
     if other is not None:
         number = other.key[at].low
-        reason = f"ipset {known.name} has an element of protocol {number} ({other.origin.place})"
+        reason = f"ipset {ipset.name} has an element of protocol {number} ({other.origin.place})"
         raise CannotSay("ipset-protocol", f"{reason}, which has no ports")

@@ -51,8 +51,8 @@ def bindings(apply: Apply, family: Family) -> tuple[Apply, Apply]:
 
 def transport_again(apply: Apply, part: FieldTest | None = None) -> tuple[Test, ...]:
     """Return the protocol test to repeat in another chain, or no test if no port or NAT action needs it."""
-    known = transports(apply.tests)
-    wanted = any(map(needs_transport, apply.actions)) or (
+    protocols = transports(apply.tests)
+    is_needed = any(map(needs_transport, apply.actions)) or (
         part is not None and part.field in (PORTS | CT_PORTS)
     )
-    return (protocol_among(known),) if wanted and known else ()
+    return (protocol_among(protocols),) if is_needed and protocols else ()

@@ -52,37 +52,40 @@ KEYED_SIZE: Final = 1 << 20
 def sets_of(lists: Mapping[str, RecentList], names: NameGiver) -> dict[tuple[str, int | None], FilledSet]:
     """Return the sets for lists, by the list's name and the timeout."""
     return {
-        (known.name, seconds): FilledSet(
-            name=names.give(f"recent_{known.name}"),
-            key=(Field.SADDR, *known.key),
-            size=KEYED_SIZE if known.key else SIZE,
+        (recent_list.name, seconds): FilledSet(
+            name=names.give(f"recent_{recent_list.name}"),
+            key=(Field.SADDR, *recent_list.key),
+            size=KEYED_SIZE if recent_list.key else SIZE,
             timeout=seconds,
-            note=f"recent {known.name}" + (f", line {known.origin.line}" if known.origin.line else ""),
+            note=f"recent {recent_list.name}"
+            + (f", line {recent_list.origin.line}" if recent_list.origin.line else ""),
         )
-        for known in lists.values()
-        for seconds in known.seconds
+        for recent_list in lists.values()
+        for seconds in recent_list.seconds
     }
 
 
 def rings_of(lists: Mapping[str, RecentList], names: NameGiver) -> dict[tuple[str, Hits], Ring]:
     """Return the rings of each list, by the list's name and the hits that a test counts."""
     return {
-        (known.name, hits): Ring(_row(known, hits, "time", names), _row(known, hits, "turn", names))
-        for known in lists.values()
-        for hits in known.hits
+        (recent_list.name, hits): Ring(
+            _row(recent_list, hits, "time", names), _row(recent_list, hits, "turn", names)
+        )
+        for recent_list in lists.values()
+        for hits in recent_list.hits
         if hits.count <= _MOST_HITS
     }
 
 
-def _row(known: RecentList, hits: Hits, what: str, names: NameGiver) -> tuple[FilledSet, ...]:
+def _row(recent_list: RecentList, hits: Hits, kind: str, names: NameGiver) -> tuple[FilledSet, ...]:
     within = "" if hits.seconds is None else f" in {hits.seconds} s"
     return tuple(
         FilledSet(
-            name=names.give(f"recent_{known.name}_{what}"),
-            key=(Field.SADDR, *known.key),
-            size=KEYED_SIZE if known.key else SIZE,
+            name=names.give(f"recent_{recent_list.name}_{kind}"),
+            key=(Field.SADDR, *recent_list.key),
+            size=KEYED_SIZE if recent_list.key else SIZE,
             timeout=hits.seconds,
-            note=f"recent {known.name}, {what} {number} of {hits.count}{within}",
+            note=f"recent {recent_list.name}, {kind} {number} of {hits.count}{within}",
         )
         for number in range(1, hits.count + 1)
     )
@@ -105,17 +108,19 @@ class RecentSets:
 
     def by_list(self, merged: Iterable[MergedList]) -> tuple[LegalList, ...]:
         """Return the sets of each list of the rules. ``merged`` are the lists that became part of another."""
-        whole = [MergedList(name, name, ()) for name, known in self.lists.items() if not known.key]
+        whole = [
+            MergedList(name, name, ()) for name, recent_list in self.lists.items() if not recent_list.key
+        ]
         parts = [part for part in merged if part.into in self.lists]
         return tuple(self._of(each) for each in (*whole, *parts))
 
     def _of(self, part: MergedList) -> LegalList:
-        known = self.lists[part.into]
+        recent_list = self.lists[part.into]
         return LegalList(
             name=part.name,
-            key=tuple(zip(known.key, part.key, strict=True)),
-            sets=tuple(self.sets[known.name, seconds] for seconds in known.seconds),
-            rings=tuple(self.rings[known.name, hits] for hits in known.hits),
+            key=tuple(zip(recent_list.key, part.key, strict=True)),
+            sets=tuple(self.sets[recent_list.name, seconds] for seconds in recent_list.seconds),
+            rings=tuple(self.rings[recent_list.name, hits] for hits in recent_list.hits),
         )
 
     def matches(self, test: Recent) -> list[InSet]:
@@ -133,10 +138,10 @@ class RecentSets:
         """
         self.check(test)
         key, delete = self.key(test), test.mode is RecentMode.REMOVE
-        known = self.lists[test.name]
-        sets = [self.sets[test.name, seconds] for seconds in known.seconds]
+        recent_list = self.lists[test.name]
+        sets = [self.sets[test.name, seconds] for seconds in recent_list.seconds]
         if delete:
-            rings = [self.rings[test.name, hits] for hits in known.hits]
+            rings = [self.rings[test.name, hits] for hits in recent_list.hits]
             sets += [filled for ring in rings for filled in (*ring.turns, *ring.times)]
         return [SetChange(filled.name, key, delete) for filled in sets]
 
@@ -172,8 +177,8 @@ class RecentSets:
         address of ``--update`` is in the set already, so the rule itself can update it if the list has one
         set.
         """
-        known = self.lists[test.name]
-        several = len(known.seconds) > 1 or bool(known.hits)
+        recent_list = self.lists[test.name]
+        several = len(recent_list.seconds) > 1 or bool(recent_list.hits)
         return test.mode is RecentMode.SET or (test.mode is RecentMode.UPDATE and several)
 
     def cut(self, tests: Sequence[Test]) -> int | None:

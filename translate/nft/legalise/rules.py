@@ -188,8 +188,8 @@ def _proxy(draft: DraftProgram, chain: LegalChain, apply: Apply, action: Proxy) 
     nft's ``tproxy`` ends the rule if it finds no socket (``nft_tproxy_eval``).
     """
     marks = (SetMark(action.value, action.mask),) if action.value or action.mask else ()
-    known = transports(apply.tests) or _PROXIED
-    for number in (protocol for protocol in known if protocol in _PROXIED):
+    protocols = transports(apply.tests) or _PROXIED
+    for number in (protocol for protocol in protocols if protocol in _PROXIED):
         test = FieldTest(field=Field.L4PROTO, values=(Interval.point(int(number)),))
         draft.write(chain, [*draft.matches((test,)), action, *marks, Accept()], apply.origin)
     draft.write(chain, [Drop()], apply.origin)

@@ -119,8 +119,8 @@ def _spelled_entries(entries: tuple[Entry, ...], at: int) -> Iterator[Entry]:
 
 def _port_test(tests: tuple[Test, ...]) -> FieldTest | None:
     """Return the test of the destination ports, if the rule only matches protocols with ports."""
-    known = transports(tests)
-    if not known or not set(known) <= PORT_PROTOCOLS:
+    protocols = transports(tests)
+    if not protocols or not set(protocols) <= PORT_PROTOCOLS:
         return None
     for test in tests:
         if (

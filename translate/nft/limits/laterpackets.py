@@ -101,13 +101,13 @@ def later_packets(
     established = LaterPacket(state=ConnectionState.ESTABLISHED, numbers=numbers, names=names)
     if table is TableName.RAW:  # before conntrack: nothing is known of the connection
         return (established,)
-    known = {
+    with_conntrack = {
         **numbers,
         Field.CT_STATE: frozenset({int(ConnectionState.ESTABLISHED)}),
         Field.CT_STATUS: _STATUS,
         Field.CT_PROTO: numbers[Field.L4PROTO],
     }
-    established = LaterPacket(state=ConnectionState.ESTABLISHED, numbers=known, names=names)
+    established = LaterPacket(state=ConnectionState.ESTABLISHED, numbers=with_conntrack, names=names)
     if unchecked:
         return (established,)
     invalid = LaterPacket(

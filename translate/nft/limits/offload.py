@@ -150,8 +150,8 @@ class _Walk:
 
     def _refuse(self, does: str, place: LoweredChain | Apply | Entry | Branch) -> None:
         invalid = self.packet.state is ConnectionState.INVALID
-        which = "a packet that conntrack finds INVALID" if invalid else "a later packet of a connection"
-        reason = f"{does} {which}, which a flowtable forwards unchanged"
+        packets = "a packet that conntrack finds INVALID" if invalid else "a later packet of a connection"
+        reason = f"{does} {packets}, which a flowtable forwards unchanged"
         feature = "flowtable-invalid" if invalid else "flowtable"
         self.refusals.append(CannotSay(feature, reason).at(place.origin))
 
@@ -164,9 +164,9 @@ class _Walk:
     def _walk(self, chain: LoweredChain) -> bool:
         returned = False
         for statement in chain.statements:
-            after, back = self._statement(statement)
-            returned |= back
-            if not after:
+            continues, returns = self._statement(statement)
+            returned |= returns
+            if not continues:
                 return returned
         return True
 
@@ -175,17 +175,17 @@ class _Walk:
         tests = all_hold(self._evaluated(statement.tests, statement), self.packet)
         if tests is Truth.NEVER:
             return True, False
-        after, back = tests is Truth.MAYBE, False
+        continues, any_returns = tests is Truth.MAYBE, False
         certain = isinstance(statement, Choose)
         for each in alternatives(statement):
             key = all_hold(facts_of(statement, each), self.packet)
             if key is Truth.NEVER:
                 continue
             goes_on, returns = self._actions(each)
-            after |= goes_on
-            back |= returns
+            continues |= goes_on
+            any_returns |= returns
             certain |= key is Truth.ALWAYS
-        return after or not certain, back
+        return continues or not certain, any_returns
 
     def _evaluated(self, tests: tuple[Test, ...], statement: Statement) -> Iterator[Test]:
         """Yield the tests that a packet meets, in order, and refuse those that count it."""

@@ -220,9 +220,9 @@ def protocol(number: int) -> str:
 
 def status(bits: int) -> str:
     """Return status bits of a connection: one by its name, several as a number."""
-    known = [(bit, name) for bit, name in _STATUS_NAMES.items() if bits & bit]
-    if bits and bits == sum(bit for bit, _ in known) and len(known) == 1:
-        return known[0][1]
+    named_bits = [(bit, name) for bit, name in _STATUS_NAMES.items() if bits & bit]
+    if bits and bits == sum(bit for bit, _ in named_bits) and len(named_bits) == 1:
+        return named_bits[0][1]
     return hex(bits)
 
 

@@ -148,8 +148,8 @@ def _own_form(left: str, test: FieldTest, family: Family) -> str | None:
     if field in REVERSE_PATHS:
         return _reverse_path(left, field, family)
     if field in (Field.IPSEC_IN, Field.IPSEC_OUT):
-        there = any(1 in v for v in test.values if isinstance(v, Interval)) is not test.negated
-        return f"{left} {'exists' if there else 'missing'}"
+        protected = any(1 in v for v in test.values if isinstance(v, Interval)) is not test.negated
+        return f"{left} {'exists' if protected else 'missing'}"
     if field in (Field.SOCKET, Field.TAKER):
         return f"{left} >= 0"
     if field is Field.BRIDGED:
@@ -189,8 +189,8 @@ def _tcp_option(left: str, test: FieldTest) -> str:
 def _chunk(left: str, test: FieldTest) -> str:
     """Return a test for a chunk of a type, or for none, in a packet that has a header of SCTP."""
     kind = (test.mask or 0).bit_length() - 1
-    there = any(1 << kind in value for value in test.values if isinstance(value, Interval))
-    presence = "exists" if there is not test.negated else "missing"
+    present = any(1 << kind in value for value in test.values if isinstance(value, Interval))
+    presence = "exists" if present is not test.negated else "missing"
     return f"sctp sport >= 0 {left} {CHUNKS[kind]} {presence}"
 
 

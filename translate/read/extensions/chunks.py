@@ -35,11 +35,11 @@ def chunk_tests(option: Option, *, index: int) -> tuple[Test, ...]:
     ``any``: a chunk has one of the types; ``all``: there is a chunk of each type; ``only``: each chunk has
     one of the types.
     """
-    how, text = option.arguments
+    quantifier, text = option.arguments
     if text.upper() in ("ALL", "NONE"):
-        raise NotModelledError(f"--chunk-types {how} {text}", option=index)
+        raise NotModelledError(f"--chunk-types {quantifier} {text}", option=index)
     types = sorted({_type(word, text, index) for word in text.split(",")})
-    match how.lower():
+    match quantifier.lower():
         case "any":
             return (AnyOf(tests=tuple(_has(kind) for kind in types), negated=option.negated),)
         case "all" if option.negated:
@@ -50,7 +50,7 @@ def chunk_tests(option: Option, *, index: int) -> tuple[Test, ...]:
             others = _EVERY & ~sum(1 << kind for kind in types)
             return (_of(others, 0, negated=option.negated),)
         case _:
-            raise OptionError(f'"{how}" is none of any, all and only', option=index)
+            raise OptionError(f'"{quantifier}" is none of any, all and only', option=index)
 
 
 def _type(word: str, text: str, index: int) -> int:

@@ -63,12 +63,12 @@ _PORTS: Final = {
 _DIRECTIONS: Final = {"ORIGINAL": 0, "REPLY": 1}
 
 
-def _names(text: str, known: Iterable[str], *, option: int, what: str) -> list[str]:
+def _names(text: str, allowed: Iterable[str], *, option: int, what: str) -> list[str]:
     """Return the names in a list, which may be abbreviated (``conntrack_ps_state``)."""
     names = []
     offset = 0
     for name in text.split(","):
-        full_name = first_named(known, name) if name else None
+        full_name = first_named(allowed, name) if name else None
         if full_name is None:
             raise OptionError(f'unknown {what} "{name}"', option=option, offset=offset)
         names.append(full_name)
@@ -82,8 +82,8 @@ def _points(states: set[ConnectionState]) -> tuple[Interval, ...]:
 
 def _state_test(text: str, *, negated: bool, option: int, virtual: bool) -> tuple[Test, bool]:
     """Return the test, and True if a packet without a conntrack entry can pass it."""
-    known = (*_IN_ORDER, *(_VIRTUAL if virtual else ()))
-    names = _names(text, known, option=option, what="connection state")
+    allowed = (*_IN_ORDER, *(_VIRTUAL if virtual else ()))
+    names = _names(text, allowed, option=option, what="connection state")
     states = {_STATES[name] for name in names if name in _STATES}
     bits = sorted({_VIRTUAL[name] for name in names if name in _VIRTUAL})
     listed = _ENTRYLESS & states

@@ -75,16 +75,16 @@ def _text(options: Options, name: str) -> str:
     return "" if occurrence is None else occurrence[1].arguments[0]
 
 
-def _listed(options: Options, name: str, known: tuple[str, ...]) -> tuple[str, ...] | None:
+def _listed(options: Options, name: str, events: tuple[str, ...]) -> tuple[str, ...] | None:
     occurrence = options.find(name)
     if occurrence is None:
         return None
     index, option = occurrence
     names = option.arguments[0].split(",")
     for event in names:
-        if event not in known:
-            raise OptionError(f'unknown event "{event}"', option=index, hint=", ".join(known))
-    return tuple(event for event in known if event in names)
+        if event not in events:
+            raise OptionError(f'unknown event "{event}"', option=index, hint=", ".join(events))
+    return tuple(event for event in events if event in names)
 
 
 NOTRACK: Final = TargetExtension(

@@ -79,9 +79,9 @@ def _hashlimit(options: Options, context: Context) -> tuple[Test, ...]:
     if len(rates) != 1:
         message = "hashlimit needs either --hashlimit-upto or --hashlimit-above"
         raise OptionError(message, option=rates[1][0] if rates else None, argument=0)
-    named, name = options.need("--hashlimit-name", "hashlimit")
+    name_index, name = options.need("--hashlimit-name", "hashlimit")
     if not name.arguments[0]:
-        raise OptionError("the name of a table of hashlimit needs at least one character", option=named)
+        raise OptionError("the name of a table of hashlimit needs at least one character", option=name_index)
     index, rate = rates[0]
     average, seconds = _average(rate.arguments[0], index)
     burst = _number(options, "--hashlimit-burst", _DEFAULT_BURST, least=1, most=_MOST_BURST)

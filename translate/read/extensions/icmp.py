@@ -97,30 +97,32 @@ def _type_codes(
     text: str, names: Mapping[str, tuple[int, int | None]], *, option: int
 ) -> tuple[int, tuple[int, int] | None]:
     """Return type and codes of a name, of an unambiguous abbreviation, or of ``type[/code[:code]]``."""
-    known = [name for name in names if name.startswith(text.lower())]
-    if len(known) > 1:
+    matching = [name for name in names if name.startswith(text.lower())]
+    if len(matching) > 1:
         raise OptionError(
-            f'ICMP type "{text}" is ambiguous', option=option, hint="it may be " + ", ".join(known)
+            f'ICMP type "{text}" is ambiguous', option=option, hint="it may be " + ", ".join(matching)
         )
-    if known:
-        icmp_type, code = names[known[0]]
+    if matching:
+        icmp_type, code = names[matching[0]]
         return icmp_type, None if code is None else (code, code)
     type_text, slash, code_text = text.partition("/")
     if not type_text[:1].isdigit():
         raise OptionError(f'unknown ICMP type "{text}"', option=option, hint='write "type/code" in numbers')
-    low, high = _bytes(type_text, option=option, what="type", offset=0)
+    low, high = _bytes(type_text, option=option, described="type", offset=0)
     if low != high:
         raise OptionError(f'"{type_text}" is more than one ICMP type', option=option)
-    return low, _bytes(code_text, option=option, what="code", offset=len(type_text) + 1) if slash else None
+    return low, _bytes(
+        code_text, option=option, described="code", offset=len(type_text) + 1
+    ) if slash else None
 
 
-def _bytes(text: str, *, option: int, what: str, offset: int) -> tuple[int, int]:
+def _bytes(text: str, *, option: int, described: str, offset: int) -> tuple[int, int]:
     """Return the numbers of ``n`` or ``n:n``."""
     low_text, colon, high_text = text.partition(":")
     low = unsigned(low_text, 255)
     high = unsigned(high_text, 255) if colon else low
     if low is None or high is None:
-        raise OptionError(f'"{text}" is not an ICMP {what}', option=option, offset=offset)
+        raise OptionError(f'"{text}" is not an ICMP {described}', option=option, offset=offset)
     return low, high
 
 

@@ -64,13 +64,13 @@ def _compares_counters(options: Options) -> bool:
     """Return whether the rule compares the counters of an element (``set_parse_v3``)."""
     compared: set[str] = set()
     for index, option in enumerate(options):
-        what = option.name.removeprefix("--").partition("-")[0]
-        if what not in _COUNTED:
+        counter = option.name.removeprefix("--").partition("-")[0]
+        if counter not in _COUNTED:
             continue
-        if what in compared:
-            message = f"only one comparison of {what} is possible in a rule"
+        if counter in compared:
+            message = f"only one comparison of {counter} is possible in a rule"
             raise OptionError(message, option=index, argument=0)
-        compared.add(what)
+        compared.add(counter)
         if unsigned(option.arguments[0], _MOST) is None:
             raise OptionError(f'"{option.arguments[0]}" is not a number', option=index)
     return bool(compared)

@@ -33,9 +33,9 @@ def _pkttype(options: Options, _context: Context) -> tuple[Test, ...]:
     index, option = options.need("--pkt-type", "pkttype")
     kind = _TYPES.get(option.arguments[0].lower())
     if kind is None:
-        known = ", ".join(kind.name.lower() for kind in PacketType)
+        names = ", ".join(kind.name.lower() for kind in PacketType)
         message = f'"{option.arguments[0]}" is not a packet type'
-        raise OptionError(message, option=index, hint=f"known are {known}")
+        raise OptionError(message, option=index, hint=f"known are {names}")
     value = (Interval.point(int(kind)),)
     return (FieldTest(field=Field.PACKET_TYPE, values=value, negated=option.negated),)
 

@@ -19,7 +19,7 @@ _FIELDS: Final = {
 }
 
 
-def _range(text: str, what: str, index: int) -> Interval:
+def _range(text: str, described: str, index: int) -> Interval:
     """Return the range of numbers (``owner_parse_range``)."""
     if text == "root":
         return Interval.point(0)
@@ -29,7 +29,7 @@ def _range(text: str, what: str, index: int) -> Interval:
     if low is None or high is None:
         hint = "names depend on the node; iptables-save prints the number"
         raise OptionError(
-            f'"{text}" is neither the number of a {what} nor a range of them', option=index, hint=hint
+            f'"{text}" is neither the number of a {described} nor a range of them', option=index, hint=hint
         )
     if high < low:
         raise OptionError(f'range "{text}" ends before it begins', option=index)

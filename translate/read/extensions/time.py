@@ -149,12 +149,12 @@ def _weekdays(options: Options) -> int:
                 raise OptionError("there is no day 0; Sunday is 7", option=index)
             bits |= 1 << value % 32 & 0xFF
             continue
-        named = [n for n, name in enumerate(_WEEKDAYS, 1) if name[:2] == word[:2]]
-        if not named:
+        matching = [n for n, name in enumerate(_WEEKDAYS, 1) if name[:2] == word[:2]]
+        if not matching:
             raise OptionError(
                 f'"{word}" is not a day of the week', option=index, hint="Mon to Sun, or 1 to 7"
             )
-        bits |= 1 << named[0]
+        bits |= 1 << matching[0]
     return bits ^ _ALL_WEEKDAYS if option.negated else bits
 
 

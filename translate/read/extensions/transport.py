@@ -92,14 +92,14 @@ def _tcp(options: Options, context: Context) -> tuple[Test, ...]:
     if flags is not None:
         index, option = flags
         mask = _flags(option.arguments[0], option=index, argument=1)
-        wanted = _flags(option.arguments[1], option=index, argument=2)
+        required = _flags(option.arguments[1], option=index, argument=2)
     elif syn is not None:
         option = syn[1]
-        mask, wanted = int(_SYN_MASK), int(TcpFlag.SYN)
+        mask, required = int(_SYN_MASK), int(TcpFlag.SYN)
     else:
         return _or_header([*tests, *_kind(options)], context)
-    if mask or wanted or option.negated:
-        value = (Interval.point(wanted),)
+    if mask or required or option.negated:
+        value = (Interval.point(required),)
         tests.append(FieldTest(field=Field.TCP_FLAGS, values=value, mask=mask, negated=option.negated))
     return _or_header([*tests, *_kind(options)], context)
 

@@ -260,10 +260,10 @@ def _port(family: Family | None, text: str, *, offset: int) -> tuple[int, Interv
 
 
 def _icmp(proto: Protocol, text: str, *, offset: int) -> int:
-    known = {name: value for value, name in ICMP_NAMES[proto].items()}
+    values_by_name = {name: value for value, name in ICMP_NAMES[proto].items()}
     name = _ALIASES.get(text, text)
-    if name in known:
-        return known[name]
+    if name in values_by_name:
+        return values_by_name[name]
     kind, slash, code = text.partition("/")
     numbers = [int(n) if n.isascii() and n.isdigit() and len(n) < 4 else 256 for n in (kind, code)]
     if not slash or max(numbers) > 255:

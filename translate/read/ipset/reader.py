@@ -177,34 +177,34 @@ class _Reader:
             if command in _CREATE:
                 self.create(words[1], words[2], words[3:], line)
                 return
-            known = self._sets.get(words[1].text)
-            if known is None:
+            ipset = self._sets.get(words[1].text)
+            if ipset is None:
                 message = f'set "{words[1].text}" is not created before this line'
                 raise _Fault(words[1].column, message)
-            self.add(known, words[2], words[3:], line)
+            self.add(ipset, words[2], words[3:], line)
         except _Fault as fault:
             self.report(line.at(fault.column), fault.message, fault.hint)
 
     def create(self, name: Word, kind: Word, options: list[Word], line: Origin) -> _Set:
         """Declare a set. Raises _Fault, but the set is then known, too."""
-        known = self._sets.get(name.text)
-        if known is not None:
+        existing = self._sets.get(name.text)
+        if existing is not None:
             message = f'set "{name.text}" is created twice'
-            raise _Fault(name.column, message, f"first in line {known.origin.line}")
-        made = self._sets[name.text] = _Set(name.text, line)
+            raise _Fault(name.column, message, f"first in line {existing.origin.line}")
+        ipset = self._sets[name.text] = _Set(name.text, line)
         if not 0 < len(name.text.encode("utf-8", "surrogateescape")) <= _LONGEST_NAME:
             raise _Fault(name.column, f"a set's name has 1 to {_LONGEST_NAME} bytes")
         try:
-            made.type = SetType(kind.text)
+            ipset.type = SetType(kind.text)
         except ValueError:
-            made.unread(f"sets of type {kind.text} are not supported, only {', '.join(SetType)}")
-            return made
-        self._set_options(made, options)
-        return made
+            ipset.unread(f"sets of type {kind.text} are not supported, only {', '.join(SetType)}")
+            return ipset
+        self._set_options(ipset, options)
+        return ipset
 
-    def _set_options(self, made: _Set, words: list[Word]) -> None:
-        hashed = made.type is not SetType.BITMAP_PORT
-        made.family = Family.IP if hashed else None
+    def _set_options(self, ipset: _Set, words: list[Word]) -> None:
+        hashed = ipset.type is not SetType.BITMAP_PORT
+        ipset.family = Family.IP if hashed else None
         options: list[SetOption] = []
         rest = iter(words)
         for word in rest:
@@ -213,39 +213,39 @@ class _Reader:
                 continue
             value = next(rest, None)
             if word.text not in _SET_VALUES:
-                made.unread(f"its option {word.text} is not supported")
+                ipset.unread(f"its option {word.text} is not supported")
                 return
             if value is None:
                 raise _Fault(word.column, f'"{word.text}" needs a value')
             options.append(SetOption(word.text, value.text))
             match word.text:
                 case "family" if hashed and value.text in _FAMILIES:
-                    made.family = _FAMILIES[value.text]
+                    ipset.family = _FAMILIES[value.text]
                 case "range" if not hashed:
-                    made.ports = _port_range(value)
+                    ipset.ports = _port_range(value)
                 case "family" | "range":
-                    raise _Fault(value.column, f'"{word.text} {value.text}" is not valid for {made.type}')
+                    raise _Fault(value.column, f'"{word.text} {value.text}" is not valid for {ipset.type}')
                 case "maxelem":
-                    made.most = _number(value)
+                    ipset.most = _number(value)
                 case "initval":
                     pass
                 case _:
                     _number(value)
-        made.options = tuple(options)
-        if not hashed and not made.declares("range"):
+        ipset.options = tuple(options)
+        if not hashed and not ipset.declares("range"):
             raise _Fault(words[-1].column if words else 1, "bitmap:port needs a range")
 
-    def add(self, known: _Set, element: Word, options: list[Word], line: Origin) -> None:
+    def add(self, ipset: _Set, element: Word, options: list[Word], line: Origin) -> None:
         """Add an element to a set. Raises _Fault."""
-        if known.type is None or known.reason is not None:
+        if ipset.type is None or ipset.reason is not None:
             return
         read: list[SetOption] = []
         nomatch = False
         rest = iter(options)
         for word in rest:
             if word.text == "nomatch":
-                if known.type not in _NOMATCH:
-                    raise _Fault(word.column, f'{known.type} has no "nomatch" elements')
+                if ipset.type not in _NOMATCH:
+                    raise _Fault(word.column, f'{ipset.type} has no "nomatch" elements')
                 nomatch = True
                 continue
             value = next(rest, None)
@@ -255,27 +255,27 @@ class _Reader:
                 raise _Fault(word.column, f'"{word.text}" needs a value')
             if word.text == "timeout" and _number(value) > 0:
                 reason = f"its element {element.text} (line {line.line}) times out in {value.text} seconds"
-                known.unread(f"{reason}, which is not modelled")
+                ipset.unread(f"{reason}, which is not modelled")
                 return
             read.append(SetOption(word.text, value.text))
-        default = next((o.value for o in known.options if o.name == "timeout"), "0")
+        default = next((o.value for o in ipset.options if o.name == "timeout"), "0")
         if default != "0" and not any(o.name == "timeout" for o in read):
-            known.unread(f"its element {element.text} (line {line.line}) times out in {default} seconds")
+            ipset.unread(f"its element {element.text} (line {line.line}) times out in {default} seconds")
             return
         try:
             for key in element_keys(
-                known.type, known.family, element.text, most=known.most, ports=known.ports
+                ipset.type, ipset.family, element.text, most=ipset.most, ports=ipset.ports
             ):
-                if key in known.elements:
-                    first = known.elements[key].origin.line
+                if key in ipset.elements:
+                    first = ipset.elements[key].origin.line
                     raise _Fault(element.column, "the element is already in the set", f"since line {first}")
-                known.elements[key] = SetElement(
+                ipset.elements[key] = SetElement(
                     key=key, nomatch=nomatch, options=tuple(read), origin=line.at(element.column)
                 )
         except ElementError as error:
             raise _Fault(element.column + error.offset, error.message, error.hint) from None
-        if known.type is not SetType.BITMAP_PORT and len(known.elements) > known.most:
-            raise _Fault(element.column, f"the set is full: maxelem is {known.most}")
+        if ipset.type is not SetType.BITMAP_PORT and len(ipset.elements) > ipset.most:
+            raise _Fault(element.column, f"the set is full: maxelem is {ipset.most}")
 
 
 @dataclass(slots=True)

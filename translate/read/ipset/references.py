@@ -26,14 +26,14 @@ def with_sets(ruleset: Ruleset, ipsets: IpSets) -> Ruleset:
     other family, and for a number of directions that differs from the set's dimensions. The kernel accepts
     these: a set of the other family never matches, nor a rule with too few directions (``ip_set_test``).
     """
-    known = {ipset.name: ipset for ipset in ipsets.sets}
+    by_name = {ipset.name: ipset for ipset in ipsets.sets}
     tested: set[str] = set()
     problems: dict[tuple[int, str], Diagnostic] = {}
     filled: set[str] = set()
     unread: set[SetUpdate] = set()
     tested_names = {test.name for _, test in ruleset.set_tests()}
     for rule, test in ruleset.set_uses():
-        problem = _problem(rule, test, known.get(test.name), ruleset, ipsets)
+        problem = _problem(rule, test, by_name.get(test.name), ruleset, ipsets)
         if problem is None:
             tested.add(test.name)
             if isinstance(test, SetUpdate):
@@ -55,7 +55,7 @@ def with_sets(ruleset: Ruleset, ipsets: IpSets) -> Ruleset:
         replace(
             table,
             chains=tuple(
-                replace(chain, rules=tuple(_resolved(rule, known, filled, unread) for rule in chain.rules))
+                replace(chain, rules=tuple(_resolved(rule, by_name, filled, unread) for rule in chain.rules))
                 for chain in table.chains
             ),
         )
@@ -67,7 +67,7 @@ def with_sets(ruleset: Ruleset, ipsets: IpSets) -> Ruleset:
 _COUNTED: Final = "--packets and --bytes: counters of ipset entries are not modelled"
 
 
-def _resolved(rule: Rule, known: Mapping[str, IpSet], filled: Set[str], unread: Set[SetUpdate]) -> Rule:
+def _resolved(rule: Rule, by_name: Mapping[str, IpSet], filled: Set[str], unread: Set[SetUpdate]) -> Rule:
     """Return a rule with its tests of sets resolved to these sets."""
     tests: list[Test] = []
     unknown = list(rule.unknown)
@@ -79,7 +79,7 @@ def _resolved(rule: Rule, known: Mapping[str, IpSet], filled: Set[str], unread: 
         if not isinstance(test, SetTest):
             tests.append(test)
             continue
-        ipset = known[test.name]
+        ipset = by_name[test.name]
         if test.counters and any(option.name == "counters" for option in ipset.options):
             unknown.append(Unknown(_COUNTED, Hidden.TESTS, extension="-m set"))
         else:

@@ -94,14 +94,14 @@ class RowReader:
             raise RowError(
                 1, "packets and bytes were expected here", "the column names include pkts and bytes"
             )
-        named = _has_target(cells, at)
-        after = at + (1 if named else 0)
+        has_target = _has_target(cells, at)
+        after = at + (1 if has_target else 0)
         opt = after + 1 < len(cells) and cells[after + 1][0] in _OPT
         source = after + (2 if opt else 1) + (2 if layout.interfaces else 0)
         if source + 1 >= len(cells):
             raise RowError(len(text.rstrip()) + 1, "the row ends before its destination", "is it cut?")
         destination = cells[source + 1]
-        row = ListingRow(origin, tail=destination.end() + 1, target=cells[at][0] if named else None)
+        row = ListingRow(origin, tail=destination.end() + 1, target=cells[at][0] if has_target else None)
         if len(amounts) == 2:
             row.counters = exact_counters(*amounts)
         self._address(row, "-s", "source", cells[source])

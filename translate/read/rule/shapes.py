@@ -65,15 +65,15 @@ class BasePart:
     family: Family
     name: str
     negated: bool
-    known: dict[str, tuple[Option, FieldTest | None]] = field(default_factory=dict)
+    meanings: dict[str, tuple[Option, FieldTest | None]] = field(default_factory=dict)
 
     def meaning(self, text: str, word: int) -> tuple[Option, FieldTest | None]:
         """Return spelling and test of one value, which is word ``word``. Raises RuleError."""
-        known = self.known.get(text)
-        if known is None:
-            known = base_meaning(self.family, self.name, text, word, negated=self.negated)
-            self.known[text] = known
-        return known
+        result = self.meanings.get(text)
+        if result is None:
+            result = base_meaning(self.family, self.name, text, word, negated=self.negated)
+            self.meanings[text] = result
+        return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class MatchPart:
     template: Template
     context: Context
     unknown: tuple[Unknown, ...] = field(init=False)
-    known: dict[Arguments, tuple[Spelled, tuple[Test, ...]]] = field(default_factory=dict)
+    meanings: dict[Arguments, tuple[Spelled, tuple[Test, ...]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(
@@ -96,13 +96,13 @@ class MatchPart:
 
     def meaning(self, arguments: Arguments) -> tuple[Spelled, tuple[Test, ...]]:
         """Return spelling and tests. Raises OptionError, and NotModelledError for values not modelled."""
-        known = self.known.get(arguments)
-        if known is None:
+        result = self.meanings.get(arguments)
+        if result is None:
             spelled = self.spelled(arguments)
             meaning = None if self.unknown else self.extension.meaning
             tests = () if meaning is None else meaning(Options(spelled.options), self.context)
-            known = self.known[arguments] = (spelled, tests)
-        return known
+            result = self.meanings[arguments] = (spelled, tests)
+        return result
 
     def spelled(self, arguments: Arguments) -> Spelled:
         """Return the spelling alone."""
@@ -126,7 +126,7 @@ class TargetPart:
     template: Template
     context: Context
     unknown: tuple[Unknown, ...] = field(init=False)
-    known: dict[Arguments, tuple[Spelled, tuple[Action, ...]]] = field(default_factory=dict)
+    meanings: dict[Arguments, tuple[Spelled, tuple[Action, ...]]] = field(default_factory=dict)
     tests: dict[Arguments, tuple[Test, ...]] = field(default_factory=dict)
     """The effects that are tests, of those arguments whose meaning is known."""
 
@@ -137,16 +137,16 @@ class TargetPart:
 
     def meaning(self, arguments: Arguments) -> tuple[Spelled, tuple[Action, ...]]:
         """Return spelling and action. Raises OptionError."""
-        known = self.known.get(arguments)
-        if known is None:
+        result = self.meanings.get(arguments)
+        if result is None:
             options = _options(self.template, arguments)
             meaning = None if self.unknown else self.extension.meaning
             effect = () if meaning is None else meaning(Options(options), self.context)
             if isinstance(effect, tuple):
                 self.tests[arguments] = effect
             actions = () if isinstance(effect, tuple) else (effect,)
-            known = self.known[arguments] = (Spelled(self.extension.name, options), actions)
-        return known
+            result = self.meanings[arguments] = (Spelled(self.extension.name, options), actions)
+        return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,18 +155,18 @@ class JumpPart:
 
     goto: bool
     unknown: tuple[Unknown, ...] = ()
-    known: dict[Arguments, tuple[Spelled, tuple[Action, ...]]] = field(default_factory=dict)
+    meanings: dict[Arguments, tuple[Spelled, tuple[Action, ...]]] = field(default_factory=dict)
 
     def meaning(self, chain: Arguments) -> tuple[Spelled, tuple[Action, ...]]:
         """Return spelling and action. Raises OptionError if a target has this name."""
-        known = self.known.get(chain)
-        if known is None:
+        result = self.meanings.get(chain)
+        if result is None:
             assert isinstance(chain, str)
             if chain in TARGETS or chain in UNMODELLED_TARGETS:
                 raise OptionError(f'"{chain}" is a target')
             action: Action = Goto(chain) if self.goto else Jump(chain)
-            known = self.known[chain] = (Spelled(chain), (action,))
-        return known
+            result = self.meanings[chain] = (Spelled(chain), (action,))
+        return result
 
 
 def _unknown(
@@ -249,13 +249,13 @@ class Shape:
             # Known meanings are looked up here, which saves a hundred thousand calls.
             for part, at in self.base:
                 text = words[at]
-                option, test = part.known.get(text) or part.meaning(text, at)  # a list is a fault
+                option, test = part.meanings.get(text) or part.meaning(text, at)  # a list is a fault
                 base.append(option)
                 if test is not None:
                     tests.append(test)
             for match, place in self.matches:
                 arguments = place(words)
-                spelled, more = match.known.get(arguments) or match.meaning(arguments)
+                spelled, more = match.meanings.get(arguments) or match.meaning(arguments)
                 matches.append(spelled)
                 tests += more
             for at in self.comments:
@@ -265,7 +265,7 @@ class Shape:
             if self.target is not None:
                 leads, place = self.target
                 arguments = place(words)
-                target, actions = leads.known.get(arguments) or leads.meaning(arguments)
+                target, actions = leads.meanings.get(arguments) or leads.meaning(arguments)
         except (OptionError, RuleError):
             return None
         return Rule(

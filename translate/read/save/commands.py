@@ -88,13 +88,15 @@ class Commands:
         if chain is None:
             hook = table.hook(words[at])
             # declared from here on, so that each missing declaration is reported once
-            known = ChainBuilder(words[at], NOWHERE if hook is None else origin, hook, None, None)
-            table.chains[words[at]] = known
+            chain_builder = ChainBuilder(words[at], NOWHERE if hook is None else origin, hook, None, None)
+            table.chains[words[at]] = chain_builder
             if self.fragment:
-                known.rules.append(hidden_rule(f"the earlier rules of chain {known.name}", origin))
-                return known
+                chain_builder.rules.append(
+                    hidden_rule(f"the earlier rules of chain {chain_builder.name}", origin)
+                )
+                return chain_builder
             if hook is not None and not self.implicit:
-                return known  # iptables-restore has all built-in chains; the policy is unknown
+                return chain_builder  # iptables-restore has all built-in chains; the policy is unknown
             line = f":{words[at]} {'ACCEPT' if hook is not None else '-'} [0:0]"
             raise RuleError(at, f'chain "{words[at]}" is not declared', f'declare it by "{line}"')
         return chain

@@ -262,8 +262,8 @@ class _SaveReader:
         """Return the table that replaces an earlier one of the same name, and check the earlier one."""
         self._check(before)
         self._tables.remove(before)
-        first, again = before.origin.line, origin.line
-        self._notes.append(f"table {before.name} of line {first} is replaced by that of line {again}")
+        first, second = before.origin.line, origin.line
+        self._notes.append(f"table {before.name} of line {first} is replaced by that of line {second}")
         return before.replaced_by(origin, self._comments)
 
     def _commit(self, origin: Origin) -> None:

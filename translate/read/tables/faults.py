@@ -47,11 +47,11 @@ class Faults:
         if not self._diagnostics:
             return
         ordered = sorted(self._diagnostics, key=lambda d: (d.origin.line, d.origin.column))
-        shown, rest = ordered[:_MOST], ordered[_MOST:]
+        first_faults, rest = ordered[:_MOST], ordered[_MOST:]
         if rest:
             where = Origin(rest[0].origin.file, rest[0].origin.line, rest[0].origin.column)
-            shown.append(Diagnostic(where, f"and {len(rest)} more from here on"))
-        raise ParseError(tuple(shown))
+            first_faults.append(Diagnostic(where, f"and {len(rest)} more from here on"))
+        raise ParseError(tuple(first_faults))
 
 
 def _printable(text: str) -> str:

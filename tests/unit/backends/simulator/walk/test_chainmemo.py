@@ -189,4 +189,4 @@ def test_what_kube_proxy_asks_of_every_packet_is_remembered() -> None:
     ((table, _),) = [t for t in simulation._prepared.at[Hook.FORWARD] if t[0].name is TableName.FILTER]
     memo = table.prepared["FORWARD"].memo
     assert memo is not None
-    assert 1 <= len(memo.known) <= 3
+    assert 1 <= len(memo.results) <= 3
