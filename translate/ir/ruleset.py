@@ -254,7 +254,7 @@ class Ruleset:
 
     def sets_not_given(self) -> Iterator[tuple[Rule, str]]:
         """Yield every rule that uses an ipset whose members were not given, with the set's name."""
-        given = {ipset.name for ipset in self.sets}
+        names_given = {ipset.name for ipset in self.sets}
         for rule, test in self.set_uses():
-            if test.name not in given:
+            if test.name not in names_given:
                 yield rule, test.name

@@ -43,46 +43,21 @@ before.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from translate.ir import (
-    Apply,
-    Branch,
-    Choose,
-    Dnat,
-    Entry,
-    Field,
-    FieldTest,
-    Goto,
-    Interval,
-    Jump,
-    Lookup,
-    LoweredChain,
-    MergedList,
-    Origin,
-    Program,
-    Recent,
-    Statement,
-    Test,
-    Value,
-)
-from translate.passes.calls import called, callees_first
-from translate.passes.copies import Copier, Copy, CopyError, Row, renamed
+from translate.ir import Field, Goto, Interval, Jump, Lookup, LoweredChain, MergedList, Program, Value
+from translate.passes.copies import Copier, Copy, CopyError, renamed
 from translate.passes.facts import Facts, entry_facts, facts_of_key, refine
-from translate.passes.lookup import KEY_FIELDS
+from translate.passes.templatechains import Member, template_chain
+from translate.passes.templategraph import CallGraph
 from translate.passes.templatenames import Place, chain_names, dispatcher_label, list_name
 
 __all__ = ["template"]
 
 _DISPATCHING: Final = frozenset({Field.SADDR, Field.DADDR, Field.L4PROTO, Field.SPORT, Field.DPORT})
 """The fields of a dispatcher: header fields, which only NAT changes."""
-
-_SHARED: Final = 64
-"""A chain that does not test the key is called unchanged if more keys than this, or all keys, reach it."""
-
-_Key = tuple[Value, ...]
 
 
 def template(program: Program) -> Program:
@@ -122,7 +97,7 @@ def _jumps(lookup: Lookup, program: Program) -> dict[int, str]:
 class _Tree:
     """The copies for one entry, by place. ``lists`` are the lists of ``-m recent`` that they name."""
 
-    key: _Key
+    key: tuple[Value, ...]
     root: str
     places: dict[Place, Copy]
     lists: tuple[str, ...]
@@ -144,32 +119,13 @@ class _Work:
     kept: set[str] = field(default_factory=set)
     original: dict[str, LoweredChain] = field(init=False)
     facts: dict[str, Facts] = field(init=False)
-    callees: dict[str, list[str]] = field(init=False)
-    callers: dict[str, list[str]] = field(init=False)
-    tested: dict[str, frozenset[Field]] = field(init=False)
-    lists: dict[str, list[tuple[str, Recent]]] = field(init=False)
+    graph: CallGraph = field(init=False)
 
     def __post_init__(self) -> None:
         self.original = {chain.name: chain for chain in self.program.chains}
         self.chains = dict(self.original)
         self.facts = entry_facts(self.program)
-        self.callees = {name: called(chain) for name, chain in self.original.items()}
-        self.callers = {name: [] for name in self.original}
-        self.lists = {}
-        for chain in self.program.chains:
-            for name in self.callees[chain.name]:
-                self.callers[name].append(chain.name)
-            for statement in chain.statements:
-                for test in statement.tests:
-                    if isinstance(test, Recent):
-                        self.lists.setdefault(test.name, []).append((chain.name, test))
-        self.tested = {}
-        for chain in callees_first(self.program):
-            fields = {f for statement in chain.statements for f in _tested_fields(statement)}
-            below = [self.tested[name] for name in self.callees[chain.name]]
-            self.tested[chain.name] = frozenset(fields.union(*below))
-
-    # One dispatcher.
+        self.graph = CallGraph.of(self.program)
 
     def treat(self, name: str, index: int, jumps: Mapping[int, str], label: str) -> None:
         """Replace the chains that one lookup jumps to by templates, if that saves chains.
@@ -178,33 +134,7 @@ class _Work:
         """
         lookup = self.original[name].statements[index]
         assert isinstance(lookup, Lookup)
-
-        def new_name(known: str, number: int) -> str:
-            return list_name(label, number, self._profile(known))
-
-        copier = Copier(
-            chains=self.original,
-            family=self.program.family,
-            key=lookup.fields,
-            as_they_are=self.kept | self._shared(lookup.fields, jumps.values()),
-            list_name=new_name,
-            budget=8 * sum(len(c.statements) for c in self.program.chains) + 1000,
-        )
-        known = refine(self.facts[name], lookup.tests, self.program.family)
-        trees: dict[int, _Tree] = {}
-        for number, root in jumps.items():
-            key = lookup.entries[number].key
-            here = refine(known, facts_of_key(lookup.fields, key), self.program.family)
-            try:
-                copy, lists = copier.copy(root, here)
-            except CopyError:
-                if copier.budget < 0:
-                    return
-                continue
-            places = {(each.shape, place): each for place, each in copy.places()}
-            tree = _Tree(key, root, places, lists)
-            if all(self._belongs_to(known_list, tree) for known_list in lists):
-                trees[number] = tree
+        trees = self._trees(name, lookup, jumps, label)
         groups = _groups(trees.values())
         trees = {n: t for n, t in trees.items() if any(len(groups[place]) > 1 for place in t.places)}
         originals = {c.chain.name for t in trees.values() for c in t.places.values()}
@@ -213,7 +143,7 @@ class _Work:
             return
         names = chain_names(label, {place: members[0][1] for place, members in groups.items()})
         for place, members in groups.items():
-            self.made[names[place]] = _merged(names, place, members, lookup.fields)
+            self.made[names[place]] = template_chain(names, place, members, lookup.fields)
         entries = list(lookup.entries)
         for number, tree in trees.items():
             top = next(iter(tree.places))
@@ -225,178 +155,49 @@ class _Work:
         self.chains[name] = replace(self.chains[name], statements=tuple(statements))
         for tree in trees.values():
             self.merged += [
-                MergedList(own, new_name(own, number), tree.key) for number, own in enumerate(tree.lists)
+                MergedList(own, list_name(label, number, self.graph.profile(own)), tree.key)
+                for number, own in enumerate(tree.lists)
             ]
         self.covered |= originals
-        self._keep(name)
+        self.kept |= self.graph.with_callers(name)
 
-    def _shared(self, fields: tuple[Field, ...], roots: Iterable[str]) -> set[str]:
-        """Return the chains that all roots, or more than _SHARED, reach and that do not test these fields."""
-        reached: dict[str, int] = {}
-        count = 0
-        for root in roots:
-            count += 1
-            visited = {root}
-            todo = [root]
-            while todo:
-                for name in self.callees[todo.pop()]:
-                    if name not in visited:
-                        visited.add(name)
-                        todo.append(name)
-            for name in visited:
-                reached[name] = reached.get(name, 0) + 1
-        return {
-            name
-            for name, keys in reached.items()
-            if (keys > _SHARED or keys == count) and not self.tested[name] & set(fields)
-        }
-
-    def _keep(self, name: str) -> None:
-        """Exclude this chain, and all chains that reach it, from copying."""
-        todo = [name]
-        while todo:
-            name = todo.pop()
-            if name not in self.kept:
-                self.kept.add(name)
-                todo += self.callers[name]
-
-    # Lists of -m recent.
-
-    def _profile(self, name: str) -> tuple[str, ...]:
-        """Return the use of a list by rules, without its name."""
-        return tuple(sorted({repr(replace(test, name="")) for _, test in self.lists[name]}))
+    def _trees(self, name: str, lookup: Lookup, jumps: Mapping[int, str], label: str) -> dict[int, _Tree]:
+        """Return the copies for each entry that qualifies, by its number; none if they are too many."""
+        copier = Copier(
+            chains=self.original,
+            family=self.program.family,
+            key=lookup.fields,
+            as_they_are=self.kept | self.graph.shared(lookup.fields, jumps.values()),
+            list_name=lambda own, number: list_name(label, number, self.graph.profile(own)),
+            budget=8 * sum(len(c.statements) for c in self.program.chains) + 1000,
+        )
+        facts = refine(self.facts[name], lookup.tests, self.program.family)
+        trees: dict[int, _Tree] = {}
+        for number, root in jumps.items():
+            key = lookup.entries[number].key
+            facts_of_entry = refine(facts, facts_of_key(lookup.fields, key), self.program.family)
+            try:
+                copy, lists = copier.copy(root, facts_of_entry)
+            except CopyError:
+                if copier.budget < 0:
+                    return {}
+                continue
+            places = {(each.shape, place): each for place, each in copy.places()}
+            tree = _Tree(key, root, places, lists)
+            if all(self._belongs_to(own, tree) for own in lists):
+                trees[number] = tree
+        return trees
 
     def _belongs_to(self, name: str, tree: _Tree) -> bool:
         """Return whether only the tree's key reaches the rules that name the list."""
         inside = {copy.chain.name for copy in tree.places.values()}
-        todo = [chain for chain, _ in self.lists[name]]
-        visited: set[str] = set()
-        while todo:
-            chain = todo.pop()
-            if chain in visited:
-                continue
-            visited.add(chain)
-            if chain not in inside:
-                return False
-            if chain == tree.root:
-                if len(self.callers[chain]) != 1:
-                    return False
-            else:
-                todo += self.callers[chain]
-        return True
+        return self.graph.is_reached_only_by(name, tree.root, inside)
 
 
-def _groups(trees: Iterable[_Tree]) -> dict[Place, list[tuple[_Key, Copy]]]:
-    groups: dict[Place, list[tuple[_Key, Copy]]] = {}
+def _groups(trees: Iterable[_Tree]) -> dict[Place, list[Member]]:
+    """Return the copies at each place, each with the key of its tree."""
+    groups: dict[Place, list[Member]] = {}
     for tree in trees:
         for place, copy in tree.places.items():
             groups.setdefault(place, []).append((tree.key, copy))
     return groups
-
-
-def _merged(
-    names: Mapping[Place, str],
-    place: Place,
-    members: list[tuple[_Key, Copy]],
-    fields: tuple[Field, ...],
-) -> LoweredChain:
-    """Return the chain that replaces all copies at one place."""
-    first = members[0][1]
-    path = place[1]
-    below = [
-        names[callee.shape, path if len(first.callees) == 1 else (*path, index)]
-        for index, callee in enumerate(first.callees.values())
-    ]
-    calls = [dict(zip(copy.callees, below, strict=True)) for _, copy in members]
-    statements: list[Statement] = []
-    for index, part in enumerate(first.parts):
-        if isinstance(part.statement, Choose):
-            branches = tuple(
-                Branch(
-                    weight=b.weight, actions=renamed(b.actions, calls[0]), origin=_place(b.origin, members)
-                )
-                for b in part.statement.branches
-            )
-            origin = _place(part.statement.origin, members)
-            statements.append(replace(part.statement, branches=branches, origin=origin))
-            continue
-        rows = [
-            [_renamed_row(row, names_) for row in copy.parts[index].rows]
-            for (_, copy), names_ in zip(members, calls, strict=True)
-        ]
-        if all(_same(rows[0], other) for other in rows) and not any(map(_is_own, rows[0])):
-            statements.append(_constant(part.statement, calls[0], members))
-        else:
-            keyed = [(key, row) for (key, _), own in zip(members, rows, strict=True) for row in own]
-            origin = _place(part.statement.origin, members)
-            statements.append(_lookup(origin, (*fields, *part.fields), part.tests, keyed))
-    return LoweredChain(
-        name=names[place],
-        table=first.chain.table,
-        statements=tuple(statements),
-        origin=_place(first.chain.origin, members),
-    )
-
-
-def _place(origin: Origin, members: Sequence[object]) -> Origin:
-    """Return the origin of a statement for all members: that of the first member."""
-    return origin.of_several() if len(members) > 1 else origin
-
-
-def _renamed_row(row: Row, names: Mapping[str, str]) -> Row:
-    actions = renamed(row.actions, names)
-    return row if actions is row.actions else Row(row.key, actions, row.origin)
-
-
-def _same(rows: Sequence[Row], other: Sequence[Row]) -> bool:
-    return [(r.key, r.actions) for r in rows] == [(r.key, r.actions) for r in other]
-
-
-def _is_own(row: Row) -> bool:
-    """Return whether the row names one address or port, which is looked up even if all copies agree on it.
-
-    Otherwise the first service with another endpoint would change the chain instead of an entry.
-    """
-    return any(isinstance(v, Interval) and v.is_point for v in row.key) or any(
-        isinstance(action, Dnat) for action in row.actions
-    )
-
-
-def _constant(statement: Statement, calls: Mapping[str, str], members: Sequence[object]) -> Statement:
-    origin = _place(statement.origin, members)
-    match statement:
-        case Apply():
-            return replace(statement, actions=renamed(statement.actions, calls), origin=origin)
-        case Lookup():
-            entries = tuple(
-                Entry(key=e.key, actions=renamed(e.actions, calls), origin=_place(e.origin, members))
-                for e in statement.entries
-            )
-            return replace(statement, entries=entries, origin=origin)
-        case Choose():
-            raise AssertionError("a draw has no constants")
-
-
-def _lookup(
-    origin: Origin,
-    fields: tuple[Field, ...],
-    tests: tuple[Test, ...],
-    rows: list[tuple[_Key, Row]],
-) -> Lookup:
-    order = sorted(range(len(fields)), key=lambda i: KEY_FIELDS.index(fields[i]))
-    entries = []
-    for key, row in rows:
-        whole: tuple[Value, ...] = (*key, *row.key)
-        ordered = tuple([whole[i] for i in order])
-        entries.append(Entry(key=ordered, actions=row.actions, origin=row.origin))
-    return Lookup(
-        fields=tuple(fields[i] for i in order),
-        entries=tuple(entries),
-        tests=tests,
-        origin=origin,
-    )
-
-
-def _tested_fields(statement: Statement) -> list[Field]:
-    tested = [test.field for test in statement.tests if isinstance(test, FieldTest)]
-    return [*tested, *statement.fields] if isinstance(statement, Lookup) else tested
