@@ -37,7 +37,7 @@ def collector_seldom() -> Iterator[None]:
     """Run the cyclic collector of the whole process after every 100,000 new objects instead of Python's 700.
 
     Packets and traces are trees too: with Python's value, an eighth of a simulation's time goes into walking
-    them. Garbage in cycles takes at most some ten MB more. Afterwards the value is what it was before.
+    them. Garbage in cycles takes at most about ten MB more. Afterwards the old value is restored.
     """
     before = gc.get_threshold()
     gc.set_threshold(_NEW_OBJECTS, *before[1:])

@@ -58,8 +58,8 @@ class Diagnostic:
 class Refusal:
     """A rule that one backend cannot express exactly, with the reason.
 
-    ``feature`` is a short stable name of what is missing (``recent``, ``dnat-port-range``);
-    tests and the coverage table key on it.
+    ``feature`` is a short stable name of the missing feature (``recent``, ``dnat-port-range``); tests and the
+    coverage table key on it.
     """
 
     origin: Origin

@@ -41,7 +41,7 @@ _ATTRIBUTE: Final = struct.Struct("=HH")
 """Length and type of an attribute."""
 _SO_RCVBUFFORCE: Final = 33
 _ROOM: Final = 1 << 24
-"""The size in bytes of the receive buffer: enough for messages of some thousand packets."""
+"""The size in bytes of the receive buffer: enough for the messages of several thousand packets."""
 
 _FAMILIES: Final = {1: "inet", 2: "ip", 5: "netdev", 7: "bridge", 10: "ip6"}
 _NAME: Final = "nfparity_trace"

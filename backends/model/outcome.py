@@ -173,7 +173,7 @@ class FlowResult:
     ``notes``: observations of the backend, such as a frame with a wrong checksum or a stray frame; each is a
     separate difference. ``rarest``: the probability of the least likely branch, if only the backend knows it.
     ``lists``: rules keep addresses after the flow has ended (``-m recent``) or have taken from a bucket (``-m
-    limit``). ``dependent``: a run affects the next one, because rules count packets (``-m statistic --mode
+    limit``). ``dependent``: a run affects the next run, because rules count packets (``-m statistic --mode
     nth``) or choose by their hash. ``guessed``: the probabilities depend on the version of the kernel.
     """
 

@@ -163,9 +163,9 @@ class Packet:
     announces; None for no such option. ``tos`` is the whole byte, DSCP and ECN (the traffic class of IPv6).
     ``filled_to``: zeros follow the payload up to this length of the IP packet. ``smac`` and ``dmac`` are the
     hardware addresses of the frame; None means the address of the neighbour or of the device
-    (:mod:`backends.model.link`). ``routing`` is the routing header of an IPv6 packet that has one;
-    ``hop_options`` and ``destination_options`` are the lengths of headers with such options, in units of 8
-    bytes after the first one, None without the header. ``fragment`` is the place of a packet that is a
+    (:mod:`backends.model.link`). ``routing`` is the routing header of an IPv6 packet, None without such a
+    header; ``hop_options`` and ``destination_options`` are the lengths of headers with such options, in units
+    of 8 bytes after the first one, None without the header. ``fragment`` is the place of a packet that is a
     fragment. The first fragment has the transport header, whose checksum is that of the whole packet. A later
     fragment has only payload. ``time`` is the time on the node's clock when the packet is sent, in seconds
     since 1970 (UTC). None means the present, or the time of the previous packet plus the pauses after it.

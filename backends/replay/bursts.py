@@ -1,11 +1,11 @@
 """Replays of many datagrams at once: all are sent before their outcomes are read.
 
-Most flows of a big corpus are one datagram that leaves the node, and the replay of one spends most of its
-time waiting for the packet to come out. Here a burst of datagrams is sent, and then all packets that come out
-are read. Only certain outcomes count: a datagram that left once, or was delivered once, complete, with
-correct checksums, its mark and its source port, and without any answer. All other flows have no outcome here;
-:class:`~backends.replay.replayer.Replayer` sends them again, one by one, after the node has forgotten the
-connections that they could meet.
+Most flows of a big corpus are a single datagram that leaves the node. The replay of a single datagram spends
+most of its time waiting for the packet to come out. Here a burst of datagrams is sent, and then all packets
+that come out are read. Only certain outcomes count: a datagram that left once, or was delivered once,
+complete, with correct checksums, its mark and its source port, and without any answer. All other flows have
+no outcome here; :class:`~backends.replay.replayer.Replayer` sends them again, one by one, after the node has
+forgotten the connections that they could meet.
 """
 
 from __future__ import annotations

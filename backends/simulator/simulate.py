@@ -69,8 +69,8 @@ class Simulation:
     """A Job that is prepared to simulate flows, one at a time.
 
     With ``assuming``, a rule with hidden parts makes two branches, whose outcomes name the assumption. Raises
-    UnsupportedError if a rule cannot be simulated, and without ``assuming`` also if a part of one is hidden.
-    ``now`` is the clock of flows that have no time, in seconds since 1970.
+    UnsupportedError if a rule cannot be simulated, and without ``assuming`` also if a part of a rule is
+    hidden. ``now`` is the clock of flows that have no time, in seconds since 1970.
     """
 
     def __init__(self, job: Job, *, assuming: bool = False, now: Callable[[], float] = time.time) -> None:
@@ -181,7 +181,7 @@ class Simulation:
     def _traced(
         self, conversation: Conversation, node: _Node, chooser: Chooser[Checkpoint]
     ) -> tuple[TracedStep, ...]:
-        """Run one branch of a flow on a node that records."""
+        """Run one branch of a flow on a node that records events."""
         node.begin(chooser)
         return tuple(
             [

@@ -63,7 +63,8 @@ class Side(Enum):
 class Filter:
     """A filter as the kernel lists it. ``protocol`` is an EtherType; 3 is every packet.
 
-    ``name``, ``tag`` and ``program`` (its number) are those of a BPF program; without one they are empty.
+    ``name``, ``tag`` and ``program`` (its number) are those of a BPF program; a filter of another kind has
+    empty ones.
     """
 
     index: int

@@ -23,7 +23,7 @@ def mark_in(extra: list[tuple[int, int, bytes]]) -> int:
 
 
 def with_ipv6_header(data: bytes, proto: int, sender: str, extra: list[tuple[int, int, bytes]]) -> bytes:
-    """Return a packet from a raw socket of IPv6 with its header, which such a socket does not return."""
+    """Return a packet from a raw socket of IPv6 with its IPv6 header, which the socket leaves out."""
     src = parse_address(Family.IP6, sender.partition("%")[0])
     dst = ttl = tos = 0
     for level, kind, value in extra:

@@ -66,7 +66,7 @@ def set_own_sysctls(family: Family) -> None:
 
 
 def set_node_sysctls(node: Node) -> None:
-    """Set the node's sysctls. Raises MachineError for one that this kernel lacks or refuses."""
+    """Set the node's sysctls. Raises MachineError if the kernel lacks or refuses one."""
     for name, value in DEFAULT_SYSCTLS.items():
         _set(name, value, missing_ok=True)
     dotted = [i.name for i in node.interfaces if "." in i.name]

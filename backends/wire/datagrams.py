@@ -135,7 +135,7 @@ def number_of(data: bytes) -> int | None:
 def unpack(data: bytes, family: Family) -> tuple[int, int, int, int, int, int] | None:
     """Return the number, src, dst, sport, dport and ttl of a packet of :func:`pack`, perhaps rewritten.
 
-    None for any other packet, for one with a fault, and for one with a TOS, because none is sent with a TOS.
+    None for any other packet, and for a packet with a fault or with a TOS, because none is sent with a TOS.
     """
     if family is Family.IP6:
         if len(data) != _SIX_SIZE:

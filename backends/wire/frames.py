@@ -54,7 +54,7 @@ def identity(packet: Packet) -> Identity:
 
     A TCP segment is identified by its sequence number, any other packet by the beginning of its payload, and
     an ICMP error by its quoted packet, which has enough of either. A later fragment is identified by its
-    first bytes, behind which ECN may change flags (``set_ect_tcp``).
+    first bytes, because ECN may change flags in the bytes after them (``set_ect_tcp``).
     """
     if packet.is_later_fragment:
         return (packet.proto, "fragment", packet.payload[:_KNOWN_OF_FRAGMENT])
@@ -75,7 +75,7 @@ def build(packet: Packet) -> bytes:
     is off. Raises UnsupportedError for DCCP, which is not supported (Linux has no DCCP since 6.16).
     """
     if packet.fragment is not None and not packet.is_later_fragment:
-        # The checksum is that of the whole packet, of which the rest is not there.
+        # The checksum is that of the whole packet, whose other fragments are not known here.
         packet = with_fields(packet, bad_checksum=True)
     match packet.proto:
         case _ if packet.is_later_fragment:

@@ -57,8 +57,8 @@ class Ipv6Header:
     """The contents of the headers before the transport header.
 
     ``length`` is the length of the whole packet according to the header; ``offset`` is the start of the
-    header of protocol ``proto``. ``fragment`` is the place in its packet of one that is a part (an "atomic"
-    fragment is a whole packet); ``cut``: the extension headers continue beyond the data.
+    header of protocol ``proto``. ``fragment`` is the place of a fragment in its packet, None for a whole
+    packet (also for an "atomic" fragment); ``cut``: the extension headers continue beyond the data.
     """
 
     src: int

@@ -65,7 +65,7 @@ class RuleLine:
     """One line without its constants.
 
     ``source`` is a regular expression for the text after the chain's name. It has a group for each of
-    ``fields`` in order (None for the target of a DNAT), and a last one for a callee among the member's own
+    ``fields`` in order (None for the target of a DNAT), and a last group for a callee among the member's own
     chains (``calls``). ``shared`` is any other callee. ``prefixes`` are the addresses that are the same in
     all members; ``draws`` and ``tests`` are true if the line has any.
     """

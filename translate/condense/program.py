@@ -34,7 +34,7 @@ class Recipe:
 
     Its rule is line ``offset`` of ``part``. Each place of ``key`` has the index of a constant, or a value
     that is the same for all members. ``target`` is the index of the constant to which the entry translates;
-    without one, all members have the same ``actions``.
+    if it is None, all members have the same ``actions``.
     """
 
     part: int

@@ -208,7 +208,7 @@ class _Skimmer:
 
 
 def _first_match(kinds: list[Block], text: str, at: int) -> tuple[Block, re.Match[str]] | None:
-    """Return the block that matches here; the one that matched last is tried first."""
+    """Return the block that matches here; the block that matched last is tried first."""
     for index, block in enumerate(kinds):
         match = block.pattern.match(text, at)
         if match is not None:

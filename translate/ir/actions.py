@@ -99,7 +99,7 @@ class Proxy:
     """Hand the packet to a transparent socket of the node, or drop it if there is none (``tproxy_tg4``).
 
     The socket is looked up by ``address`` (None: that of the input interface) and ``port`` (0: the packet's
-    own). If there is one, ``mark = (mark & ~mask) ^ value``, and the packet passes the table.
+    own). If there is such a socket, ``mark = (mark & ~mask) ^ value``, and the table accepts the packet.
     """
 
     address: int | None
@@ -238,11 +238,11 @@ class AddTtl:
 class NatPorts:
     """The ports that NAT may choose, and how it chooses.
 
-    ``interval`` is None when no port was given. Without ``random`` or ``fully_random`` the
-    kernel keeps the packet's port if it is in range and free (``get_unique_tuple``, ``nf_nat_core.c``).
-    ``persistent`` picks the address by the source alone. With a ``base``, which requires a range, the new
-    port is as far into the range as the old one is above the base, modulo the length of the range
-    (``NF_NAT_RANGE_PROTO_OFFSET``). For ICMP the port is the identifier.
+    ``interval`` is None when no port was given. Without ``random`` or ``fully_random`` the kernel keeps the
+    packet's port if it is in range and free (``get_unique_tuple``, ``nf_nat_core.c``). ``persistent`` picks
+    the address by the source alone. With a ``base``, which requires a range, the new port is as far into the
+    range as the old port is above the base, modulo the length of the range (``NF_NAT_RANGE_PROTO_OFFSET``).
+    For ICMP the port is the identifier.
     """
 
     interval: Interval | None = None

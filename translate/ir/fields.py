@@ -79,7 +79,7 @@ class Field(Enum):
     TTL = _Row("ip.ttl", 8, _ALWAYS)
     TOS = _Row("ip.tos", 8, _ALWAYS, hexadecimal=True)  # DSCP and ECN; the traffic class of IPv6
     ETHER_SADDR = _Row("ether.saddr", 48, steady=True, hexadecimal=True)  # absent without Ethernet
-    EUI64 = _Row("eui64", 1, steady=True)  # 1: the source is made from the frame's; absent without Ethernet
+    EUI64 = _Row("eui64", 1, steady=True)  # 1: made from the frame's source; absent without Ethernet
     PACKET_TYPE = _Row("meta.pkttype", 8, _ALWAYS, steady=True)  # a PacketType
     ROUTING_TYPE = _Row("routing.type", 8, steady=True)  # of the first routing header of IPv6
     ROUTING_LEFT = _Row("routing.left", 8, steady=True)
@@ -111,8 +111,8 @@ class Field(Enum):
     CT_REPLY_DADDR = _Row("ct.reply.daddr", None, _CONNECTION)
     CT_REPLY_SPORT = _Row("ct.reply.sport", 16, _CONNECTION)
     CT_REPLY_DPORT = _Row("ct.reply.dport", 16, _CONNECTION)
-    CT_HELPER = _Row("ct.helper", 0)  # of the connection that expected this one; absent from any other
-    CT_PACKETS = _Row("ct.packets", 64, _CONNECTION)  # of both directions, with this one
+    CT_HELPER = _Row("ct.helper", 0)  # of the connection that expected this connection
+    CT_PACKETS = _Row("ct.packets", 64, _CONNECTION)  # of both directions, with this packet
     CT_ORIGINAL_PACKETS = _Row("ct.original.packets", 64, _CONNECTION)
     CT_REPLY_PACKETS = _Row("ct.reply.packets", 64, _CONNECTION)
     CT_BYTES = _Row("ct.bytes", 64, _CONNECTION)  # from the IP headers on
@@ -135,10 +135,10 @@ class Field(Enum):
     BRIDGED = _Row("meta.bridged", 1, _ALWAYS)  # 1: the packet came in through a bridge port (br_netfilter)
     BRIDGED_ON = _Row("meta.bridged.on", 1, _ALWAYS)  # 1: it goes out through a bridge port, without routing
     BRIDGE_PORT_IN = _Row("bridge.port.in", 0, _ALWAYS)  # the empty name if there is none
-    BRIDGE_PORT_OUT = _Row("bridge.port.out", 0)  # absent if it came in through a port and is not bridged on
+    BRIDGE_PORT_OUT = _Row("bridge.port.out", 0)  # absent if only the input device is a port
 
     SOCKET = _Row("socket", 1, _ALWAYS)  # 1: the packet comes from a socket of the node
-    SOCKET_UID = _Row("socket.uid", 32)  # of the process that opened the socket; absent without one
+    SOCKET_UID = _Row("socket.uid", 32)  # of the process that opened the socket
     SOCKET_GID = _Row("socket.gid", 32)
     SOCKET_CLASS = _Row("socket.class", 32)  # net_cls class of its cgroup; absent without a socket
     TAKER = _Row("taker", 1, _ALWAYS)  # 1: the packet belongs to a connected or listening socket
@@ -149,7 +149,7 @@ class Field(Enum):
     IPSEC_IN_STATES = _Row("ipsec.in.states", 1, _ALWAYS)  # 1: the states of IPsec fit the rule's options
     IPSEC_OUT_STATES = _Row("ipsec.out.states", 1, _ALWAYS)
 
-    # The node's clock in UTC when the packet passes: seconds since 1970, and what follows from them.
+    # The node's clock in UTC when the packet passes: seconds since 1970, and values computed from them.
     CLOCK = _Row("clock", 32, _ALWAYS, steady=True)
     CLOCK_DAYTIME = _Row("clock.daytime", 17, _ALWAYS, steady=True)  # seconds since midnight
     CLOCK_WEEKDAY = _Row("clock.weekday", 3, _ALWAYS, steady=True)  # 0 is Sunday

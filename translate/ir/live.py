@@ -53,7 +53,7 @@ def live_chains(chains: Iterable[Chain]) -> dict[str, tuple[Rule, ...]]:
 
 
 def has_loop(chains: Iterable[Chain]) -> bool:
-    """Return whether a chain of the table can reach itself; only dead chains do so in a table that loads."""
+    """Return whether a chain of the table can reach itself; the kernel accepts this of dead chains only."""
     callers: dict[str, list[str]] = {}
     waits: dict[str, int] = {}
     for chain in chains:

@@ -101,8 +101,8 @@ class Rule:
     """One rule: its spelling, its meaning and its origin.
 
     ``base`` (``-s``, ``-d``, ``-i``, ``-o``, ``-p``, ``-f``), ``matches`` and ``target`` are the spelling;
-    only ``write`` and reports read them. ``tests`` and ``actions`` are the meaning. ``actions`` is empty for
-    a rule without a target (it only counts), otherwise it has one. For a jump to a user chain, ``target`` is
+    only ``write`` and reports read them. ``tests`` and ``actions`` are the meaning. ``actions`` has one
+    action, or none for a rule without a target, which only counts. For a jump to a user chain, ``target`` is
     that chain's name; ``goto`` is true for ``-g``. ``unknown`` lists the parts of the rule that are not
     known: those that the input hides (``iptables -L`` without ``-v`` hides interfaces), and matches and
     targets that are not modelled. Translation refuses the rule for these reasons; the simulator follows both

@@ -336,7 +336,7 @@ def _take_connmark(cursor: Cursor) -> SetConnmark | SaveMark | RestoreMark:
 
 
 def _shift(shift: int) -> str:
-    """Return the words for a shift of a mark, none without one."""
+    """Return the words for a shift of a mark; none for a shift by 0."""
     return f" {'left' if shift > 0 else 'right'} {abs(shift)}" if shift else ""
 
 

@@ -4,7 +4,8 @@ A base chain after all others of FORWARD gives the flowtable each TCP and UDP co
 ESTABLISHED and passes between its devices. A packet reaches this chain only if all other chains of FORWARD
 accept it. :mod:`translate.nft.limits.offload` proves that the rules would treat later packets alike.
 
-The flowtable counts packets for conntrack (``counter``), as rules and other programs read them there.
+The flowtable also counts packets for conntrack (``counter``), because rules and other programs read these
+counts.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The declared size of a large map.
 
-nf_tables puts a set with a declared size into a table of fixed width (``nft_hash``), and a set without one
-into a table that grows (``nft_rhash``). The fixed table takes less memory per element and is faster to walk.
-The kernel walks all elements of a verdict map whenever a transaction adds a jump to it
+nf_tables puts a set with a declared size into a table of fixed width (``nft_hash``), and a set without a
+declared size into a table that grows (``nft_rhash``). The fixed table takes less memory per element and is
+faster to walk. The kernel walks all elements of a verdict map whenever a transaction adds a jump to it
 (``nft_lookup_validate``). The disadvantage: a full set refuses elements, so a map that outgrows its size is
 deleted and declared again (:mod:`translate.nft.change`). Small maps gain nothing and have no size.
 """

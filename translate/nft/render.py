@@ -56,9 +56,9 @@ def delete_text(family: str, name: str) -> str:
 def flush_text(table: NftTable) -> str:
     """Return the text that restores the sets filled by packets, and refills the limits that affect verdicts.
 
-    A limit or quota cannot be reset, nor deleted while a rule uses it. Chains whose rules use one are
-    therefore emptied, and their rules are written again. Limits that only decide whether a packet is logged
-    are left alone. The text may be empty.
+    A limit or quota cannot be reset, and it cannot be deleted while a rule uses it. Chains whose rules use
+    one are therefore emptied, and their rules are written again. Limits that only decide whether a packet is
+    logged are left alone. The text may be empty.
     """
     where = f"{table.family} {table.name}"
     lines = [f"flush set {where} {s.name}" for s in table.sets]

@@ -190,7 +190,7 @@ def _set(kind: str, where: GivenSet, block: Block, piece: Piece) -> Command:
 
 
 def _statement(piece: Piece) -> str:
-    """Return a rule on one line, but with newlines in an anonymous chain, which end its rules."""
+    """Return a rule on one line; only the newlines that end the rules of an anonymous chain remain."""
     text = piece.text if _NAMELESS_CHAIN.search(piece.unquoted) else piece.flat
     return _SEEDLESS.sub(rf"\1 seed {SEED:#x}", text)
 

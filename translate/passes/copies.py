@@ -68,7 +68,7 @@ class CopyError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The constants of one statement, and its actions for a packet that has them."""
+    """The constants of one statement, and its actions for packets with these constants."""
 
     key: tuple[Value, ...]
     actions: tuple[Action, ...]

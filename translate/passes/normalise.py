@@ -11,10 +11,10 @@ statement's tests contradict each other. No statement jumps to a chain that does
 intersected; a test is dropped only where the others imply it, and a statement only where no packet can pass.
 A test on a field that may be absent also tests that the field is present, so it never counts as a test that
 always holds. Draws are independent and never merged. Tests are not moved across a ``Recent``, ``Account``,
-``SetUpdate``, ``ConnLabel``, ``ClusterShare`` or ``HashLimit``, and those beside an ``Nth``, ``Limit``,
-``ConnectionLimit`` or ``Quota`` keep their order: the tests before it decide which packets it sees. A chain
-without tests does the same to each packet: after a jump to it control continues (unless its last action ends
-the table), after a goto it returns to the caller.
+``SetUpdate``, ``ConnLabel``, ``ClusterShare`` or ``HashLimit``, and tests of a statement with an ``Nth``,
+``Limit``, ``ConnectionLimit`` or ``Quota`` keep their order: the tests before it decide which packets it
+sees. A chain without tests does the same to each packet: after a jump to it control continues (unless its
+last action ends the table), after a goto it returns to the caller.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ def _until_contradiction(tests: tuple[Test, ...], family: Family) -> tuple[Test,
     """Return the tests up to the first one that contradicts the tests before it.
 
     None if all of these only compare fields; others may count packets. nft does not load a test of ports
-    behind tests of two protocols.
+    after tests of two protocols.
     """
     facts = NOTHING
     for index, test in enumerate(tests):

@@ -1,7 +1,7 @@
 """The lists of ``-m recent`` in a Program, each with its use in all rules.
 
 xt_recent keeps several times for each address. Where no rule counts packets (``--hitcount`` above 1) or
-compares TTLs (``--rttl``), the last one is enough: a list is a map from address to the time at which it was
+compares TTLs (``--rttl``), the last time is enough: a list is a map from address to the time at which it was
 last seen, and ``--seconds N`` tests whether that was at most N seconds ago.
 
 ``--reap`` removes addresses that are too old. No rule distinguishes such an address from an absent one if

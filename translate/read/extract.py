@@ -189,7 +189,7 @@ class _Finder:
             self._parted = self._parted or bool(tables - {last})
 
     def _in_dump(self, number: int, line: str) -> bool:
-        """Read a line of a dump. A dump ends at the first line after COMMIT that cannot be part of one.
+        """Read a line of a dump. A dump ends at the first line after COMMIT that cannot be part of a dump.
 
         Between tables these are rules, and comments that name the table of the text below them, such as a
         heading in Markdown.
@@ -234,7 +234,7 @@ class _Finder:
         return True
 
     def _end_block(self) -> None:
-        """Add the listing of a chain to the last piece, or to a new one if they contradict each other."""
+        """Add the listing of a chain to the last piece, or to a new piece if it contradicts the last one."""
         block, self._block = self._block, []
         if not block:
             return

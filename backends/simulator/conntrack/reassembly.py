@@ -1,11 +1,11 @@
 """Rules that make the kernel track connections, or only reassemble fragments, before all tables.
 
 Conntrack and ``-m socket`` register hooks at priority -400 of PREROUTING and OUTPUT, which keep fragments
-until they have all of a packet (``nf_defrag_ipv4_enable``, ``nf_defrag_ipv6_enable``). They do so as soon
-as one loaded rule needs it, also a rule that no packet reaches (``xt_check_match``, ``xt_check_target``). A
+until they have all of a packet (``nf_defrag_ipv4_enable``, ``nf_defrag_ipv6_enable``). They do so as soon as
+one loaded rule needs it, also a rule that no packet reaches (``xt_check_match``, ``xt_check_target``). A
 table nat without such rules does not. Without conntrack, no packet reaches the rules of nat
-(``nf_nat_inet_fn``), IPv4 reassembles what the node delivers to itself before INPUT (``ip_local_deliver``),
-and IPv6 after INPUT (``ipv6_frag_rcv``).
+(``nf_nat_inet_fn``), IPv4 reassembles packets for the node before INPUT (``ip_local_deliver``), and IPv6
+reassembles them after INPUT (``ipv6_frag_rcv``).
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ class Skb:
 
     @property
     def ct_state(self) -> ConnectionState:
-        """The state that ``--ctstate`` tests; INVALID without one (``xt_conntrack``)."""
+        """The state that ``--ctstate`` tests; INVALID if the packet has none (``xt_conntrack``)."""
         return ConnectionState.INVALID if self.state is None else self.state
 
     def route_key(self) -> tuple[object, ...]:

@@ -232,8 +232,8 @@ class Router:
     def _read_flag(self, name: str, dev: str) -> bool:
         """Return a flag, which is on if it is on for all interfaces or for this one (``IN_DEV_ORCONF``).
 
-        Linux has ``send_redirects`` on by default; a node under test has it off, because ICMP redirects
-        would come out beside the packets under test.
+        Linux has ``send_redirects`` on by default; a node under test has it off, because ICMP redirects would
+        come out in addition to the packets under test.
         """
         get = self._node.sysctls.get
         of_all = get(f"net.ipv4.conf.all.{name}", "0")

@@ -81,7 +81,7 @@ class ChainMemo:
 
 
 def memo_of(name: str, written: Mapping[str, Chain]) -> ChainMemo | None:
-    """Return an empty memo for a chain of ``written``; None for one that cannot be memoised."""
+    """Return an empty memo for a chain of ``written``; None for a chain that cannot be memoised."""
     fields = {Field.MARK}  # part of every result
     count = 0
     for rule in _reached(name, written):
@@ -110,7 +110,7 @@ def _reached(name: str, written: Mapping[str, Chain]) -> Iterator[Rule]:
 
 
 def _fields_read(rule: Rule) -> set[Field] | None:
-    """Return the fields on which a rule's result depends; None for one that cannot be memoised."""
+    """Return the fields on which a rule's result depends; None for a rule that cannot be memoised."""
     if rule.unknown:
         return None
     fields: set[Field] = set()

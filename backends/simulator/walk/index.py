@@ -7,7 +7,7 @@ test that:
 
 - is evaluated before any test that does more than compare (random numbers, counters, lists, and tests of
   a port that the kernel picked, which narrow it): a skipped rule would have failed without any effect;
-- reads what no rule can change during the walk through its table: the packet's value is the same
+- reads a field that no rule can change during the walk through its table: the packet's value is the same
   whenever the rule would have been reached.
 
 Rules keep their order.
@@ -171,7 +171,7 @@ def _keys(rule: Rule) -> Iterator[_Key]:
 
 
 def _key(test: FieldTest, side: int) -> _Key | None:
-    """Return the key of a test that compares with names, points, or prefixes of one length, or None."""
+    """Return the key of a test with names, points, or prefixes of one length; None for any other test."""
     if test.mask is not None:
         return None
     shapes = set()

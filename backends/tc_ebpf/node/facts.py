@@ -238,7 +238,7 @@ _IFF_UP: Final = 1
 
 
 def _attached(links: list[Any]) -> Iterator[int]:
-    """Yield the devices where netfilter sees packets. Raises MachineError for one without Ethernet headers.
+    """Yield the devices where netfilter sees packets. Raises MachineError if one has no Ethernet headers.
 
     The master of a port takes its packets (``rx_handler``) before IP sees them.
     """

@@ -142,7 +142,7 @@ def lookup(descriptor: int, key: bytes, width: int) -> bytes | None:
 
 
 def next_key(descriptor: int, key: bytes | None, size: int) -> bytes | None:
-    """Return the key after ``key``, or the first one for None; None after the last."""
+    """Return the key after ``key``, or the first key for None; None after the last key."""
     key_buffer = ctypes.create_string_buffer(key, size) if key is not None else None
     following = ctypes.create_string_buffer(size)
     at = ctypes.addressof(key_buffer) if key_buffer is not None else 0

@@ -83,7 +83,7 @@ class DeviceFlag(IntFlag):
     DIRECT = 32
     """The program may forward from and to the device without the stack; see ``forward.h``."""
     PLAIN_RULES = 64
-    """No routing rule depends on what ``bpf_fib_lookup`` ignores, such as marks."""
+    """No routing rule depends on a property that ``bpf_fib_lookup`` ignores, such as the mark."""
 
 
 def device_flags() -> str:

@@ -52,7 +52,7 @@ _WITHOUT_GROUPS = (Hook.FORWARD, Hook.OUTPUT, Hook.POSTROUTING)
 def labelled(test: ConnLabel) -> tuple[Part, ...]:
     """Return the matches and the statement of a test that is not negated. Raises CannotSay."""
     if test.negated:
-        reason = "--set beside a negated --label holds only for packets without a connection"
+        reason = "--set with a negated --label holds only for packets without a connection"
         raise CannotSay("connlabel-negated", reason)
     return (_TRACKED, AddLabel(test.number)) if test.add else (HasLabel(test.number),)
 

@@ -1,8 +1,8 @@
 """nft sets for ipsets that rules change with ``-j SET``: a set that packets fill, with the saved elements.
 
 ``add`` keeps the timeout of a key that is in the set, as ``--add-set`` does; ``update`` begins it again, as
-``--exist`` does (``nft_dynset_eval``). Each statement has its own timeout and the set has none, because nft
-cannot give an element no timeout in a set that has one.
+``--exist`` does (``nft_dynset_eval``). Each statement has its own timeout and the set has none, because in a
+set with a timeout, nft cannot add an element that stays forever.
 
 Sets of intervals cannot be changed by rules (``nft_set_type`` without ``update``), and the elements that
 packets add to a set with nets depend on its longest prefix (``hash_net4_kadt``).

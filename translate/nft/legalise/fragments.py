@@ -7,8 +7,9 @@ they read the IPv6 header itself, because ``ipv6_find_hdr`` leaves the offset 0:
 of the flow label. ``tcp option … missing`` holds for any packet in which no header is found.
 
 *Where no guard is needed.* Conntrack reassembles fragments in PREROUTING and OUTPUT at priority -400, before
-any of our chains (``nf_ct_netns_get``, ``nf_defrag_ipv4_enable``). It does so as soon as one loaded rule has
-an expression that needs it, also in a chain that no packet reaches. So rulesets with NAT have no guards.
+any of our chains (``nf_ct_netns_get``, ``nf_defrag_ipv4_enable``). Conntrack is active as soon as one loaded
+rule has an expression that needs it, also in a chain that no packet reaches. So rulesets with NAT have no
+guards.
 
 *The guard* stands before the first part of a rule that reads a transport header, so that the rule ends where
 the other decisions of this package expect it. In IPv4 it is a test of the offset. In IPv6 the offset is in an

@@ -1,7 +1,8 @@
 """Tests of one rule in the form that nft reads correctly: tests of ports, lists and wildcards.
 
 * ``th sport`` reads the first bytes of any transport header, so a match on protocols with ports must stand
-  before it. ``fragments`` adds what makes it fail for later fragments, as a test of the field does.
+  before it. ``fragments`` adds a guard, so that the match fails for later fragments as the test of the field
+  does.
 * nft knows the type of a connection's port only after a match on the protocol.
 * One transport protocol and a port of it are one match (``tcp dport 53``), unless a counter between them
   depends on the protocol.

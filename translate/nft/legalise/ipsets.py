@@ -49,7 +49,7 @@ class NamedSets:
     filled: Mapping[str, str] = field(default_factory=dict)
     """The names of the sets for ipsets that rules change, by the ipset's name."""
     made: dict[tuple[str, bool], LegalMap] = field(default_factory=dict)
-    """The sets by the ipset's name; for tests of ``nomatch`` elements there is another one."""
+    """The sets by the ipset's name; tests of ``nomatch`` elements have a separate set."""
 
     def match(self, test: SetTest) -> InSet:
         """Return the match on a set. Raises CannotSay for elements that cannot be expressed."""
@@ -98,7 +98,8 @@ def intervals_of(
 ) -> Iterable[tuple[tuple[Interval, ...], Origin]]:
     """Yield the members of a set as disjoint keys, each with the origin of one element.
 
-    If not ``member``, yield what ``nomatch`` elements exclude; the set has nets then.
+    If not ``member``, yield the keys that ``nomatch`` elements exclude; only a set with nets has such
+    elements.
     """
     cells = ipset.type.cells
     if Cell.NET not in cells:

@@ -1,11 +1,11 @@
 """Lists of ``-m recent`` as sets that packets fill.
 
 A set has the timeout of the checks that use it, so an address stays in it for ``--seconds`` (less a jiffy:
-``xt_recent`` includes the last one, a set does not). A list has one set for each different ``--seconds`` of
-its checks. ``update`` adds an address or restarts its timeout, as ``--set`` and ``--update`` do; ``add``
-would leave the old timeout running (``nft_dynset_eval``). A full ``xt_recent`` list forgets the oldest
-address; a full set accepts no more until one has timed out. So the sets are much larger, and a note reports
-it.
+``xt_recent`` includes the last jiffy, and a set does not). A list has one set for each different
+``--seconds`` of its checks. ``update`` adds an address or restarts its timeout, as ``--set`` and ``--update``
+do; ``add`` would leave the old timeout running (``nft_dynset_eval``). A full ``xt_recent`` list forgets the
+oldest address; a full set accepts no more until one has timed out. So the sets are much larger, and a note
+reports it.
 
 *A check with* ``--hitcount N`` above 1 holds if the last N packets of the address came within its seconds.
 N sets hold the times of these packets in rotation. Each has the timeout of the check, so the check holds for
@@ -174,8 +174,8 @@ class RecentSets:
         """Return whether each change of a list needs a separate rule before the rule itself.
 
         If a set is full, ``update`` ends the rule, but after ``--set`` the rule's action must follow. The
-        address of ``--update`` is in the set already, so the rule itself can update it if the list has one
-        set.
+        address of ``--update`` is in the set already, so the rule itself can update it if the list has only
+        one set.
         """
         recent_list = self.lists[test.name]
         several = len(recent_list.seconds) > 1 or bool(recent_list.hits)

@@ -1,8 +1,8 @@
 """Tests of words (``-m u32``) as matches on the bytes of a header.
 
-A word behind masks and shifts is one masked word, whose values are shifted back. ``0>>22&0x3C@`` in IPv4
-leads to the transport header. Whether nft reads that in a later fragment depends on the offset
-(``fragments``), so another test must exclude these. nft computes no other offset from a packet.
+A word with masks and shifts is one masked word, whose values are shifted back. ``0>>22&0x3C@`` in IPv4 leads
+to the transport header. Whether nft reads that in a later fragment depends on the offset (``fragments``), so
+another test must exclude these. nft computes no other offset from a packet.
 """
 
 from __future__ import annotations

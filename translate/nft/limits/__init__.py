@@ -1,1 +1,1 @@
-"""Refusals of features that nftables lacks or that differ there, with the rule's place and the reason."""
+"""Refusals of features that nftables lacks or implements differently, each with a rule and a reason."""

@@ -1,4 +1,4 @@
-"""Later packets of connections in a flowtable, and what is certain about tests of them.
+"""Later packets of connections in a flowtable, and the tests that always or never hold for them.
 
 A flowtable takes over a connection at a packet of the state ESTABLISHED in FORWARD. From then on it forwards
 the packets of both directions from its ingress hook, before PREROUTING (``nf_flow_offload_ip_hook``). It
@@ -120,7 +120,7 @@ def later_packets(
 
 
 def all_hold(tests: Iterable[Test], packet: LaterPacket) -> Truth:
-    """Return what is certain about tests that must all hold."""
+    """Return whether all tests together always, never or perhaps hold."""
     result = Truth.ALWAYS
     for test in tests:
         match holds(test, packet):
@@ -134,7 +134,7 @@ def all_hold(tests: Iterable[Test], packet: LaterPacket) -> Truth:
 
 
 def holds(test: Test, packet: LaterPacket) -> Truth:
-    """Return what is certain about one test."""
+    """Return whether a test always, never or perhaps holds."""
     match test:
         case FieldTest():
             return _field_holds(test, packet)
@@ -150,7 +150,7 @@ def holds(test: Test, packet: LaterPacket) -> Truth:
 
 
 def _field_holds(test: FieldTest, packet: LaterPacket) -> Truth:
-    """Return what is certain about a test of a field. A test of an absent field never holds."""
+    """Return whether a test of a field always, never or perhaps holds; never, if the field is absent."""
     if test.field in packet.absent:
         return Truth.NEVER
     results: set[bool]

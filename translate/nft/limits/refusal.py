@@ -15,10 +15,10 @@ REFUSED: Final = {
     "any-of-with-map": "a lookup after a test that takes several rules",
     "cluster6": "`-m cluster` over IPv6",
     "cluster-hook": "`-m cluster` in INPUT and in user-defined chains",
-    "cluster-order": "`-m cluster` behind a test that counts, draws or keeps a state",
+    "cluster-order": "`-m cluster` after a test that counts, draws or keeps a state",
     "cluster-single": "`-m cluster` with a cluster of one node, or for none of its nodes",
     "connlabel-negated": "`-m connlabel ! --label` with `--set`",
-    "connlimit-zones": "`-m connlimit` beside `-j CT --zone`",
+    "connlimit-zones": "`-m connlimit` where other rules have `-j CT --zone`",
     "ct-template": "`-j CT` with `--timeout`, `--ctevents` or `--expevents`, or with `--helper` where a"
     " test of raw may have another result after conntrack",
     "ct-zone-mark": "`-j CT --zone mark`",
@@ -26,11 +26,11 @@ REFUSED: Final = {
     "external": "`-j IDLETIMER`, `LED`, `RATEEST`, `SECMARK` and `CONNSECMARK`",
     "flowtable": "with `--flowtable`: a rule or policy that does more than accept later packets",
     "flowtable-invalid": "with `--flowtable`: a rule or policy that does not treat INVALID packets as a"
-    " flowtable does, and NAT; `--flowtable-unchecked` accepts this",
+    " flowtable does, and NAT; `--flowtable-unchecked` accepts both",
     "hashlimit-expire": "`-m hashlimit --hashlimit-htable-expire` with a part of a second",
-    "hashlimit-ports": "`-m hashlimit` by ports in a rule that does not test for a protocol with ports, and"
-    " in IPv6 also in one that later fragments reach: without a test of a port, in rules that use no"
-    " conntrack",
+    "hashlimit-ports": "`-m hashlimit` by ports in a rule that does not test for a protocol with ports; in"
+    " IPv6, if no rule uses conntrack, also in a rule that does not test a port, because later fragments"
+    " reach it",
     "hashlimit-shared": "`-m hashlimit` in two rules with one name and different limits",
     "helper-any": "`-m helper --helper ''` for any helper",
     "helper-name": "`-m helper` with a name that nft cannot spell",
@@ -55,11 +55,11 @@ REFUSED: Final = {
     "set-intervals": "`-j SET` of a set with networks, or of a `bitmap:port`",
     "set-ports": "`-j SET --add-set` of a set with ports in a rule that does not test for TCP, UDP, SCTP or"
     " UDPLite",
-    "set-timeouts": "`-j SET --exist` where a set has elements without a timeout and others with one",
+    "set-timeouts": "`-j SET --exist` if some elements of the set have a timeout and others have none",
     "synproxy-ecn": "`-j SYNPROXY --ecn`",
     "synproxy6": "`-j SYNPROXY` over IPv6",
-    "template-fields": "in a hook of raw beside `-j CT` with anything but `--notrack`: `-j CONNMARK"
-    " --restore-mark`, and matches of connections, but for `--ctstate` without `SNAT` and `DNAT`",
+    "template-fields": "`-j CONNMARK --restore-mark` and matches of connections (but not `--ctstate` without"
+    " `SNAT` and `DNAT`) in a hook of raw that also has `-j CT` with other options than `--notrack`",
     "time-monthdays": "`-m time --monthdays`",
     "u32": "`-m u32` at an offset that the packet gives, except `0>>22&0x3C@` in IPv4 beside a test that"
     " excludes later fragments, or beyond byte 255 of a header",

@@ -51,5 +51,6 @@ def definitions(statements: Iterable[str]) -> Iterator[str]:
     """Yield the lines that define the variables of these statements, and must precede them."""
     logs = [text for text in statements if text.startswith(_PREFIX)]
     for name, letters in dict.fromkeys(definition for text in logs for definition in _DEFINED.findall(text)):
-        # A handle of libnftables keeps variables from one text to the next, and defines none again.
+        # A handle of libnftables keeps the variables of earlier texts, and refuses to define one of them
+        # again.
         yield f'redefine {name} = "${letters}"'

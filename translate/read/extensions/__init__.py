@@ -174,7 +174,7 @@ TARGETS: Final = MappingProxyType(
 """Every modelled target, by its name in ``-j``."""
 
 UNMODELLED_MATCHES: Final = MappingProxyType({match.name: match for match in unmodelled.MATCHES})
-"""Every other match of iptables: a rule with one is kept as spelled."""
+"""Every other match of iptables; a rule with such a match is kept as spelled."""
 
 UNMODELLED_TARGETS: Final = MappingProxyType({target.name: target for target in unmodelled.TARGETS})
-"""Every other target of iptables; a rule with one is kept as spelled, and no chain can have its name."""
+"""Every other target of iptables; a rule with it is kept as spelled, and no chain can have its name."""

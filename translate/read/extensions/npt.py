@@ -33,7 +33,7 @@ def _prefix(options: Options, name: str, extension: str) -> tuple[int, int]:
     if length > _MOST:
         raise OptionError(f"a prefix of {length} bits, but at most {_MOST} are taken", option=index)
     if address & (1 << Family.IP6.bits - length) - 1:
-        raise OptionError(f"bits behind the prefix of {length} bits", option=index)
+        raise OptionError(f"bits after the prefix of {length} bits", option=index)
     return address, length
 
 

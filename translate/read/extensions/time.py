@@ -121,7 +121,7 @@ def _daytime(options: Options, name: str, default: int) -> int:
 
 
 def _numbers(text: str, separators: str) -> tuple[int, ...] | None:
-    """Return the numbers between the separators, of which later ones may be missing; None for other text."""
+    """Return the numbers between the separators; the last numbers may be missing. None for other text."""
     numbers: list[int] = []
     for separator in (*separators, ""):
         match = _NUMBER.match(text)

@@ -24,7 +24,8 @@ def with_sets(ruleset: Ruleset, ipsets: IpSets) -> Ruleset:
 
     Raises ParseError, at the place of the rule, for a set that is missing or unsupported, for a set of the
     other family, and for a number of directions that differs from the set's dimensions. The kernel accepts
-    these: a set of the other family never matches, nor a rule with too few directions (``ip_set_test``).
+    these: a set of the other family never matches, and a rule with too few directions never matches
+    (``ip_set_test``).
     """
     by_name = {ipset.name: ipset for ipset in ipsets.sets}
     tested: set[str] = set()

@@ -61,7 +61,7 @@ def _dccp(match: re.Match[str]) -> Words:
 
 
 def _chunk(text: str) -> str:
-    """Return the name of a type that is printed as a number, with the flags behind it."""
+    """Return the name of a type that is printed as a number, with the flags after it."""
     number, colon, flags = text.partition(":")
     names = {f"0x{kind:04X}": name for name, kind in CHUNK_TYPES.items()}
     return names.get(number, number) + colon + flags

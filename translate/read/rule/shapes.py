@@ -183,7 +183,7 @@ def _unknown(
         return (Unknown(f"{spelled} is not modelled{reason}", extension.hides, fields, extension=spelled),)
     used = {name for name, _, _ in template}
     if isinstance(extension, TargetExtension) and extension.alone in used and len(used) > 1:
-        reason = f"{extension.alone} beside another option of {spelled} is not modelled"
+        reason = f"{extension.alone} together with another option of {spelled} is not modelled"
         return (Unknown(reason, extension.hides, extension=spelled),)
     return tuple(
         Unknown(f"{spec.name}: {spec.refused}", spec.hides or extension.hides, extension=spelled)
@@ -207,7 +207,7 @@ _NEGATION: Final = "!"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """The words that are the same in all rules of one shape, and the places of the others.
+    """The words that are the same in all rules of one shape, and the places of all other words.
 
     ``comments`` are the indices of words that are comments, ``barred`` the chains in which one of the options
     is invalid.

@@ -179,7 +179,8 @@ def _misplaced_rule(rule: Rule, hooks: tuple[Hook, ...], how: str) -> list[Diagn
             elif part.field in _OUT_FIELDS:
                 wrong, option = [h for h in hooks if h in _NO_OUT_DEVICE], _OUT_FIELDS[part.field]
             elif part.field is Field.BRIDGED:
-                # The kernel accepts the option there, because it knows the port; translations cannot test it.
+                # The kernel accepts this option in POSTROUTING, because it knows the port; translations
+                # cannot test it.
                 wrong, option = [h for h in hooks if h is Hook.POSTROUTING], "--physdev-is-in"
                 status = "not modelled"
             elif part.field in _PORTS_OUT:

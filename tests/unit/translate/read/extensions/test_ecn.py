@@ -90,7 +90,7 @@ def test_the_target_sets_bits_of_a_segment(read_rule: ReadRule, options: str, va
 
 def test_a_change_of_both_headers_is_kept_as_written(read_rule: ReadRule) -> None:
     rule = read_rule("-p tcp -j ECN --ecn-tcp-ece 0 --ecn-ip-ect 1", table="mangle")
-    assert "--ecn-ip-ect beside another option" in rule.unknown[0].reason
+    assert "--ecn-ip-ect together with another option" in rule.unknown[0].reason
     assert rule.unknown[0].hides is Hidden.EFFECT
 
 

@@ -30,7 +30,7 @@ def test_meaning(read_rule: ReadRule, name: str, chain: str) -> None:
         ("--src-pfx fd00:: --dst-pfx fd01::/64", Family.IP6, "mangle", "a prefix of 128 bits"),
         ("--src-pfx fd00::/65 --dst-pfx fd01::/64", Family.IP6, "mangle", "a prefix of 65 bits"),
         ("--src-pfx fd00::/129 --dst-pfx fd01::/64", Family.IP6, "mangle", "not a number from 0 to 128"),
-        ("--src-pfx fd00::1/64 --dst-pfx fd01::/64", Family.IP6, "mangle", "bits behind the prefix"),
+        ("--src-pfx fd00::1/64 --dst-pfx fd01::/64", Family.IP6, "mangle", "bits after the prefix"),
         ("--src-pfx 10.0.0.0/8 --dst-pfx fd01::/64", Family.IP6, "mangle", "is not an IPv6 address"),
         ("--src-pfx fd00::/64 --dst-pfx fd01::/64", Family.IP6, "filter", "mangle"),
         ("--src-pfx fd00::/64 --dst-pfx fd01::/64", Family.IP, "mangle", "does not belong to IPv4"),
