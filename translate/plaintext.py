@@ -33,7 +33,7 @@ def plain(data: bytes, *, name: str) -> bytes:
             try:
                 data = data.decode(encoding).encode()
             except UnicodeError as e:
-                message = f"not the {encoding} text that its byte order mark promises"
+                message = f"not the {encoding} text that its byte order mark announces"
                 raise ParseError((Diagnostic(Origin(name), message),)) from e
             break
     data = data.removeprefix(codecs.BOM_UTF8)

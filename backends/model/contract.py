@@ -75,6 +75,6 @@ class Backend(Protocol):
         """Load the rules into a fresh private node, which ends with the context.
 
         Raises UnsupportedError if a rule cannot be expressed, MachineError if the machine refuses. Nothing
-        remains in either case, nor after a signal.
+        remains in either case, or after a signal.
         """
         ...

@@ -24,7 +24,7 @@ class _Layout(NamedTuple):
 
 
 _IPSEC: Final = {50: _Layout(8, 0, 4), 51: _Layout(12, 4, 8), 108: _Layout(4, 2, 4)}
-"""ESP, AH and IPComp (RFC 4303, RFC 4302, RFC 3173)."""
+"""The headers of ESP, AH and IPComp by protocol (RFC 4303, RFC 4302, RFC 3173)."""
 
 
 def leading(packet: Packet) -> bytes:

@@ -327,7 +327,9 @@ def _mark(entry: JsonObject) -> tuple[int, int]:
     except ValueError:
         numbers = []
     if len(numbers) not in (1, 2) or not all(0 <= number <= 0xFFFFFFFF for number in numbers):
-        entry.problem("fwmark", f"expected a mark, perhaps with a mask after /, found {json_kind(value)}")
+        entry.problem(
+            "fwmark", f"expected a mark, or a mark and a mask with / between them, found {json_kind(value)}"
+        )
         return 0, 0
     if len(numbers) == 2:
         return numbers[0], numbers[1]

@@ -231,7 +231,7 @@ class TracedBranch:
 
 
 _MOST_EVENTS: Final = 5_000_000
-"""The limit for all branches of a trace; an event takes some hundred bytes."""
+"""The limit for all branches of a trace; an event takes a few hundred bytes."""
 
 
 @dataclass(slots=True)

@@ -31,5 +31,7 @@ def wait_for_local_routes(addresses: Iterable[int]) -> None:
         routes = (line.split() for line in _ROUTES.read_text().splitlines())
         missing -= {int(route[0], 16) for route in routes if int(route[8], 16) & _RTF_LOCAL}
         if missing and time.monotonic() > end:
-            raise MachineError(f"the kernel has no route to its address {IPv6Address(min(missing))}")
+            raise MachineError(
+                f"the kernel has not added the host route of its address {IPv6Address(min(missing))}"
+            )
         time.sleep(0.001 if missing else 0)

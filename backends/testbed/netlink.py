@@ -290,7 +290,7 @@ class Conntrack(Netlink):
         return number != errno.EBUSY
 
     def count(self) -> int:
-        """Return the number of connections in this namespace, in microseconds. Raises OSError."""
+        """Return the number of connections in this namespace; this takes microseconds. Raises OSError."""
         stats = self.answer(_CT_STATS, struct.pack("=BBH", socket.AF_UNSPEC, 0, 0))
         return int.from_bytes(attributes(stats[4:])[_CTA_STATS_ENTRIES], "big")
 

@@ -64,5 +64,7 @@ def test_an_address_is_local_after_waiting() -> None:
 
 def test_an_address_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(localroutes, "_PATIENCE", 0)
-    with pytest.raises(MachineError, match="the kernel has no route to its address 2001:db8::77"):
+    with pytest.raises(
+        MachineError, match="the kernel has not added the host route of its address 2001:db8::77"
+    ):
         wait_for_local_routes([0x20010DB8 << 96 | 0x77])

@@ -84,8 +84,8 @@ class NftRing:
 class NftList:
     """The sets that replace the list ``name`` of ``-m recent``.
 
-    ``sets`` are their names with their timeouts in seconds (None: no timeout). ``key`` are the parts that
-    follow the address in a key. No set has more than ``size`` elements.
+    ``sets`` has the name of each set with its timeout in seconds (None: no timeout). ``key`` are the parts
+    that follow the address in a key. No set has more than ``size`` elements.
     """
 
     name: str

@@ -230,10 +230,10 @@ def notes_on_connections(inventory: Inventory) -> Iterator[Note]:
     xt_connlimit takes the count of 0 for a failure and drops the packet (``connlimit_mt``).
     """
     text = (
-        "a connection that was established before it came to this rule does not count here; xt_connlimit"
-        " counts the first one of each address. xt_connlimit also drops the packet that ends the only"
-        " connection of its address, and nftables lets it pass. A test for --syn or NEW in the same"
-        " rule avoids both"
+        "a connection does not count if it was established before its first packet came to this rule;"
+        " xt_connlimit counts the first such connection of each address. xt_connlimit also drops the packet"
+        " that ends the only connection of its address, and nftables lets it pass. A test for --syn or NEW"
+        " in the same rule avoids both differences"
     )
     if ConnectionLimit not in inventory.tests:
         return
@@ -271,7 +271,7 @@ def notes_on_congestion(inventory: Inventory) -> Iterator[Note]:
     """Yield a note for each ECN rule that changes segments: nftables finds no header in a later fragment."""
     text = (
         "nftables leaves later fragments as they are; ECN changes bits of their data as if they began with a"
-        " header of TCP. Where conntrack is used, fragments are reassembled before"
+        " header of TCP. Conntrack, if it is used, reassembles fragments before this rule"
     )
     yield from (Note(origin, BACKEND, "ecn", text) for origin in inventory.doing(SetTcpFlags))
 
@@ -318,8 +318,8 @@ def notes_on_syn_proxies(inventory: Inventory) -> Iterator[Note]:
 def notes_on_copies(program: Program) -> Iterator[Note]:
     """Yield a note for each TEE rule with a device, which nft looks up when it loads the rules."""
     text = (
-        "nft finds the device of dup when it loads the rules: it must exist then, and after it was replaced"
-        " the rules must be loaded again"
+        "nft looks up the device of dup when it loads the rules: the device must exist then, and the rules"
+        " must be loaded again if the device is replaced"
     )
     for chain in program.chains:
         for statement in chain.statements:

@@ -115,7 +115,7 @@ def inexact(test: Recent, recent_list: RecentList) -> tuple[str, str] | None:
         return "recent-rttl", "--rttl compares with the TTL of an earlier packet, which is not kept"
     if len(recent_list.masks) > 1:
         reason = (
-            f"the list {recent_list.name} has another mask in another rule; the kernel uses the first one"
+            f"the list {recent_list.name} has another mask in another rule; the kernel uses the first mask"
         )
         return "recent-mask", reason
     if recent_list.reaping_shows and test.reap:

@@ -120,7 +120,7 @@ def provided_headers() -> Iterator[tuple[str, ...]]:
         yield ()
         return
     if headers is None:
-        raise MachineError(f"no kernel headers (Debian package {headers_package()}); BCC needs some")
+        raise MachineError(f"BCC needs kernel headers (Debian package {headers_package()})")
     build, source = (h.resolve() for h in headers)
     os.environ[_VARIABLE] = str(source)
     try:

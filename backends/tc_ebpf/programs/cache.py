@@ -29,7 +29,7 @@ __all__ = ["Cache", "cache_folder", "decode", "encode", "program_key"]
 
 _FORMAT: Final = "nfparity tc program 2"
 _MOST: Final = 512
-"""The number of entries kept; the oldest are deleted first. One takes about 100 KB."""
+"""The number of entries kept; the oldest are deleted first. An entry takes about 100 KB."""
 _DIGEST: Final = 32
 _LIBRARIES: Final = ("libbcc.so.0", "*/libbcc.so.0", "*/libclang-cpp.so.*", "llvm-*/lib/libclang-cpp.so.*")
 _HEADERS: Final = ("include/generated/autoconf.h", "include/generated/utsrelease.h")

@@ -92,7 +92,7 @@ def _map(compiled: CompiledMap, sizes: Mapping[str, int], kept: Mapping[str, int
     there = bpfcall.map_info(kept[compiled.name])
     wanted = (compiled.info.kind, compiled.info.key_size, compiled.info.value_size)
     if (there.kind, there.key_size, there.value_size) != wanted:
-        raise ValueError(f"the map {compiled.name} is of another form")
+        raise ValueError(f"the map {compiled.name} has another kind, or keys or values of another size")
     return os.dup(kept[compiled.name])
 
 

@@ -62,5 +62,5 @@ def test_a_carriage_return_by_itself_is_no_end_of_a_line() -> None:
 
 @pytest.mark.parametrize("data", [b"\xff\xfea", b"\xff\xfe\x00\xdc", b"\xff\xfe\x00\x00\xff\xff\xff\xff"])
 def test_what_is_not_what_its_mark_says(data: bytes) -> None:
-    with pytest.raises(ParseError, match="that its byte order mark promises"):
+    with pytest.raises(ParseError, match="that its byte order mark announces"):
         plain(data, name="f")

@@ -171,7 +171,7 @@ def _shifted(mark: str, shift: int) -> str:
 def _source_needs(ports: NatPorts) -> Needs:
     """Return the needs of a source binding.
 
-    Unless ports are random, it looks for an earlier binding of the source (``find_appropriate_src``).
+    Unless ports are random, the binding reuses an earlier one of the same source (``find_appropriate_src``).
     """
     return NO_NEEDS if ports.random or ports.fully_random else _REUSE
 
@@ -192,7 +192,7 @@ def _bind(
         flags += ("BIND_SHIFT",)
         lines = [f"p->bind_base = {number(ports.base, 16)};"]
     if not flags:
-        raise CannotExpress("empty-nat", "a NAT target that binds nothing")
+        raise CannotExpress("empty-nat", "the NAT target binds neither an address nor a port")
     arguments = []
     for interval, bits in ((addresses, family.bits), (ports.interval, 16)):
         if interval is None:

@@ -138,7 +138,7 @@ FIELDS: Final = {
         )
     },
 }
-"""Every field. A test of a field that a packet lacks is false, even if it is negated."""
+"""The column of every field. A test of a field that a packet lacks is false, even if it is negated."""
 
 
 def literal(value: int) -> str:

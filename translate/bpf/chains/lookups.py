@@ -124,7 +124,9 @@ def _row(fields: Sequence[Field], entry: Entry, context: Context) -> tuple[Code,
     arguments: list[int] = []
     body = action_code(entry.actions, context, _collected(arguments))
     if len(arguments) > ARGUMENTS:
-        raise CannotExpress("entry-size", "a lookup entry with too many numbers in its actions")
+        raise CannotExpress(
+            "entry-size", "the actions of this rule have too many numbers for an entry of a map"
+        )
     return body, tuple(arguments)
 
 

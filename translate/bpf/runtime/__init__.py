@@ -46,7 +46,7 @@ def before_chains(family: Family, parts: Collection[RuntimePart], counters: int,
 
 
 def after_chains(family: Family) -> str:
-    """Return the runtime that uses the chains."""
+    """Return the runtime that follows the chains and calls them."""
     parts = ("slot", "binding", "forward", "hooks", f"{_FOLDERS[family]}/answer", "reject")
     return "\n".join(map(runtime_text, parts))
 

@@ -47,4 +47,4 @@ class SharedHelper:
 
 
 SharedObject = SharedCounter | SharedLimit | SharedQuota | SharedHelper
-"""A named object."""
+"""A named object of nft that rules share."""

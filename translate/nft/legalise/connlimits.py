@@ -38,7 +38,10 @@ def counted_in(test: ConnectionLimit, name: str, program: Program) -> CountedInS
         for alternative in alternatives(statement)
         for action in alternative.actions
     ):
-        raise CannotSay("connlimit-zones", "connections are counted by zone, and other rules assign zones")
+        raise CannotSay(
+            "connlimit-zones",
+            "other rules assign zones; xt_connlimit counts connections by zone, and nftables does not",
+        )
     return CountedInSet(name, _key(test, program), test.limit, test.above)
 
 

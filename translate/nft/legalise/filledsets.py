@@ -87,7 +87,9 @@ def checked_update(update: SetUpdate, ipsets: Mapping[str, IpSet], inventory: In
     timeouts = [_timeout(other, ipset) for other in added]
     permanent = bool(ipset.elements) or not all(timeouts)
     if permanent and (ipset.elements or any(timeouts)):
-        reason = f"ipset {ipset.name} has elements without a timeout, to which nftables cannot give one"
+        reason = (
+            f"ipset {ipset.name} has elements without a timeout; nftables cannot add a timeout to an element"
+        )
         raise CannotSay("set-timeouts", reason)
 
 
@@ -101,7 +103,7 @@ def change_of(update: SetUpdate, ipset: IpSet, filled: FilledSet, tests: Sequenc
     allowed = transports(tests)
     if Cell.PORT in ipset.type.cells and not (allowed and set(allowed) <= SET_PORT_PROTOCOLS):
         if not update.delete:
-            reason = "the rule does not test for TCP, UDP, SCTP or UDPLite; nftables reads no other ports"
+            reason = "the rule does not test for TCP, UDP, SCTP or UDPLite, whose ports nftables reads"
             raise CannotSay("set-ports", reason)
         parts.append(protocol_among(SET_PORT_PROTOCOLS))  # the set has no elements of other protocols
     if ipset.type is SetType.HASH_IP:

@@ -120,8 +120,8 @@ def _refused(chain: LoweredChain, other: str | None) -> Iterator[Refusal]:
             yield CannotSay("ct-template", reason).at(origin)
         elif other is not None:
             reason = (
-                "nftables gives a connection a helper only after conntrack, where the rules of raw have to"
-                f" be tested again; {other} may have another result there"
+                "nftables gives a connection a helper only after conntrack, where the rules of raw must be"
+                f" tested again; {other} may have another result there"
             )
             yield CannotSay("ct-template", reason).at(origin)
 

@@ -56,8 +56,8 @@ def word_matches(test: WordTest, tests: Sequence[Test], family: Family) -> list[
         header, offset, part = _place(word, family)
         if header == "th" and not whole:
             reason = (
-                "nftables does not read the data of every later fragment; a test such as 4&0x1FFF=0 before it"
-                " excludes these"
+                "nftables does not read the data of every later fragment; exclude later fragments before,"
+                " for example with 4&0x1FFF=0"
             )
             raise CannotSay("u32", reason)
         if offset > _MOST_OFFSET:

@@ -88,7 +88,7 @@ def check_field(field: Field, family: Family) -> None:
     if field in _PORTS:
         raise CannotSay("bridge-port", "nftables sees the bridge, but not its ports, in tables of ip and ip6")
     if field in (Field.IPSEC_IN_STATES, Field.IPSEC_OUT_STATES):
-        reason = "nftables compares neither protocol nor mode of a state of IPsec, nor all states at once"
+        reason = "nftables cannot test the protocol or mode of an IPsec state, or all states at once"
         raise CannotSay("ipsec-states", reason)
     if field in (Field.CLOCK_MONTHDAY, Field.CLOCK_MONTHDAY_BEFORE):
         raise CannotSay("time-monthdays", "nftables reads the day of the week, but not the day of the month")
@@ -152,7 +152,7 @@ def _check_statement(part: Part, family: Family) -> None:
             if '"' in prefix or (prefix and not prefix.isprintable()):
                 raise CannotSay("log-prefix", f"nft cannot quote the prefix {prefix!r}")
         case TranslatePrefix():
-            reason = "nftables adds no number to a word of an address, which keeps checksums valid"
+            reason = "nftables cannot adjust a word of an address so that checksums stay valid"
             raise CannotSay("npt", reason)
         case Proxy(address=None, port=0):
             raise CannotSay("tproxy", "nft does not accept tproxy without an address or a port")

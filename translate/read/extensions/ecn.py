@@ -33,7 +33,7 @@ __all__ = ["ECN_MATCH", "ECN_TARGET"]
 _IN_IP: Final = 0x03
 """The bits of the TOS that are not DSCP (``XT_ECN_IP_MASK``)."""
 _BITS: Final = {"--ecn-tcp-ece": TcpFlag.ECE, "--ecn-tcp-cwr": TcpFlag.CWR}
-"""In the order in which iptables-save prints the options."""
+"""The TCP flag that each option tests, in the order in which iptables-save prints the options."""
 
 
 def _ecn(options: Options, context: Context) -> tuple[Test, ...]:

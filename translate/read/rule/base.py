@@ -92,7 +92,7 @@ BASE_INVERTIBLE: Final = frozenset({"-s", "-d", "-i", "-o", "-p", "-f", "-4", "-
 """Options that ``!`` may precede; before the last two it has no effect."""
 
 BASE_ORDER: Final = ("-s", "-d", "-i", "-o", "-p", "-f")
-"""The order in which iptables-save prints them."""
+"""The options of the rule itself, in the order in which iptables-save prints them."""
 
 NO_INTERFACE: Final = MappingProxyType(
     {

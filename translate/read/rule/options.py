@@ -220,7 +220,7 @@ def _other_option(draft: RuleDraft, word: str, at: int, *, negated: bool) -> int
     option = _find_option(draft, word, at)
     if isinstance(option, str):
         if draft.divided[-1:] == [at] and option not in BASE_ATTACHED:
-            hint = "write its value as a separate word: iptables 1.8.9 takes the whole word for the value"
+            hint = "write its value as a separate word: iptables 1.8.9 reads the whole word as the value"
             raise RuleError(at, f'"{words[at]}={words[at + 1]}" is not understood', hint)
         return _base_option(draft, option, at, negated=negated)
     loaded, spec = option
