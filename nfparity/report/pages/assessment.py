@@ -22,6 +22,7 @@ from nfparity.report.assessment import traffic_text
 from nfparity.report.orders import ACTION, TITLE, order_outcomes, ways_text
 from nfparity.report.outcometext import after_text, outcome_text
 from nfparity.report.pages.content import Finding, Line, Page, Path, Section, changed_fields
+from nfparity.report.pages.drawing import PathDrawer, observed_drawing
 from nfparity.report.pages.hops import observed_hops, service_names, traced_hops
 from nfparity.report.pages.levels import LEVELS, rank
 from nfparity.report.pages.page import render
@@ -95,6 +96,7 @@ class _Sections:
         self._facts = assessment.facts
         self._family = assessment.facts.family
         self._service_of = service_names(assessment.facts.index.lines, self._family)
+        self._drawer = PathDrawer(self._facts.ruleset, self._service_of)
         self._where = f" (IPv{self._family.version})" if len(summary.assessments) > 1 else ""
         self._through = "kube-proxy's nftables rules"
         if assessment.facts.other_rules.ruleset.tables:
@@ -241,7 +243,7 @@ class _Sections:
         for step in dict.fromkeys((sent, changed.step)):
             whose = "Through the iptables rules" if step == changed.step else "First packet of the connection"
             hops = traced_hops(branch.steps[step], self._family, self._service_of)
-            yield Path(whose, hops)
+            yield Path(whose, hops, self._drawer.draw(branch.steps[step]))
 
     def _branch(self, changed: ChangedPacket) -> TracedBranch | None:
         """Return the traced branch with the outcome before the change; None if the rules leave it open."""
@@ -263,4 +265,4 @@ class _Sections:
             through=self._through,
             text=after_text(changed, self._family),
         )
-        return Path("Through the nftables rules", hops)
+        return Path("Through the nftables rules", hops, observed_drawing(hops))

@@ -11,7 +11,20 @@ from harness.corpus.formats.outcomes import outcome_to_json
 from harness.report.text import format_value
 from translate.ir import Family
 
-__all__ = ["Field", "Finding", "Hop", "Level", "Line", "Page", "Path", "Section", "changed_fields"]
+__all__ = [
+    "Box",
+    "Drawing",
+    "Edge",
+    "Field",
+    "Finding",
+    "Hop",
+    "Level",
+    "Line",
+    "Page",
+    "Path",
+    "Section",
+    "changed_fields",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +54,51 @@ class Hop:
 
 
 @dataclass(frozen=True, slots=True)
+class Box:
+    """A box of a drawing: its place in pixels, a text, and a smaller note below it (empty: none).
+
+    ``kind`` is ``hook``, ``chain``, ``decides``, ``folded`` (chains that were not taken) or ``end``.
+    ``title`` is the whole text if it is longer than the box, else empty.
+    """
+
+    kind: str
+    text: str
+    note: str
+    title: str
+    x: int
+    y: int
+    width: int
+    height: int
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A line of a drawing, from (``x``, ``top``) down to ``bottom``, then to the right to ``end``."""
+
+    x: int
+    top: int
+    bottom: int
+    end: int
+    taken: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """The chains of a path, drawn; the size is in pixels."""
+
+    width: int
+    height: int
+    boxes: tuple[Box, ...]
+    edges: tuple[Edge, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Path:
-    """The path of one packet, with a title that names the packet and the rules."""
+    """The path of one packet, drawn and in words, with a title that names the packet and the rules."""
 
     title: str
     hops: tuple[Hop, ...]
+    drawing: Drawing
 
 
 @dataclass(frozen=True, slots=True)

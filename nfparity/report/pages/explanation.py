@@ -14,6 +14,7 @@ from nfparity.assess.node.index import ServiceIndex
 from nfparity.kubeproxy import recover
 from nfparity.report.outcometext import outcome_text
 from nfparity.report.pages.content import Path
+from nfparity.report.pages.drawing import PathDrawer
 from nfparity.report.pages.hops import ServiceOf, service_names, traced_hops
 from nfparity.report.pages.page import render
 from translate.ir import Family
@@ -44,8 +45,10 @@ def explanation_page(explanation: Explanation, *, with_reply: bool, every_rule: 
     service_of = service_names(ServiceIndex.of(recover(ruleset)).lines, ruleset.family)
     misses = 1 << 30 if every_rule else _MISSES
     branches = explanation.branches if with_reply else merge_replies(explanation.branches)
+    drawer = PathDrawer(ruleset, service_of)
     shown = tuple(
-        _branch(branch, ruleset.family, service_of, misses, with_reply=with_reply) for branch in branches
+        _branch(branch, ruleset.family, service_of, drawer, misses, with_reply=with_reply)
+        for branch in branches
     )
     first = explanation.flow.first
     where = f"enters at {first.entry}" if first.entry is not None else "made on the node"
@@ -67,13 +70,21 @@ def _verdict(branches: tuple[_Branch, ...]) -> str:
 
 
 def _branch(
-    branch: ExplainedBranch, family: Family, service_of: ServiceOf, misses: int, *, with_reply: bool
+    branch: ExplainedBranch,
+    family: Family,
+    service_of: ServiceOf,
+    drawer: PathDrawer,
+    misses: int,
+    *,
+    with_reply: bool,
 ) -> _Branch:
     packet, reply = branch.steps
-    paths = [Path("The packet", traced_hops(packet, family, service_of, misses=misses))]
+    hops = traced_hops(packet, family, service_of, misses=misses)
+    paths = [Path("The packet", hops, drawer.draw(packet))]
     missing = ""
     if with_reply and reply.emission is not None:
-        paths.append(Path("The reply", traced_hops(reply, family, service_of, misses=misses)))
+        hops = traced_hops(reply, family, service_of, misses=misses)
+        paths.append(Path("The reply", hops, drawer.draw(reply)))
     elif with_reply:
         unknown = reply.outcome is not None and reply.outcome.verdict is Verdict.UNKNOWN
         missing = (

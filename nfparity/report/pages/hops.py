@@ -13,7 +13,7 @@ from nfparity.report.outcometext import outcome_text
 from nfparity.report.pages.content import Hop
 from translate.ir import Family, Goto, Hidden, Jump, Policy, Return, Rule
 
-__all__ = ["ServiceOf", "observed_hops", "service_names", "traced_hops"]
+__all__ = ["ServiceOf", "decides", "observed_hops", "service_names", "traced_hops"]
 
 ServiceOf = Callable[[int], str]
 """A function from the line of a rule to its service, and its purpose there; empty if it has none."""
@@ -57,7 +57,7 @@ def _traced(step: TracedStep, family: Family, service_of: ServiceOf, misses: int
         yield from _missed(missed, family, service_of, misses)
         missed = []
         if isinstance(event, RuleVisited):
-            yield _rule(event.rule, match_text(event.rule, family), service_of, decides=_decides(event.rule))
+            yield _rule(event.rule, match_text(event.rule, family), service_of, decides=decides(event.rule))
             continue
         chain = chain if isinstance(event, PolicyApplied) else ""
         kind = "hook" if isinstance(event, HookEntered) else "end" if isinstance(event, Ended) else "step"
@@ -87,7 +87,7 @@ def _rule(rule: Rule, note: str, service_of: ServiceOf, *, kind: str = "rule", d
     return Hop(kind, text, note=note, line=line, service=service_of(line), decides=decides)
 
 
-def _decides(rule: Rule) -> bool:
+def decides(rule: Rule) -> bool:
     """Return whether a matching rule does more than lead to another chain."""
     return bool(rule.actions) and not isinstance(rule.actions[0], Jump | Goto | Return)
 

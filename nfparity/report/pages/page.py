@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from harness.report.terminal import plain
+from nfparity.report.pages.svg import svg
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -61,6 +62,7 @@ def _environment() -> Environment:
             )
         ),
         "interned": _interned,
+        "svg": svg,
     }
     return environment
 

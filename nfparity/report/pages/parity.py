@@ -18,6 +18,7 @@ from harness.report.text import format_value, verdict_text
 from nfparity.assess.node.index import ServiceIndex
 from nfparity.kubeproxy import recover
 from nfparity.report.pages.content import Field, Finding, Hop, Level, Line, Page, Path, Section
+from nfparity.report.pages.drawing import PathDrawer, observed_drawing
 from nfparity.report.pages.hops import ServiceOf, service_names, traced_hops
 from nfparity.report.pages.page import render
 
@@ -90,6 +91,7 @@ class _Place:
     flow: Flow
     simulation: Simulation
     service_of: ServiceOf
+    drawer: PathDrawer
 
 
 class _Flows:
@@ -97,7 +99,7 @@ class _Flows:
 
     def __init__(self, batches: Iterable[Batch]) -> None:
         self._batches = tuple(batches)
-        self._prepared: dict[int, tuple[Simulation, ServiceOf]] = {}
+        self._prepared: dict[int, tuple[Simulation, ServiceOf, PathDrawer]] = {}
         self._by_id = {
             (batch.rules_path, flow.id): (number, at_present(flow))
             for number, batch in enumerate(self._batches)
@@ -112,7 +114,8 @@ class _Flows:
             ruleset = batch.ruleset
             lines = ServiceIndex.of(recover(ruleset)).lines
             simulation = Simulation(Job(rules=ruleset, node=batch.node))
-            self._prepared[number] = simulation, service_names(lines, ruleset.family)
+            service_of = service_names(lines, ruleset.family)
+            self._prepared[number] = simulation, service_of, PathDrawer(ruleset, service_of)
         return _Place(flow, *self._prepared[number])
 
 
@@ -164,7 +167,8 @@ def _expected(difference: Difference, place: _Place) -> Iterator[Path]:
     sent = max(i for i in range(difference.step + 1) if isinstance(steps[i], Send))
     for step in dict.fromkeys((sent, difference.step)):
         whose = "Through the rules" if step == difference.step else "First packet of the connection"
-        yield Path(whose, traced_hops(branch.steps[step], place.flow.family, place.service_of))
+        hops = traced_hops(branch.steps[step], place.flow.family, place.service_of)
+        yield Path(whose, hops, place.drawer.draw(branch.steps[step]))
 
 
 def _observed(backend: str, packet: str, fields: Iterable[Field]) -> Path:
@@ -174,4 +178,4 @@ def _observed(backend: str, packet: str, fields: Iterable[Field]) -> Path:
         Hop("step", f"{backend}, on the kernel", note="observed, not traced rule by rule"),
         Hop("end", f"observed: {values}"),
     )
-    return Path(f"Through {backend}", hops)
+    return Path(f"Through {backend}", hops, observed_drawing(hops))

@@ -52,6 +52,18 @@ def test_each_path_has_hooks_chains_rules_lines_and_services(summary: Summary) -
     assert finding.all("p", "command")[0].text.endswith("--only K17/a")
 
 
+def test_the_chains_of_each_path_are_drawn_on_both_sides(summary: Summary) -> None:
+    section = next(s for s in page(summary).all("section", "group") if s.attributes["id"] == "K17-ip")
+    before, after = (side.all("svg", "drawing") for side in section.all("section", "side"))
+    assert [[text.text for text in drawing.all("text")][-2:] for drawing in after] == [
+        ["NAT: the destination becomes 10.244.0.6:80", "leaves by eth0, as 198.51.100.7:40000 > 10.…"]
+    ]
+    chains = [text.text for group in before[0].all("g", "chain-box") for text in group.all("text")]
+    assert "KUBE-SEP-AAAAAAAAAAAAAAAA" in chains
+    decisions = [group.all("text")[0].text for group in before[0].all("g", "decides-box")]
+    assert "sends to 10.244.0.5:8080" in decisions
+
+
 def test_a_later_packet_has_the_path_of_its_connection_before_it(summary: Summary) -> None:
     section = next(s for s in page(summary).all("section", "group") if s.attributes["id"] == "UNEXPLAINED-ip")
     titles = [title.text for title in section.all("section", "side")[0].all("h4")]
@@ -62,7 +74,8 @@ def test_a_hostile_text_stays_a_text(summary: Summary) -> None:
     text = assessment_page(summary, version="1.2.3")
     root = checked_page(text)
     assert len(root.all("script")) == 1
-    assert not root.all("svg") + root.all("b", "x")
+    assert len(root.all("svg")) == len(root.all("svg", "drawing"))
+    assert not root.all("b", "x")
     (subject,) = (each.text for each in root.all("strong") if each.text.startswith("web/</script>"))
     for shown in (
         "<script>hacked()</script>",
@@ -127,8 +140,8 @@ def test_hostile_texts_are_harmless_in_data(summary: Summary, monkeypatch: pytes
     assert not set("<>&'") & set(data.text)
     bodies = json.loads(data.text)
     parts = [parsed("\n".join(bodies["lines"][line] for line in body)) for body in bodies["findings"]]
-    assert {element.tag for part in parts for element in everything(part)}.isdisjoint(
-        {"script", "img", "svg"}
-    )
+    assert {element.tag for part in parts for element in everything(part)}.isdisjoint({"script", "img"})
+    for part in parts:
+        assert part.all("svg") == part.all("svg", "drawing")
     assert any("<svg/onload=hacked()>" in part.text for part in parts)
     assert "hacked" not in script.text

@@ -26,6 +26,11 @@ def test_each_branch_has_the_path_of_the_packet_and_of_its_reply() -> None:
         assert branch.all("h2")[0].text.startswith(f"Branch {number} of 2, probability 0.5: it leaves by ")
         assert [title.text for title in branch.all("h3")] == ["Why", "The packet", "The reply"]
         assert any("-j DNAT" in hop.text for hop in branch.all("li", "decides"))
+        packet, reply = branch.all("svg", "drawing")
+        assert "nat KUBE-SERVICES" not in packet.text
+        assert "KUBE-SERVICES" in packet.text
+        assert "sends to 10.244.0." in packet.all("g", "decides-box")[0].text
+        assert reply.all("g", "end-box")
         assert "no: not so that ip.saddr is" in branch.text
 
 

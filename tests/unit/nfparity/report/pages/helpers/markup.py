@@ -16,6 +16,14 @@ _EVENTS = re.compile(r"on[a-z]+")
 _FETCHING = frozenset(
     {"src", "srcset", "action", "formaction", "data", "poster", "background", "ping", "manifest"}
 )
+_DRAWN = {
+    "svg": {"role", "aria-label", "width", "height", "viewbox"},
+    "g": {"transform"},
+    "path": {"d"},
+    "rect": {"x", "y", "width", "height", "rx"},
+    "text": {"x", "y"},
+    "title": set[str](),
+}
 _CONTROLS = frozenset({"input", "select", "textarea"})
 
 
@@ -96,7 +104,6 @@ def checked_page(text: str) -> Element:
             "embed",
             "base",
             "img",
-            "svg",
             "video",
             "audio",
         )
@@ -104,6 +111,7 @@ def checked_page(text: str) -> Element:
             assert not _EVENTS.fullmatch(name), (element.tag, name)
             assert name not in (_FETCHING | {"style"}), (element.tag, name)
             assert name != "href" or value.startswith("#"), value
+    _check_drawings(root)
     _check_policy(root)
     ids = [element.attributes["id"] for element in elements if "id" in element.attributes]
     assert len(ids) == len(set(ids))
@@ -122,6 +130,15 @@ def checked_page(text: str) -> Element:
     assert levels[0] == 1
     assert all(later <= before + 1 for before, later in pairwise(levels))
     return root
+
+
+def _check_drawings(root: Element) -> None:
+    """Assert that drawings have a name, only lines, boxes and texts, and only attributes of their places."""
+    for drawing in root.all("svg"):
+        assert drawing.attributes["aria-label"]
+        for element in (drawing, *everything(drawing)):
+            assert element.tag in _DRAWN, element.tag
+            assert set(element.attributes) <= _DRAWN[element.tag] | {"class"}, element.attributes
 
 
 def _check_policy(root: Element) -> None:
