@@ -54,7 +54,7 @@ def _results(report: ParityReport) -> Iterator[dict[str, object]]:
         expected, observed = format_value(difference.expected), format_value(difference.observed)
         text = (
             f"{difference.backend}, flow {difference.flow_id}, {difference.step_text}: {difference.field}: "
-            f"expected {expected}, observed {observed}. Again: {difference.command}"
+            f"expected {expected}, observed {observed}. Reproduce: {difference.command}"
         )
         yield {
             "ruleId": f"difference/{_kind(difference)}",

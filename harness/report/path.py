@@ -209,7 +209,7 @@ def failure_text(failed: Test | Assumption, family: Family) -> str:
     """Return why a rule does not match, in words."""
     if isinstance(failed, Assumption):
         return f"assumed that {failed}"
-    return f"not so that {test_text(failed, family)}"
+    return f"test failed: {test_text(failed, family)}"
 
 
 def match_text(rule: Rule, family: Family) -> str:

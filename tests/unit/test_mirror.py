@@ -19,7 +19,7 @@ _IMPORT: Final = re.compile(r"^ *from ([a-z0-9_.]+) import (.*)$", re.MULTILINE)
 
 # Modules without unit tests in their own package, and a test of each. Those in tests/kernel need a kernel.
 ELSEWHERE: Final = {
-    "backends.combined.backend": "kernel/test_given_nft.py",
+    "backends.combined.backend": "kernel/test_given_nft_command.py",
     "backends.given_nftables.backend": "kernel/test_given_nft.py",
     "backends.model.link": "kernel/test_tapnode.py",
     "backends.model.variant": "unit/nfparity/inputs/test_rules.py",
@@ -82,7 +82,7 @@ ELSEWHERE: Final = {
     "nfparity.migrate.planning.trial": "kernel/test_migrate_plan.py",
     "nfparity.migrate.verification": "kernel/test_migrate.py",
     "nfparity.migrate.state.ipsets": "kernel/test_migrate.py",
-    "nfparity.persistent_state.namespace": "kernel/test_migrate_damaged.py",
+    "nfparity.persistent_state.namespace": "kernel/test_migrate_foreign.py",
     "nfparity.report.fleet": "unit/nfparity/assess/fleet/test_grouping.py",
     "nfparity.tc.status": "kernel/test_tc_lifecycle.py",
     "translate.read.tables.building": "unit/translate/read/save/test_reader.py",

@@ -6,9 +6,10 @@ the meaning of the text depends on the version of nft. So :func:`check` lets nft
 runs them on packets drawn around the constants of each statement. It compares their effect with the
 statement's meaning.
 
-``instructions`` and ``listing`` read what nft prints; ``machine`` runs it as ``nft_do_chain`` does;
-``meaning`` evaluates statements of a Program, and shares nothing with the emitter but the vocabulary;
-``drawing`` draws the packets, which are :class:`~tests.lab.bytecode.samples.Sample`.
+``instructions`` and ``effects`` are the instructions, which ``listing`` reads from the output of nft, and
+``machine`` runs as ``nft_do_chain`` does. ``meaning`` evaluates statements of a Program,
+and shares nothing with the emitter but the vocabulary. ``drawing`` draws the packets, which are
+:class:`~tests.lab.bytecode.samples.Sample`.
 """
 
 from tests.lab.bytecode.check import Checked, Difference, check

@@ -8,20 +8,16 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from tests.lab.bytecode.decoding import data_of, instruction, number, text
-from tests.lab.bytecode.instructions import (
-    Decide,
+from tests.lab.bytecode.effects import (
     Help,
-    Instruction,
-    LoadCt,
-    LookUp,
     Nat,
     ProxyHandshake,
     SetCtMark,
     SetCtZone,
     TransparentProxy,
     UpdateSet,
-    Verdict,
 )
+from tests.lab.bytecode.instructions import Decide, Instruction, LoadCt, LookUp, Verdict
 from tests.lab.bytecode.netlink import Attributes, Message, attributes, listed
 
 __all__ = ["Contents", "Listing", "listing_of"]
@@ -31,8 +27,6 @@ _NEW_SET: Final = 9
 _NEW_ELEMENTS: Final = 12
 _INTERVAL: Final = 0x4  # NFT_SET_INTERVAL
 _INTERVAL_END: Final = 0x1  # NFT_SET_ELEM_INTERVAL_END
-
-
 _OF_CONNTRACK: Final = (LoadCt, SetCtMark, SetCtZone, Nat, Help, ProxyHandshake, TransparentProxy)
 
 

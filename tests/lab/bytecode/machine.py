@@ -8,6 +8,26 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, assert_never
 
+from tests.lab.bytecode.effects import (
+    Count,
+    HandOver,
+    Help,
+    Log,
+    Nat,
+    NoTrack,
+    ProxyHandshake,
+    Reject,
+    SendCopy,
+    SetCtMark,
+    SetCtZone,
+    SetMeta,
+    SetTcpOption,
+    StorePayload,
+    StripTcpOption,
+    Take,
+    TransparentProxy,
+    UpdateSet,
+)
 from tests.lab.bytecode.headers import network, transport
 from tests.lab.bytecode.instructions import (
     PATH_MSS,
@@ -15,10 +35,7 @@ from tests.lab.bytecode.instructions import (
     Byteorder,
     Compare,
     Constant,
-    Count,
     Decide,
-    HandOver,
-    Help,
     Instruction,
     LoadChunk,
     LoadCt,
@@ -28,25 +45,10 @@ from tests.lab.bytecode.instructions import (
     LoadPayload,
     LoadRoute,
     LoadTcpOption,
-    Log,
     LookUp,
-    Nat,
-    NoTrack,
     NumberGenerator,
-    ProxyHandshake,
     Range,
-    Reject,
-    SendCopy,
-    SetCtMark,
-    SetCtZone,
-    SetMeta,
-    SetTcpOption,
     ShiftRight,
-    StorePayload,
-    StripTcpOption,
-    Take,
-    TransparentProxy,
-    UpdateSet,
     Verdict,
 )
 from tests.lab.bytecode.listing import Listing

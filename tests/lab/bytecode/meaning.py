@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, assert_never
 
-from tests.lab.bytecode import instructions
+from tests.lab.bytecode import effects, instructions
 from tests.lab.bytecode.conditions import World, is_value, test_holds
 from tests.lab.bytecode.instructions import Instruction
 from tests.lab.bytecode.samples import State
@@ -136,7 +136,7 @@ def _act(actions: Sequence[Action], state: State) -> bool:
             case Log() | NfLog():
                 state.note("log", _log(action))
             case Audit():
-                state.note("log", instructions.Log("", None, 0, 0, _AUDIT_LEVEL, 0))
+                state.note("log", effects.Log("", None, 0, 0, _AUDIT_LEVEL, 0))
             case Trace():
                 state.note("nftrace", 1)
             case Classify(priority=priority):
@@ -241,9 +241,9 @@ def _options(ports: NatPorts) -> int:
 def _log(action: Log | NfLog) -> Instruction:
     if isinstance(action, NfLog):
         size, threshold = action.size or 0, action.threshold or 0
-        return instructions.Log(action.prefix, action.group, size, threshold, None, 0)
+        return effects.Log(action.prefix, action.group, size, threshold, None, 0)
     flags = sum(bit for detail, bit in _LOG_FLAGS.items() if detail in action.details)
-    return instructions.Log(action.prefix, None, 0, 0, action.level, flags)
+    return effects.Log(action.prefix, None, 0, 0, action.level, flags)
 
 
 def _proxied(action: SynProxy) -> int:

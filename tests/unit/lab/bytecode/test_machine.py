@@ -7,18 +7,17 @@ from dataclasses import replace
 
 import pytest
 
+from tests.lab.bytecode.effects import Count, Nat
 from tests.lab.bytecode.instructions import (
     Byteorder,
     Compare,
     Constant,
-    Count,
     Decide,
     Instruction,
     LoadCt,
     LoadMeta,
     LoadPayload,
     LookUp,
-    Nat,
     Range,
     Verdict,
 )

@@ -31,7 +31,7 @@ def test_each_branch_has_the_path_of_the_packet_and_of_its_reply() -> None:
         assert "KUBE-SERVICES" in packet.text
         assert "sends to 10.244.0." in packet.all("g", "decides-box")[0].text
         assert reply.all("g", "end-box")
-        assert "no: not so that ip.saddr is" in branch.text
+        assert "no: test failed: ip.saddr is" in branch.text
 
 
 def test_a_packet_without_a_reply() -> None:
