@@ -35,7 +35,7 @@ class Arrival:
 
 
 @dataclass(slots=True)
-class _Talk:
+class _Connection:
     """Both ends of the connection that the last Send began."""
 
     sent: Emission
@@ -54,7 +54,7 @@ class Conversation:
     """
 
     flow: Flow
-    _talk: _Talk | None = None
+    _connection: _Connection | None = None
     _last: Arrival | None = None
     _count: int = 0
     _original: bool = field(default=True)
@@ -98,8 +98,8 @@ class Conversation:
     def arrived(self, arrival: Arrival) -> None:
         """Record the form in which the last emitted packet came out."""
         self._last = arrival
-        if self._original and self._talk is not None:
-            self._talk.arrived = arrival
+        if self._original and self._connection is not None:
+            self._connection.arrived = arrival
 
     def tag(self) -> bytes:
         """Return eight bytes that are unique in this flow."""
@@ -136,11 +136,11 @@ class Conversation:
             packet = with_fields(packet, seq=start, payload=self._payload(packet))
             made = Emission(packet, step.entry), _advance(start, packet), there
             self._made[self._count] = made
-        self._talk, self._original, self._last = _Talk(*made), True, None
+        self._connection, self._original, self._last = _Connection(*made), True, None
         return made[0]
 
     def _again(self, step: Again) -> Emission | None:
-        talk = self._talk
+        talk = self._connection
         if talk is None:
             return None
         packet = talk.sent.packet
@@ -157,7 +157,7 @@ class Conversation:
         return Emission(packet, talk.sent.entry)
 
     def _reply(self, step: Reply) -> Emission | None:
-        talk = self._talk
+        talk = self._connection
         if talk is None or talk.arrived is None:
             return None
         request = talk.arrived.packet

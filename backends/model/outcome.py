@@ -34,17 +34,18 @@ class Verdict(StrEnum):
     """The end of a packet's path."""
 
     FORWARD = "forward"
-    """It left the node on interface ``out`` (also if it was made on the node)."""
+    """The packet left the node on interface ``out`` (also if it was made on the node)."""
     LOCAL = "local"
-    """It was delivered to the node itself."""
+    """The packet was delivered to the node itself."""
     DROP = "drop"
-    """It was dropped silently."""
+    """The packet was dropped silently."""
     REJECT = "reject"
-    """It was dropped, and its sender got an ICMP error, a RST or a SYN with ACK, named by ``reject_with``."""
+    """The packet was dropped; its sender got the answer ``reject_with``: an ICMP error, a RST or a SYN with
+    ACK."""
     UNSENT = "unsent"
-    """It was not sent, because the packet that it answers did not come out."""
+    """The packet was not sent, because the packet that it answers did not come out."""
     UNKNOWN = "unknown"
-    """It depends on parts of the rules that the input hides; ``hidden`` names them."""
+    """The fate depends on parts of the rules that the input hides; ``hidden`` names them."""
 
 
 @dataclass(frozen=True, slots=True)

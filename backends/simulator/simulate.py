@@ -36,14 +36,14 @@ from backends.simulator.walk.fast import FastWalk
 from backends.simulator.walk.indexed import IndexedWalk
 from backends.simulator.walk.plain import Jumps, PlainWalk
 from backends.simulator.walk.prepare import Prepared, prepare
-from backends.simulator.walk.watching import AllSeen, Watched, WatchingWalk
+from backends.simulator.walk.watching import Watched, WatchedRulesPassed, WatchingWalk
 from translate.errors import InputError
 
 __all__ = ["Simulation", "simulate", "trace"]
 
 T = TypeVar("T")
 
-_Done = tuple[Step, Emission | None, Outcome | None]
+_StepResult = tuple[Step, Emission | None, Outcome | None]
 """A step of the flow, its packet (None if nothing was sent) and its outcome (None for a pause)."""
 
 
@@ -170,7 +170,7 @@ class Simulation:
         def run(chooser: Chooser[Checkpoint]) -> tuple[tuple[TracedStep, ...], tuple[Assumption, ...]]:
             try:
                 steps = self._traced(conversation, node, chooser)
-            except AllSeen:
+            except WatchedRulesPassed:
                 events = node.stack.recorder.take()
                 steps = (TracedStep(step=flow.first, emission=None, events=events, outcome=None),)
             return steps, tuple(chooser.assuming)
@@ -218,7 +218,7 @@ class Simulation:
 
     def _steps(
         self, conversation: Conversation, node: _Node, start: Checkpoint | None = None
-    ) -> Iterator[_Done]:
+    ) -> Iterator[_StepResult]:
         unknown: Outcome | None = None
         for step in conversation.flow.steps:
             if isinstance(step, Pause):

@@ -37,7 +37,7 @@ __all__ = [
 Datagram = tuple[str, str, int, int, int, int, int]
 """A datagram: the flow's id, the interface where it comes in, src, dst, sport, dport, ttl."""
 Passed = tuple[str, str | None, int, int, int, int, int, int, bool, bool]
-"""Its outcome: flow id, interface (None: delivered), src, dst, sport, dport, ttl, mark, dnat, snat."""
+"""Outcome of a datagram: id, interface (None: delivered), src, dst, sport, dport, ttl, mark, dnat, snat."""
 SPORT: Final = 4
 DPORT: Final = 5
 """The indices of the ports in both tuples."""

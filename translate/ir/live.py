@@ -24,7 +24,7 @@ def live_rules(chain: Chain) -> tuple[Rule, ...]:
 
 
 def calls(rules: Iterable[Rule]) -> Iterator[tuple[str, Rule]]:
-    """Yield the chain that each rule calls, if it calls one, and the rule."""
+    """Yield the callee and the rule, for each rule that calls a chain."""
     for rule in rules:
         if (name := rule.callee) is not None:
             yield name, rule

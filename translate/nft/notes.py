@@ -94,7 +94,8 @@ def notes_on_filled_sets(sets: Mapping[str, tuple[str, Origin]]) -> tuple[Note, 
 def notes_on_lists(lists: Iterable[RecentList], size: int, keyed_size: int) -> tuple[Note, ...]:
     """Return a note for each list of ``-m recent`` that rules fill and test.
 
-    ``size`` is the capacity in addresses of a set for one list, ``keyed_size`` of a set for many lists.
+    ``size`` is the capacity in addresses of a set for one list, and ``keyed_size`` that of a set for many
+    lists.
     """
     return tuple(
         Note(

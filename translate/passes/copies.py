@@ -51,7 +51,7 @@ from translate.passes.structural_sharing import is_same
 __all__ = ["Copier", "Copy", "CopyError", "Row", "StatementPart", "renamed"]
 
 HOLES: Final = frozenset({Field.SADDR, Field.DADDR, Field.L4PROTO, Field.SPORT, Field.DPORT})
-"""Fields whose constants may differ between copies: those in which the keys of a lookup can differ."""
+"""Fields whose constants may differ between copies: fields in which the keys of a lookup can differ."""
 
 _MOST_ROWS: Final = 64
 """The greatest number of rows for one rule with several lists of values."""

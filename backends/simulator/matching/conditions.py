@@ -64,9 +64,9 @@ class Memory:
     counters: dict[object, int] = field(default_factory=dict)
     """The counter of each Nth, by rule and test."""
     buckets: dict[object, int] = field(default_factory=dict)
-    """For each Limit that packets have reached, the time in nanoseconds at which its bucket is full again."""
+    """The time in nanoseconds at which the bucket of each Limit that packets have reached is full again."""
     idle_buckets: dict[object, int] = field(default_factory=dict)
-    """The same for Limits of rules that have only side effects, such as logging."""
+    """The same times for Limits of rules that have only side effects, such as logging."""
     quotas: dict[object, int] = field(default_factory=dict)
     """The bytes that are left of each Quota that packets have reached."""
 

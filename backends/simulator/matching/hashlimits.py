@@ -34,7 +34,7 @@ class HashTables:
 
     first: Mapping[str, HashLimit]
     buckets: dict[tuple[str, tuple[object, ...]], tuple[int, int]] = field(default_factory=dict)
-    """For each bucket the time at which it is full again, and that of the last packet, in nanoseconds."""
+    """The times in nanoseconds at which each bucket is full again and at which its last packet came."""
 
     def matches(self, test: HashLimit, packet: Packet, now: int) -> bool:
         """Take from the packet's bucket, and return whether the test holds (``hashlimit_mt_common``)."""

@@ -206,7 +206,7 @@ class Prepared:
     tracked: bool
     """True if the rules make the kernel track connections; otherwise no packet reaches table nat."""
     _hooks: dict[TableName, dict[str, frozenset[Hook]]] = field(default_factory=dict)
-    """For each table in a call of :meth:`hooks_of`, the hooks from which each of its chains is reached."""
+    """The hooks from which each chain is reached, for the tables in earlier calls of :meth:`hooks_of`."""
 
     _reassembles: list[bool | None] = field(default_factory=list)
 

@@ -14,7 +14,7 @@ from backends.simulator.walk.plain import PlainWalk
 from backends.simulator.walk.prepare import PreparedChain, PreparedRule, PreparedTable
 from translate.ir import Accept, Drop, Hook, Policy, TableName
 
-__all__ = ["AllSeen", "Watched", "WatchingWalk"]
+__all__ = ["Watched", "WatchedRulesPassed", "WatchingWalk"]
 
 Watched = Mapping[tuple[TableName, str], frozenset[int]]
 """The rules to watch, by table and chain: their indexes in the chain, from 0."""
@@ -27,7 +27,7 @@ _HOOKS_LEFT: Final = {
 """The hooks that a packet can still pass, from a hook on, if it does not leave on ``lo``."""
 
 
-class AllSeen(Exception):  # noqa: N818  # it ends a run early, which is no error
+class WatchedRulesPassed(Exception):  # noqa: N818  # it ends a run early, which is no error
     """The packet cannot come to a watched rule any more."""
 
 
@@ -35,9 +35,9 @@ class AllSeen(Exception):  # noqa: N818  # it ends a run early, which is no erro
 class WatchingWalk(PlainWalk):
     """The plain walk through the rules that a packet may match and those that are watched.
 
-    Rules that the index of their chain excludes are skipped, unless they are watched.
-    ``hooks`` are those from which watched rules can be reached. In a flow of a single packet, other hooks at
-    the end of its path, and answers of the node, are not walked: :class:`AllSeen` is raised instead.
+    Rules that the index of their chain excludes are skipped, unless they are watched. ``hooks`` are those
+    from which watched rules can be reached. In a flow of a single packet, other hooks at the end of its path,
+    and answers of the node, are not walked; :class:`WatchedRulesPassed` is raised instead.
     """
 
     idle_tables: ClassVar[bool] = False
@@ -50,7 +50,7 @@ class WatchingWalk(PlainWalk):
     def table(self, table: PreparedTable, view: View) -> Decision:
         """Walk the built-in chain of ``table`` at the view's hook and return the decision."""
         if self.single and (self.recorder.answer or self._is_past(view)):
-            raise AllSeen
+            raise WatchedRulesPassed
         start = table.chain(view.hook)
         decision = self._walk(table, start, view)
         if decision is not None:

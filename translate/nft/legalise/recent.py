@@ -7,11 +7,11 @@ do; ``add`` would leave the old timeout running (``nft_dynset_eval``). A full ``
 oldest address; a full set accepts no more until one has timed out. So the sets are much larger, and a note
 reports it.
 
-*A check with* ``--hitcount N`` above 1 holds if the last N packets of the address came within its seconds.
-N sets hold the times of these packets in rotation. Each has the timeout of the check, so the check holds for
-an address that is in all of them. N other sets record the rotation: an address is in the set whose number is
-that of the time to replace next. These forget an address together with its last time, after which its
-rotation starts again. Two packets of one address on two processors may count as one.
+*A check with* ``--hitcount N`` above 1 holds if the last N packets of the address came within its seconds. N
+sets hold the times of these packets in rotation. Each has the timeout of the check, so the check holds for an
+address that is in all of them. N other sets record the rotation: an address is in the set whose number is
+that of the time to replace next. These sets forget an address together with its last time; then its rotation
+starts again. Two packets of one address on two processors may count as one.
 """
 
 from __future__ import annotations

@@ -122,4 +122,4 @@ EXTERNAL: Final = (
         *_LABELLED,
     ),
 )
-"""Each with the tables in which the kernel allows it (``xt_SECMARK``, ``xt_CONNSECMARK``)."""
+"""The targets with such effects, each with the tables in which the kernel allows it (``xt_SECMARK`` …)."""

@@ -76,4 +76,4 @@ SIDE_EFFECTS: Final = (
         tables=frozenset({TableName.RAW}),
     ),
 )
-"""Each with the tables and hooks in which the kernel allows it (``xt_AUDIT``, ``xt_CHECKSUM`` and so on)."""
+"""The targets, each with the tables and hooks in which the kernel allows it (``xt_AUDIT`` …)."""

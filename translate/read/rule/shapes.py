@@ -209,8 +209,8 @@ _NEGATION: Final = "!"
 class Shape:
     """The words that are the same in all rules of one shape, and the places of all other words.
 
-    ``comments`` are the indices of words that are comments, ``barred`` the chains in which one of the options
-    is invalid.
+    ``comments`` are the indices of words that are comments, and ``barred`` the chains in which one of the
+    options is invalid.
     """
 
     fixed: Arguments
