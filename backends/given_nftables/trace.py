@@ -28,9 +28,9 @@ _NETLINK_NETFILTER: Final = 12
 _SOL_NETLINK: Final = 270
 _ADD_MEMBERSHIP, _DROP_MEMBERSHIP = 1, 2
 _GROUP: Final = 9
-"""``NFNLGRP_NFTRACE``."""
+"""The netlink group of traces (``NFNLGRP_NFTRACE``)."""
 _TRACE: Final = 10 << 8 | 17
-"""``NFNL_SUBSYS_NFTABLES``, ``NFT_MSG_TRACE``."""
+"""The type of a trace message (``NFNL_SUBSYS_NFTABLES``, ``NFT_MSG_TRACE``)."""
 _TABLE, _CHAIN, _VERDICT = 1, 2, 5
 _VERDICT_CHAIN: Final = 2
 _NAMING: Final = frozenset({_TABLE, _CHAIN, _VERDICT})

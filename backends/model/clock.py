@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 LATEST_TIME: Final = (1 << 32) - 1
-"""The last time of a packet: dates of xt_time have 32 bits."""
+"""The latest time that a packet can have: dates of xt_time have 32 bits."""
 _FORMAT: Final = "%Y-%m-%dT%H:%M:%S"
 
 _DAY: Final = 86400

@@ -18,13 +18,13 @@ __all__ = ["SetEmptier", "only_empties_sets"]
 
 _NETLINK_NETFILTER: Final = 12
 _BEGIN, _END = 16, 17
-"""``NFNL_MSG_BATCH_BEGIN`` and ``NFNL_MSG_BATCH_END``."""
+"""The messages that enclose a transaction (``NFNL_MSG_BATCH_BEGIN``, ``NFNL_MSG_BATCH_END``)."""
 _SUBSYSTEM: Final = 10
-"""``NFNL_SUBSYS_NFTABLES``."""
+"""The netlink subsystem of nf_tables (``NFNL_SUBSYS_NFTABLES``)."""
 _DELETE_ELEMENTS: Final = _SUBSYSTEM << 8 | 14
-"""``NFT_MSG_DELSETELEM``; without elements it empties the set (``nf_tables_delsetelem``)."""
+"""The message ``NFT_MSG_DELSETELEM``; without elements it empties the set (``nf_tables_delsetelem``)."""
 _TABLE, _SET = 1, 2
-"""``NFTA_SET_ELEM_LIST_TABLE`` and ``NFTA_SET_ELEM_LIST_SET``."""
+"""The attributes ``NFTA_SET_ELEM_LIST_TABLE`` and ``NFTA_SET_ELEM_LIST_SET``."""
 _FAMILIES: Final = {"inet": 1, "ip": 2, "arp": 3, "netdev": 5, "bridge": 7, "ip6": 10}
 _COMMAND: Final = re.compile(r'flush set (\w+) "?([^\s"]+)"? "?([^\s"]+)"?')
 _AT_ONCE: Final = 1000

@@ -146,7 +146,7 @@ class Tracked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bound:
-    """NAT bound one side of a connection. ``null``: no rule changes it."""
+    """NAT bound one side of a connection. ``null``: no rule decided the binding."""
 
     hook: Hook
     manip: Manip

@@ -207,7 +207,7 @@ class Routing(Netlink):
         self.demand(_RTM_NEWQDISC, _CREATE | _REPLACE, body)
 
     def add_address(self, index: int, family: Family, value: int, length: int) -> None:
-        """Add an address to a link, for IPv6 without duplicate address detection."""
+        """Add an address to a link. For an IPv6 address, duplicate address detection is switched off."""
         flags = _IFA_F_NODAD if family is Family.IP6 else 0
         packed = value.to_bytes(family.bits // 8, "big")
         body = struct.pack("=BBBBi", family.socket_family, length, flags, 0, index)

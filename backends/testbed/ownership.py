@@ -14,7 +14,7 @@ __all__ = ["opening_as"]
 _LIBC: Final = ctypes.CDLL(None)
 _LIBC.setfsuid.restype = _LIBC.setfsgid.restype = ctypes.c_uint
 _NOBODY: Final = -1
-"""An invalid id, with which both calls only return the present user or group (setfsuid(2))."""
+"""An invalid id: with it, setfsuid(2) and setfsgid(2) change nothing and return the present id."""
 
 
 @contextmanager

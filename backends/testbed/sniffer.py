@@ -27,13 +27,13 @@ _PACKET_OUTGOING: Final = 4
 _MANY: Final = 128
 """The number of packets read in one call."""
 _MESSAGE: Final = struct.Struct("PIPNPNi0PI0P")
-"""``struct mmsghdr``: name, vector and control, each with its size; flags; the length of the message."""
+"""The layout of ``struct mmsghdr``: name, vector and control with their sizes, flags, message length."""
 _LENGTH: Final = struct.Struct(f"{_MESSAGE.size - struct.calcsize('I0P')}xI0P")
 """The part of a ``struct mmsghdr`` that the kernel fills in."""
 _VECTOR: Final = struct.Struct("PN")
-"""``struct iovec``."""
+"""The layout of ``struct iovec``."""
 _SLOT: Final = 2048
-"""The buffer of a packet: a ``struct sockaddr_ll`` (20 bytes), one control message, and the packet."""
+"""The size of a packet's buffer: ``struct sockaddr_ll`` (20 bytes), one control message, and the packet."""
 _CONTROL, _DATA = 24, 48
 _METADATA: Final = struct.Struct(f"=4xi{_CONTROL - 8}x{struct.calcsize('Nii')}xI")
 """The parts read from a slot: the index of the device, and the mark, which is the only control message."""

@@ -53,7 +53,7 @@ def identity(packet: Packet) -> Identity:
     """Return the properties that identify this packet and survive NAT, TTL and marks.
 
     A TCP segment is identified by its sequence number, any other packet by the beginning of its payload, and
-    an ICMP error by its quoted packet, which has enough of either. A later fragment is identified by its
+    an ICMP error by its quoted packet, which is long enough for that. A later fragment is identified by its
     first bytes, because ECN may change flags in the bytes after them (``set_ect_tcp``).
     """
     if packet.is_later_fragment:

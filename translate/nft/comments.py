@@ -28,7 +28,7 @@ _PLAIN: Final = re.compile(r"[ !#-\[\]-~]*")
 def place_comment(origin: Origin) -> str:
     """Return the quoted comment of a rule or element from ``origin``; empty without a line.
 
-    The comment for several rules says so, and leaves out the comments of the rules themselves.
+    If the origin stands for several rules, the comment says so, and leaves out the rules' own comments.
     """
     if not origin.line:
         return ""

@@ -139,7 +139,7 @@ _TTL: Final = frozenset({Field.TTL})
 _MSS: Final = frozenset({Field.TCP_MSS, Field.TCP_OPTIONS})
 
 _CONNECTION: Final = _STATE | {Field.CT_HELPER} | {field for field in Field if field.is_connection}
-"""A template replaces the connection for the rules after it in ``raw``."""
+"""Fields of the connection, which a template replaces for later rules of ``raw``."""
 
 CHANGEABLE: Final = _MARK | _TOS | _TTL | _MSS | _CONNECTION
 """Every field that :func:`changed_by` may return."""

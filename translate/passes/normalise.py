@@ -232,7 +232,7 @@ def _headers(tests: Iterable[Test]) -> bool:
 
 
 def _around(tests: tuple[Test, ...], index: int, family: Family) -> tuple[Test, ...] | None:
-    """Canonicalise the tests before and after the first test that has an effect separately."""
+    """Canonicalise the tests before and those after the first test with an effect, each group by itself."""
     before, behind = canonical(tests[:index], family), canonical(tests[index + 1 :], family)
     if before is None:
         return None

@@ -39,7 +39,7 @@ class RecentList:
 
     With fields in ``key`` there is one list for each value of these fields. ``filled``: a rule adds
     addresses. ``seconds``: the distinct timeouts of its checks of the last packet, in order, None for no
-    timeout. ``hits``: the distinct numbers that its other checks count to. ``reaped``: a check has
+    timeout. ``hits``: the distinct numbers of packets that its other checks require. ``reaped``: a check has
     ``--reap``. ``asks_presence``: a rule tests whether an address is present, however old.
     """
 

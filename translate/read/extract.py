@@ -47,7 +47,7 @@ class _Piece:
     form: InputForm
     table: str | None = None
     stated: int | None = None
-    """The line of the prose that names the table, if prose does."""
+    """The number of the line of prose that names the table, if there is one."""
     family: Family | None = None
     lines: list[_Line] = field(default_factory=list)
     chains: dict[str, list[str]] = field(default_factory=dict)

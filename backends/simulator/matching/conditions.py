@@ -309,7 +309,7 @@ def _update(test: SetUpdate, view: View, memory: Memory) -> bool:
 
 
 def _label(test: ConnLabel, view: View, _memory: Memory) -> bool:
-    """``connlabel_mt``: without a connection there is no label, and a template has none, either."""
+    """Evaluate a test of a label (``connlabel_mt``), which no packet without a connection has."""
     entry, bit = view.skb.entry, 1 << test.number
     if entry is None or entry.template is not None:
         return test.negated

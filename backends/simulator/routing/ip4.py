@@ -315,7 +315,7 @@ class Router:
         return None
 
     def _owner(self, address: int) -> str | None:
-        """Return the device that has an address; of several, the one that got it last (``__ip_dev_find``)."""
+        """Return the device that has an address, or the last of several that got it (``__ip_dev_find``)."""
         for d in reversed(self._devices.values()):
             if any(a.value == address for a in d.addresses):
                 return d.name

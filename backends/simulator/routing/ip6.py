@@ -168,8 +168,8 @@ class Router6:
     def redirect_address(self, dev: str, dst: int) -> int:
         """Return the address that REDIRECT binds on ``dev``, or 0 (``nf_nat_redirect_ipv6``).
 
-        The first address; for a destination of limited scope, the first address of the same scope (since
-        Linux 6.1.64 and 6.7; before, always the first).
+        It is the first address of the device. Since Linux 6.1.64 and 6.7, it is the first address of the same
+        scope for a destination of limited scope.
         """
         reach = reach_of(dst)
         for a in self._devices[dev]:

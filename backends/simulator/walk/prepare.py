@@ -289,7 +289,7 @@ def _recents(ruleset: Ruleset) -> Iterator[tuple[Rule, Recent]]:
 
 
 def _other_masks(ruleset: Ruleset) -> Iterator[Refusal]:
-    """Refuse a mask that differs from that of the list's first rule (``recent_mt_check`` ignores it)."""
+    """Refuse a mask that differs from that of the list's first rule, which counts (``recent_mt_check``)."""
     masks: dict[str, int] = {}
     for rule, test in _recents(ruleset):
         if masks.setdefault(test.name, test.mask) != test.mask:
@@ -325,5 +325,8 @@ def _refusals(rule: Rule, family: Family) -> list[Refusal]:
 
 
 _LOCAL = (Interval.point(AddressType.LOCAL),)
-"""``match_type6`` does not read the other types from the routing table: every address that is not multicast
-counts as UNICAST, even one of the node."""
+"""The only type of IPv6 addresses that is simulated.
+
+``match_type6`` does not read other types from the routing table: every address that is not multicast counts
+as UNICAST, even an address of the node.
+"""

@@ -80,7 +80,7 @@ def import_bcc() -> ModuleType:
 
 
 def find_headers() -> Headers | None:
-    """Return kernel headers: the named ones, those of the running kernel, or the newest.
+    """Return kernel headers: those that the environment names, those of the running kernel, or the newest.
 
     ``NFPARITY_KERNEL_HEADERS`` names a folder with ``build`` and ``source``, like ``/lib/modules/VERSION``.
     """

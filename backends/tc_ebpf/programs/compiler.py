@@ -21,7 +21,10 @@ from translate.errors import MachineError
 __all__ = ["FLAGS", "compile_program", "explain_refusal"]
 
 FLAGS: Final = ("-Xclang", "-disable-llvm-passes")
-"""BCC optimises clang's output itself; optimising twice takes longer, here and in the verifier."""
+"""Flags that switch off clang's passes: BCC optimises clang's output itself.
+
+Optimising twice takes longer, here and in the verifier.
+"""
 
 
 def compile_program(

@@ -71,7 +71,7 @@ from translate.passes.normalise import canonical
 __all__ = ["takes_rules", "write_apply"]
 
 _YES_OR_NO: Final = REVERSE_PATHS | {Field.BRIDGED, Field.SOCKET, Field.TAKER}
-"""Fields of one bit of which a single rule can match only the value 1."""
+"""Fields of one bit for which a single nft rule can match the value 1, but not the value 0."""
 
 
 _STATELESS: Final = (FieldTest, AnyOf, SetTest, WordTest)

@@ -50,7 +50,7 @@ _ACTIONS: Final = frozenset({Accept, Drop, Return, Jump, Goto, SetMark, Dnat, Ma
 
 
 def is_ordinary(apply: Apply) -> bool:
-    """Return whether the rule is its matches and then its actions, without any expansion."""
+    """Return whether each test of the rule is one match, and each action one statement."""
     tests, actions = apply.tests, apply.actions
     if not actions or not _ACTIONS.issuperset(map(type, actions)):
         return False

@@ -49,7 +49,7 @@ def quota_of(test: Quota, origin: Origin, names: NameGiver) -> SharedQuota:
 
 
 def rate_of(interval: int) -> tuple[int, str]:
-    """Return the packets and nft's name of the unit for one packet per ``interval`` nanoseconds."""
+    """Return the rate of one packet per ``interval`` nanoseconds, as packets and nft's name of a unit."""
     rates = [(max(1, round(size / interval)), unit, size) for unit, size in _UNITS.items()]
     close = (r for r in rates if abs(r[0] * interval - r[2]) * _CLOSE <= r[2])
     rate, unit, _ = next(close, rates[-1])

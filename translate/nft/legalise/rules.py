@@ -183,7 +183,7 @@ def _effects_in_subchain(draft: DraftProgram, chain: LegalChain, apply: Apply) -
 
 
 def _proxy(draft: DraftProgram, chain: LegalChain, apply: Apply, action: Proxy) -> None:
-    """Write a transparent proxy for each protocol that packets may have, and the drop without a socket.
+    """Write a transparent proxy for each protocol of the rule, and a drop for packets without a socket.
 
     nft's ``tproxy`` ends the rule if it finds no socket (``nft_tproxy_eval``).
     """

@@ -73,7 +73,7 @@ _OF_FRAGMENTS: Final = {
     "--fraglast": (_point(Field.FRAGMENT_MORE, 0),),
     "--fraglen": (),
 }
-"""The tests of each option but ``--fragid``; the kernel does not read ``--fraglen`` (``frag_mt6``)."""
+"""The tests of each option except ``--fragid``; the kernel does not read ``--fraglen`` (``frag_mt6``)."""
 
 
 def _frag(options: Options, context: Context) -> tuple[Test, ...]:
@@ -169,4 +169,4 @@ IPV6HEADER: Final = MatchExtension(
     meaning=_ipv6header,
     family=Family.IP6,
 )
-"""``-m ipv6header --soft`` (``ipv6header_mt6``): all headers are there, or negated, none of them."""
+"""``-m ipv6header --soft`` (``ipv6header_mt6``): all of these headers are present; negated, none is."""

@@ -22,7 +22,7 @@ _AUTHENTICATED: Final = "the length and the reserved field of an AH header are n
 
 
 def _index(name: str, field: Field, options: Options, context: Context) -> tuple[Test, ...]:
-    """Return the test of the index. Without the option, ESP and AH may have any, and IPComp has 0.
+    """Return the test of the index. Without the option, ESP and AH match any index, and IPComp matches 0.
 
     ``libxt_ipcomp`` sets no default, so that both ends of its range are 0. Numbers above the largest value of
     the field, which ``-m ipcomp`` accepts, never match.

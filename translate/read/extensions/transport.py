@@ -142,7 +142,7 @@ _DCCP_TYPES: Final = {
     **{name: Interval.point(number) for number, name in enumerate(DCCP_NAMES)},
     "INVALID": Interval(10, 15),
 }
-"""The numbers that each name stands for."""
+"""The numbers of the packet types that each name stands for."""
 
 
 def _dccp(options: Options, context: Context) -> tuple[Test, ...]:

@@ -186,7 +186,7 @@ class _Reader:
             self.report(line.at(fault.column), fault.message, fault.hint)
 
     def create(self, name: Word, kind: Word, options: list[Word], line: Origin) -> _Set:
-        """Declare a set. Raises _Fault, but the set is then known, too."""
+        """Declare a set, also if its options have a fault. Raises _Fault."""
         existing = self._sets.get(name.text)
         if existing is not None:
             message = f'set "{name.text}" is created twice'
