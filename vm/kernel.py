@@ -43,7 +43,7 @@ class Kernel:
 
 
 def ensure_kernel(series: str, *, build: Path, say: Callable[[str], None]) -> Kernel:
-    """Return the kernel of a series such as ``6.1``, downloading and unpacking it the first time.
+    """Return the kernel of a series such as ``6.1``; download and unpack it the first time.
 
     Raises MachineError when the archive has no kernel of that series, naming the series that it has.
     """

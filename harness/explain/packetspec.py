@@ -241,7 +241,9 @@ def _placed(words: _Words, packet: Packet, entry: str | None, node: Node) -> Flo
     if (packet.uid or packet.gid) and entry is not None:
         raise words.error("only packets made on the node have an owner", hint="add: from node")
     if entry is None and packet.fragment is not None:
-        raise words.error("the node makes whole packets", hint="name the interface where it enters: in IFACE")
+        raise words.error(
+            "the node itself sends no fragments", hint="name the interface where it enters: in IFACE"
+        )
     if entry is None and (packet.smac, packet.dmac) != (None, None):
         raise words.error("a packet made on the node has no frame", hint="leave out smac and dmac")
     return Flow(id="packet", steps=(Send(packet=packet, entry=entry),))

@@ -44,14 +44,14 @@ class LoadShrinker:
     message: str = ""
 
     def shrink(self, job: Job, shown: Shown) -> Shown:
-        """Return the smallest ruleset found. InputError if the rules, as nfparity writes them, are loaded."""
+        """Return the smallest ruleset found. InputError if nft loads the rewritten rules."""
 
         def fails(smaller: Shown) -> bool:
             return self._fails(replace(job, rules=smaller.ruleset), smaller)
 
         start = read_again(shown.ruleset)
         if start is None or not fails(replace(shown, ruleset=start)):
-            raise InputError(f"{self.backend.name} loads the rules as nfparity writes them")
+            raise InputError(f"{self.backend.name} loads the rules when nfparity has rewritten them")
         best = replace(shown, ruleset=start)
         size = None
         while size != (size := len(rule_ids(best.ruleset))):

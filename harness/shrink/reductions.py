@@ -97,7 +97,7 @@ class _Reducer:
     def _loadable(self, translator: Translator, batch: Batch) -> Ruleset | None:
         """Reduce each rule whose translation nft does not load, and return the ruleset without these rules.
 
-        None if other rules make it fail, or if there are more faults than are asked for.
+        None if other rules make it fail, or if there are more faults than wanted.
         """
         ruleset = batch.ruleset
         while len(self.made) < self.most:

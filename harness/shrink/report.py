@@ -18,7 +18,7 @@ _RULES = "rules.txt"
 
 
 def difference_report(ruleset: Ruleset, wanted: Difference, *, command: str, backend: object) -> str:
-    """Return the report of a packet that is not treated as the rules say. ``command`` reproduces it."""
+    """Return the report of a packet with another outcome than the rules give. ``command`` reproduces it."""
     return (
         f"# {wanted.backend} differs in {wanted.field}\n\n"
         f"{_versions(wanted.backend)}\n\n"

@@ -57,7 +57,7 @@ class Shrinker:
         if start is None or not self._shows(replace(shown, ruleset=start)):
             raise InputError(
                 f"the difference of {self.difference.backend} in {self.difference.field} does not show when "
-                f"flow {shown.flow.id} runs alone, with the rules as nfparity writes them"
+                f"flow {shown.flow.id} runs alone, with the rules that nfparity has rewritten"
             )
         best = replace(shown, ruleset=start)
         size = None

@@ -133,7 +133,7 @@ class Detector:
 
 
 def evidence(lines: Iterable[Line | Rule]) -> tuple[Evidence, ...]:
-    """Return the lines of the dump for kube-proxy's records or for rules."""
+    """Return the lines of the dump, with counters, of kube-proxy's records or of rules."""
     by_origin: dict[Origin, Evidence] = {}
     for line in lines:
         if isinstance(line, Line):

@@ -1,4 +1,4 @@
-"""The steps of a run: nodes, namespace, pods, logs; and the removal of everything that it has created."""
+"""The steps of a run: nodes, namespace, pods and logs; then the removal of everything that was created."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ class Expected:
 
     @classmethod
     def ask(cls, batch: Batch) -> Expected:
-        """Simulate every flow of ``batch``."""
+        """Return the backend with the simulated results of ``batch``."""
         with backend(REFERENCE).open(Job(rules=batch.ruleset, node=batch.node)) as session:
             return cls({r.flow_id: r for r in session.replay(batch.flows)})
 

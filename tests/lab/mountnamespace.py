@@ -60,6 +60,6 @@ def _root_of_our_own() -> None:
     mount("none", root, flags=_MS_REC | _MS_PRIVATE)
     os.chroot(root)
     libc = ctypes.CDLL(None, use_errno=True)
-    if libc.umount2(os.fsencode(_INNER), _MNT_DETACH):  # the copy, which hides what is below
+    if libc.umount2(os.fsencode(_INNER), _MNT_DETACH):  # the copy of the mount, which hides the original
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), str(_INNER))
     os.chdir(folder)

@@ -3,7 +3,7 @@
 ``python -m tests.lab.options`` translates the ruleset that has every option of every extension, and counts,
 for each option, the rules that each backend refuses. A rule may have several options; its refusal counts
 against the option of which the fewest rules are accepted. The names come from the reader's registries, so a
-new option without a sample rule is a failing test, not a missing row.
+new option without a sample rule makes a test fail.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ SAMPLES: Final = (
     "tests/corpus/rulesets/every-option/refused.rules",
     "tests/corpus/rulesets/every-option/counters.rules",
 )
-"""Rules that together use every option, and what nftables refuses of it; relative to the project's root."""
+"""Rules that together use every option, also those that nftables refuses; relative to the project's root."""
 
 
 def _simulator(ruleset: Ruleset) -> None:

@@ -125,11 +125,11 @@ def _loaded(
     names = list(at)
     unloadable = {names[index] for index, _ in both}
     result.counts["neither loads"] += len(unloadable)
-    for index, said in at.items():
+    for index, message in at.items():
         if index not in unloadable:
             seed, text, written = pairs[index]
             rules = f"{text.splitlines()[-2]} → {written.splitlines()[-2]}"
-            result.faults.append(f"{family} seed {seed}: written, and not loaded: {rules}: {said}")
+            result.faults.append(f"{family} seed {seed}: written, and not loaded: {rules}: {message}")
 
 
 def _refusals(child: subprocess.Popen[str], texts: list[str]) -> list[tuple[int, str]]:
@@ -137,14 +137,15 @@ def _refusals(child: subprocess.Popen[str], texts: list[str]) -> list[tuple[int,
     assert child.stdout is not None
     child.stdin.write(json.dumps(texts) + "\n")
     child.stdin.flush()
-    return [(index, said) for index, said in json.loads(child.stdout.readline())]
+    return [(index, message) for index, message in json.loads(child.stdout.readline())]
 
 
 def rejected(texts: Sequence[str], command: str, environment: dict[str, str]) -> Iterator[tuple[int, str]]:
     """Yield the index and the message for each text that iptables-restore does not load.
 
-    It loads the texts in one run up to the first that it refuses, and says its line. That one is tried again
-    alone, because a name of IDLETIMER or RATEEST may still belong to the rules that it replaces.
+    In one run, iptables-restore loads the texts up to the first that it refuses, and prints its line. This
+    text is then loaded by itself, because a name of IDLETIMER or RATEEST may still belong to the rules that
+    the text replaces.
     """
     start = 0
     while start < len(texts):
@@ -152,11 +153,11 @@ def rejected(texts: Sequence[str], command: str, environment: dict[str, str]) ->
         done = _run("".join(rest), command, environment)
         if not done.returncode:
             return
-        said = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["no message"]
-        numbers = [int(match[1]) for line in said if (match := _LINE.search(line))]
+        messages = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["no message"]
+        numbers = [int(match[1]) for line in messages if (match := _LINE.search(line))]
         failed = _text_at(rest, numbers[-1] if numbers else 1)
         if _run(_EMPTY + rest[failed], command, environment).returncode:
-            yield start + failed, said[-1]
+            yield start + failed, messages[-1]
         start += failed + 1
 
 
@@ -176,7 +177,7 @@ def _text_at(texts: Sequence[str], line: int) -> int:
 
 
 def _serve(family: Family) -> int:
-    """Load the lists of texts that come in, in this network namespace, and print what is refused."""
+    """Load the lists of texts from standard input in this network namespace; print the refusals."""
     kind = "inet" if family is Family.IP else "inet6"
     for name, keys in _SETS:
         subprocess.run(["ipset", "create", name, keys, "family", kind], check=True)

@@ -69,7 +69,7 @@ class Subject:
 def read_clusters(path: str) -> dict[str, Shape]:
     """Read the clusters of a TOML file: a table for each, with the fields of :class:`Shape`.
 
-    Raises InputError for what is not a Shape.
+    Raises InputError for a table that is not a Shape.
     """
     import tomllib
 

@@ -1,8 +1,8 @@
 """Comparison of nfparity's and iptables-restore-translate's translations of single rules, with packets.
 
 ``python -m tests.lab.translated_rules`` makes a ruleset of each rule, with the jumps that lead to it and the
-flows that reach it and narrowly miss it. A rule without a target drops what it matches. The simulator says
-what each flow should do; iptables-legacy agrees with it (``make diff-test``).
+flows that reach it and narrowly miss it. A rule without a target drops what it matches. The simulator
+computes the expected outcome of each flow; iptables-legacy agrees with it (``make diff-test``).
 """
 
 from __future__ import annotations

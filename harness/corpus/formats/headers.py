@@ -199,7 +199,7 @@ def _routed(packet: Packet, field: Field, value: int, *, whole: bool) -> Packet 
 
 
 _USUAL_OFFSET: Final = 185
-"""The offset of a second fragment behind 1,480 bytes, which is what fits into an Ethernet frame."""
+"""The offset of a second fragment after a first one of 1,480 bytes, the most in an Ethernet frame."""
 
 
 def _part_of_fragment(packet: Packet, field: Field) -> int | None:

@@ -108,7 +108,7 @@ def _read_send(obj: JsonObject, node: Node | None) -> Send | None:
     if entry is None and (packet.smac, packet.dmac) != (None, None):
         obj.problem("in", "a packet made on the node has no frame", "leave out smac and dmac")
     if entry is None and packet.fragment is not None:
-        obj.problem("fragment", "the node makes whole packets", "name the interface where it comes in")
+        obj.problem("fragment", "the node itself sends no fragments", "name the interface where it arrives")
     return Send(packet=packet, entry=entry)
 
 

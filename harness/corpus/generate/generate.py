@@ -153,7 +153,7 @@ def _finished(
     flows += copies
     shown += (other.goals for other in others)
     models = [(flow.first, goals) for flow, goals in zip(flows, shown, strict=True)]
-    stray_models = [(s.flow.first, s.goals) for s in sorted(made.strays, key=lambda s: not s.telling)]
+    stray_models = [(s.flow.first, s.goals) for s in sorted(made.strays, key=lambda s: not s.visible)]
     edges = list(edge_flows(job.ruleset, models, search.places, taken, strays=stray_models))
     more = itertools.chain(
         (flow for _, flow in edges),

@@ -139,7 +139,8 @@ class OrderDifference:
 def orders_of(after: NftablesModeBackend, facts: Facts) -> tuple[Order, ...]:
     """Return every order except the one in which kube-proxy's chains are registered last.
 
-    Each component with a chain at a place of kube-proxy's is registered later alone, and all of them are.
+    In each order, one component with a chain at a place of kube-proxy's is registered last; in another
+    order, all of them are.
     """
     return tuple(order for order, reason in _orders(after, facts) if reason is None)
 

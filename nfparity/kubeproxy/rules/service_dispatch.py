@@ -34,7 +34,7 @@ _LOOPBACK: Final = {
 
 
 def read_service_dispatch(reading: Reading) -> None:
-    """Read both chains; node ports first, because old kube-proxies set the mark before the jump."""
+    """Read KUBE-NODEPORTS, then KUBE-SERVICES, because old kube-proxies set the mark before the jump."""
     for chain in reading.chains(_NAT):
         if chain.name == SERVICE_CHAIN:
             late = []

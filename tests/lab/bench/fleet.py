@@ -170,7 +170,7 @@ def _print_cost(fleet: Fleet, took: float, load: str, killer: Killer) -> None:
     print(f"\n{fleet.nodes} snapshots in {each} (load average before: {load})")
     print(f"processor time of workers: {cpu:.0f} s; of this process: {own.ru_utime + own.ru_stime:.0f} s")
     print(f"largest worker: {children.ru_maxrss >> 10} MiB; this process: {own.ru_maxrss >> 10} MiB")
-    print(f"killed on the way: {len(killer.killed)} worker; not assessed: {fleet.failed}")
+    print(f"killed during the run: {len(killer.killed)} worker; not assessed: {fleet.failed}")
 
 
 if __name__ == "__main__":

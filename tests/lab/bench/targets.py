@@ -1,7 +1,7 @@
 """Targets for a run at 10,000 services, and the results.
 
-The targets were set before the code was written. A missed target names the page that shows where the time or
-the memory goes, and what was tried.
+The targets were set before the code was written. A missed target names a page with a profile of the time or
+memory, and the improvements that were tried.
 """
 
 from __future__ import annotations

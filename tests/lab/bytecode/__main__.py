@@ -58,9 +58,9 @@ def _rulesets(paths: Sequence[str], seeds: str | None) -> Iterator[Ruleset]:
 
 
 def _run(rulesets: Iterator[Ruleset], compilers: Sequence[Nft]) -> int:
-    looked_at = statements = packets = refused = differing = 0
+    checked_rulesets = statements = packets = refused = differing = 0
     for ruleset in rulesets:
-        looked_at += 1
+        checked_rulesets += 1
         programs = [lower(ruleset, level=level) for level in LEVELS]
         try:
             checked = check(programs, compilers)
@@ -79,7 +79,7 @@ def _run(rulesets: Iterator[Ruleset], compilers: Sequence[Nft]) -> int:
         for difference in checked.differences:
             print(difference.render(), flush=True)
     print(
-        f"{looked_at} rulesets at {len(LEVELS)} levels: {statements} statements, {packets} packets,"
+        f"{checked_rulesets} rulesets at {len(LEVELS)} levels: {statements} statements, {packets} packets,"
         f" {refused} statements refused; {differing} rulesets differ"
     )
     return 1 if differing else 0

@@ -142,8 +142,8 @@ _SOURCE_TYPES: Final = frozenset({Field.FIB_SADDR_TYPE, Field.FIB_SADDR_TYPE_IIF
 class State:
     """A packet in a walk through rules: its changed fields, and the recorded effects.
 
-    ``events`` are in order, each with header, marks and state at that time. ``listed`` has what was put into
-    (True) or taken out of (False) the lists of ``-m recent``, by list, timeout and address.
+    ``events`` are in order, each with header, marks and state at that time. ``listed`` has the additions to
+    (True) and removals from (False) the lists of ``-m recent``, by list, timeout and address.
     """
 
     sample: Sample

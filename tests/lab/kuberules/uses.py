@@ -22,7 +22,7 @@ from translate.ir import Protocol as Number
 
 __all__ = ["service_uses"]
 
-_STRANGERS: Final = {
+_OUTSIDE_HOSTS: Final = {
     Family.IP: ("198.51.100.7", "203.0.113.7"),
     Family.IP6: ("2001:db8:100::7", "2001:db8:ffff::7"),
 }
@@ -51,7 +51,7 @@ class _Uses:
         self._family = cluster.family
         self._node = cluster.node
         self._pod = cluster.pods.low + _POD
-        near, far = (parse_address(cluster.family, text) for text in _STRANGERS[cluster.family])
+        near, far = (parse_address(cluster.family, text) for text in _OUTSIDE_HOSTS[cluster.family])
         self._near, self._far = near, far
         self._entries: dict[int, str | None] = {}
         self._ports = itertools.cycle(range(_SOURCE_PORTS.low, _SOURCE_PORTS.high + 1))

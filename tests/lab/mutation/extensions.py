@@ -158,7 +158,7 @@ def _alone(sample: Ruleset, table: Table, chain: str, rule: Rule) -> Ruleset:
     if {test.field for test in flat(rule.tests) if isinstance(test, FieldTest)} & {Field.MARK}:
         chain = Hook.OUTPUT.value  # only the node's own packets come with a mark
     if any(isinstance(test, FieldTest) and test.field in _OF_FRAGMENTS for test in flat(rule.tests)):
-        chain = Hook.FORWARD.value  # the node does not receive a fragment alone, whatever INPUT decides
+        chain = Hook.FORWARD.value  # the node drops a single fragment, whatever INPUT decides
     before, after = (_context(words.get(name, ()), sample.family) for words in (_BEFORE, _AFTER))
     rules = (*before, rule, *after)
     chains = (Chain(name=chain, hook=Hook(chain), policy=Policy.ACCEPT, rules=rules),)

@@ -1,8 +1,8 @@
 """Operators for every match and statement that :mod:`translate.nft` writes, whatever the extension.
 
-Those of :mod:`~tests.lab.mutation.nft_faults` are for what kube-proxy's rules have. Here a match is a key, a
-relation and a value, as ``ct mark != 0x7``, and each kind of match has the same faults: it is lost or
-inverted, its value is moved, its mask has one bit less, or its key reads another side of the packet.
+The operators of :mod:`~tests.lab.mutation.nft_faults` are for the matches in kube-proxy's rules. Here a match
+is a key, a relation and a value, as ``ct mark != 0x7``, and each kind of match has the same faults: it is
+lost or inverted, its value is moved, its mask has one bit less, or its key reads another side of the packet.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class Line:
 
     condition: MatchTable
     others: str
-    says: str
+    statement: str
     outcomes: tuple[tuple[MatchTable, str], ...] | None
     calls: tuple[tuple[MatchTable, str], ...]
     contents: frozenset[tuple[str, frozenset[str]]]
@@ -113,20 +113,20 @@ def _line(text: str, elements: Mapping[str, frozenset[str]]) -> Line:
         else:
             break
         rest = rest[match.end() :]
-    says = rest.strip()
-    named = re.findall(r"@(\S+)", others + says)
+    statement = rest.strip()
+    named = re.findall(r"@(\S+)", others + statement)
     contents = frozenset((name, elements[name]) for name in named if name in elements)
-    verdicts = tuple(_verdicts(says, elements))
-    plain = _PLAIN.match(says) or _VMAP.match(says)
+    verdicts = tuple(_verdicts(statement, elements))
+    plain = _PLAIN.match(statement) or _VMAP.match(statement)
     calls = tuple((more, chain) for more, verdict in verdicts for chain in _CALL.findall(verdict))
-    return Line(tested, others, says, verdicts if plain else None, calls, contents)
+    return Line(tested, others, statement, verdicts if plain else None, calls, contents)
 
 
-def _verdicts(says: str, elements: Mapping[str, frozenset[str]]) -> Iterator[tuple[MatchTable, str]]:
-    """Return the possible verdicts of a rule; all of its words if they are not understood."""
-    match = _VMAP.match(says)
+def _verdicts(statement: str, elements: Mapping[str, frozenset[str]]) -> Iterator[tuple[MatchTable, str]]:
+    """Return the possible verdicts of a rule; its whole statement if the statement is not understood."""
+    match = _VMAP.match(statement)
     if match is None:
-        yield MatchTable(), says
+        yield MatchTable(), statement
         return
     for element in elements[match[2]]:
         key, verdict = element.split(" : ")

@@ -104,7 +104,7 @@ class NftPlanter(Planter[str]):
 
 @dataclass(frozen=True, slots=True)
 class BpfPlanting:
-    """A tc program with a fault, and all faults that it has behind switches."""
+    """A tc program with an active fault, and all faults that its switches can activate."""
 
     together: tuple[Fault, ...]
     output: BpfOutput
@@ -147,7 +147,7 @@ class BpfPlanter(Planter[BpfPlanting]):
 
     def loader(self, planting: BpfPlanting) -> Loader:
         """Return the loader, which compiles and loads the program."""
-        return TcEbpfLoader(planting.output, cached=False)  # nobody compiles it again
+        return TcEbpfLoader(planting.output, cached=False)  # it will not be compiled again
 
     def change(self, before: BpfPlanting, after: BpfPlanting) -> tuple[translate.bpf.MapChange, ...] | None:
         """Return the entries that differ; None for another program."""

@@ -66,8 +66,8 @@ class _Reduction:
         unsettled: set[str] = set()
         for base in self.text.bases:
             reached = self._reached(base)
-            says = (line.says for chain in reached for line in self.text.chains[chain])
-            if any("mark set" in part and not _MARKS.match(part) for part in says):
+            statements = (line.statement for chain in reached for line in self.text.chains[chain])
+            if any("mark set" in part and not _MARKS.match(part) for part in statements):
                 unsettled |= reached
         return unsettled
 
@@ -114,22 +114,22 @@ class _Reduction:
     def _not_marked(self, chain: str) -> Iterator[Line]:
         """Return the rules of a chain without those that set a mark which every packet already has."""
         for at, line in enumerate(self.text.chains[chain]):
-            if not _MARKS.match(line.says):
+            if not _MARKS.match(line.statement):
                 yield line
                 continue
             rows = (MatchTable(line.condition.fields, frozenset({row})) for row in line.condition.rows)
             open_rows = [
-                relation.rows for relation in rows if not self._is_marked(line.says, chain, at, relation)
+                relation.rows for relation in rows if not self._is_marked(line.statement, chain, at, relation)
             ]
             if open_rows:
                 yield replace(
                     line, condition=MatchTable(line.condition.fields, frozenset().union(*open_rows))
                 )
 
-    def _is_marked(self, says: str, chain: str, at: int, known: MatchTable, depth: int = 0) -> bool:
+    def _is_marked(self, statement: str, chain: str, at: int, known: MatchTable, depth: int = 0) -> bool:
         """Return whether every packet with these facts already has this mark when it reaches the rule."""
         if any(
-            line.says == says and not line.others and known.beyond(line.condition).is_empty
+            line.statement == statement and not line.others and known.beyond(line.condition).is_empty
             for line in self.text.chains[chain][:at]
         ):
             return True
@@ -137,13 +137,13 @@ class _Reduction:
             return False
         for caller, site, condition in self._sites.get(chain, ()):
             more = known.joined(condition)
-            if not more.is_empty and not self._is_marked(says, caller, site, more, depth + 1):
+            if not more.is_empty and not self._is_marked(statement, caller, site, more, depth + 1):
                 return False
         return True
 
     def _plain(self, chain: str, line: Line) -> Line:
-        if line.says == "return" and self._is_idle_behind(chain, line.condition):
-            return replace(line, says="accept", outcomes=((MatchTable(), "accept"),), calls=())
+        if line.statement == "return" and self._is_idle_behind(chain, line.condition):
+            return replace(line, statement="accept", outcomes=((MatchTable(), "accept"),), calls=())
         return line
 
     def _is_idle(self, line: Line, known: MatchTable, depth: int = 0) -> bool:
@@ -187,7 +187,7 @@ def _not_ended(lines: tuple[Line, ...]) -> tuple[Line, ...]:
     for line in lines:
         condition = line.condition
         for before in remaining:
-            if not before.others and before.says.startswith(_ENDS):
+            if not before.others and before.statement.startswith(_ENDS):
                 condition = condition.beyond(before.condition)
         if not condition.is_empty:
             remaining.append(replace(line, condition=condition))
@@ -200,7 +200,7 @@ def _without_empty(chains: Mapping[str, tuple[Line, ...]]) -> dict[str, tuple[Li
     while True:
         empty = {f"{call} {name}" for name, lines in left.items() if not lines for call in ("jump", "goto")}
         fewer = {
-            name: tuple(line for line in lines if line.says not in empty) for name, lines in left.items()
+            name: tuple(line for line in lines if line.statement not in empty) for name, lines in left.items()
         }
         if fewer == left:
             return left

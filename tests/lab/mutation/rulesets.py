@@ -1,11 +1,11 @@
 """Rulesets for faults: rules on nodes, with the flows that must show every fault.
 
 ``kind`` is the kind node with its regression cases; ``cluster`` and ``cluster6`` are a small drawn cluster
-that uses what kube-proxy's rules have (affinity, source ranges, node ports, policies Local, services without
-endpoints), with the flows that are generated from its rules; ``kube-real`` and ``kube-real6`` are the dump
-of a real kube-proxy, likewise, and ``kube-ipvs`` and ``kube-ipvs6`` that of one in its ipvs mode.
-``headers`` and ``headers6`` are rules that test fields of the header and the frame, with their case;
-``netmap``, ``connbytes`` and their IPv6 forms are those of ``-j NETMAP`` and ``-m connbytes``.
+that uses all features of kube-proxy's rules (affinity, source ranges, node ports, policies Local, services
+without endpoints), with the flows that are generated from its rules; ``kube-real`` and ``kube-real6`` are the
+dump of a real kube-proxy, and ``kube-ipvs`` and ``kube-ipvs6`` that of one in its ipvs mode, also with
+generated flows. ``headers`` and ``headers6`` are rules that test fields of the header and the frame, with
+their case; ``netmap``, ``connbytes`` and their IPv6 forms are those of ``-j NETMAP`` and ``-m connbytes``.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ def _row(trial: Trial, operator: str, judged: Sequence[Judged], stream: TextIO) 
 def _score(trial: Trial) -> str:
     caught = trial.count(Verdict.CAUGHT)
     visible = caught + sum(judged.hole for judged in trial.judged)
-    return f"{caught} of {visible} faults that change what a packet sees ({caught / max(visible, 1):.1%})"
+    return f"{caught} of {visible} faults that change an outcome ({caught / max(visible, 1):.1%})"
 
 
 def _print_proofs(trials: Sequence[Trial], stream: TextIO) -> None:

@@ -27,7 +27,7 @@ __all__ = ["Testbed", "parts"]
 FALSE_ALARM_RATE: Final = 1e-6
 """The chance, per fault, that fair shares count as a difference."""
 
-_MOST_TELLING: Final = 8
+_MOST_SHOWING: Final = 8
 """The number of flows that showed a fault of a block and run first for the block's next fault."""
 
 _FIRST_PART: Final = 64
@@ -45,7 +45,7 @@ class _Place:
     stack: ExitStack = field(default_factory=ExitStack)
     session: KernelSession | None = None
     planting: Any = None
-    telling: dict[str, list[tuple[int, ...]]] = field(default_factory=dict)
+    showing: dict[str, list[tuple[int, ...]]] = field(default_factory=dict)
     """Indices of the flows or repetitions that showed a fault, by its block, the latest first."""
 
     def close(self) -> None:
@@ -89,21 +89,21 @@ class Testbed:
 
     def _at(self, place: _Place, fault: Fault | None, *, repeated: bool) -> str | None:
         session = self._planted(place, fault)
-        telling = place.telling.setdefault("" if fault is None else fault.place.block, [])
+        showing = place.showing.setdefault("" if fault is None else fault.place.block, [])
         workload = place.workload
-        groups: list[Sequence[int]] = [group for group in telling if repeated or len(group) == 1]
+        groups: list[Sequence[int]] = [group for group in showing if repeated or len(group) == 1]
         every = range(len(workload.flows))
         if repeated:
             groups += (*parts(every[: len(every) // _PARTED]), every)
         else:
             groups += parts(every[: len(workload.batch.flows)])
         for indexes in groups:
-            shares = indexes is every or indexes in telling
+            shares = indexes is every or indexes in showing
             if shown := _ask(session, workload, indexes, shares=shares):
                 difference, shown_by = shown
-                if shown_by not in telling:
-                    telling.insert(0, shown_by)
-                    del telling[_MOST_TELLING:]
+                if shown_by not in showing:
+                    showing.insert(0, shown_by)
+                    del showing[_MOST_SHOWING:]
                 return difference
         return None
 

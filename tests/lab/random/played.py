@@ -132,7 +132,7 @@ def _refused_by_routing(flow: Flow, result: FlowResult) -> Counter[int]:
 
 
 def _is_from_group(result: FlowResult) -> bool:
-    """Return whether the node gets a packet from an IPv6 group, as the tc program cannot (docs/limits.md)."""
+    """Return whether the node receives from an IPv6 group, which the tc program drops (docs/limits.md)."""
     return any(
         o.verdict is Verdict.LOCAL and (o.src or 0) >> 120 == _GROUPS
         for b in result.branches
@@ -154,7 +154,7 @@ def _is_left_out(sent: Send, loud: set[int], node: Node) -> bool:
     # The raw socket that sends the node's own packets defeats suppress_prefixlength (docs/limits.md).
     if sent.entry is None and any(rule.suppress is not None for rule in node.rules_of(Family.IP6)):
         return True
-    # The tc program drops replies to what left the node from ::1 (docs/limits.md).
+    # The tc program drops replies to packets that left the node from ::1 (docs/limits.md).
     localhost = sent.entry is None and packet.family is Family.IP6 and packet.src == 1
     return packet.src in loud or localhost
 

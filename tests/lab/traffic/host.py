@@ -1,6 +1,6 @@
 """A process that has a network namespace of its own, or has joined another process's.
 
-A request is an object that is called there with the :class:`Host`; what it returns is the answer.
+A request is an object whose method ``run`` is called there with the :class:`Host`, and returns the answer.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from translate.ir import Family
 __all__ = ["BYTES", "Serve", "ServeNames", "Served"]
 
 BYTES: Final = "/bytes/"
-"""The path below which the name of a page is its size in bytes."""
+"""The path of pages of a given size: the number of bytes is the page's name."""
 _BACKLOG: Final = 4096
 _MOST: Final = 65536
 
@@ -123,7 +123,7 @@ class _Lines:
             except BlockingIOError:
                 return
             except OSError:
-                continue  # an ICMP error about an earlier answer, or no way back
+                continue  # an ICMP error about an earlier answer, or no route to the client
 
 
 def _bound(family: Family, kind: socket.SocketKind) -> socket.socket:

@@ -1,7 +1,7 @@
 """The namespaces, joined by veth pairs: a client outside, the node, and its pods.
 
-Every namespace belongs to a process that dies with this one (:mod:`backends.replay.worker`), and the pairs
-are made inside of them, so that nothing is left behind and no names collide.
+Every namespace belongs to a process that is killed when this one ends (:mod:`backends.replay.worker`), and
+the pairs are made inside of them, so that nothing is left behind and no names collide.
 """
 
 from __future__ import annotations

@@ -190,8 +190,8 @@ def _models(
         of.sort(key=lambda choice: _made_here(choice.steps))
         of[:0] = _elsewhere(member, of, search)
         spare = sorted(of, key=lambda choice: len(choice.steps))
-        telling = tuple(_telling(member, of, search))
-        kept = (*telling, *_kept(of, telling, member, search))
+        single_misses = tuple(_failing_one_test(member, of, search))
+        kept = (*single_misses, *_kept(of, single_misses, member, search))
         expected = sorted({side for choice in kept for side in choice.sides})
         more = {side: tuple(_showing(side, spare)) for side in expected}
         yield _Model(member, kept, more, tuple(_copied(member, spare)))
@@ -229,7 +229,7 @@ def _elsewhere(member: Member, choices: list[_Choice], search: Search) -> Iterat
                 yield _Choice(elsewhere, frozenset(_side(goal, sides) for goal in goals.near))
 
 
-def _telling(member: Member, choices: list[_Choice], search: Search) -> Iterator[_Choice]:
+def _failing_one_test(member: Member, choices: list[_Choice], search: Search) -> Iterator[_Choice]:
     """Yield for each test of an entry a packet that fails only this test, so that a missing test shows.
 
     The entry may lead to rules for some clients only. If a translation loses the test, a packet of any other

@@ -43,11 +43,11 @@ _TRIES: Final = 24
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaskedMatch:
-    """A flow and the goals that it meets; ``telling``: the rule has another action than ACCEPT or RETURN."""
+    """A flow and the goals that it meets; ``visible``: its rule has another action than ACCEPT or RETURN."""
 
     flow: Flow
     goals: FlowGoals
-    telling: bool
+    visible: bool
 
 
 def masked_match_flows(
@@ -78,8 +78,8 @@ def masked_match_flows(
                     tried.add(stray[0])
                     why = f"matches {rule.origin.place}, but not {what} of the rules that lead there"
                     flow = Flow(id=flow_id, steps=stray[0], why=why)
-                    telling = not isinstance(rule.actions[-1], Accept | Return)
-                    yield MaskedMatch(flow=flow, goals=stray[1], telling=telling)
+                    visible = not isinstance(rule.actions[-1], Accept | Return)
+                    yield MaskedMatch(flow=flow, goals=stray[1], visible=visible)
 
 
 def _leads_on(table: Table, rule: Rule) -> bool:
@@ -90,7 +90,7 @@ def _leads_on(table: Table, rule: Rule) -> bool:
 
 
 def _variants(rule: Rule, into: list[RulePath]) -> Iterator[tuple[str, tuple[Test, ...]]]:
-    """Yield the name of each test on the way (its field or set), and all tests with this one negated."""
+    """Yield the name of each test on the path (its field or set), and all tests with this test negated."""
     for path in into:
         for at, test in enumerate(path.tests):
             if isinstance(test, SetTest) and test.negated:

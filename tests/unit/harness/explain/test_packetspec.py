@@ -55,7 +55,7 @@ def test_fragments(worker: Job) -> None:
     assert (later.fragment, later.dport) == (Fragment(185), None)
     assert str(later) == "udp 10.244.0.5 > 10.96.0.10, a later fragment"
     for wrong in ("fragment 8001", "fragment 1 from node"):
-        with pytest.raises(ParseError, match=r"offset|makes whole packets"):
+        with pytest.raises(ParseError, match=r"offset|sends no fragments"):
             packet(f"{text} {wrong}", worker)
     with pytest.raises(ParseError, match="offset 1"):
         packet(f"{text} fragment 1".replace("udp", "tcp"), worker)

@@ -128,7 +128,7 @@ def test_every_step() -> None:
         ({"fragment": {"more": True, "id": 65536}}, "65536 is not in 0-65535"),
         ({"fragment": {"more": True, "reserved": 1}}, "only the fragment header of IPv6"),
         ({"fragment": {"offset": 5}}, "unknown key 'sport'"),
-        ({"fragment": {"more": True}, "in": None}, "the node makes whole packets"),
+        ({"fragment": {"more": True}, "in": None}, "the node itself sends no fragments"),
         ({"proto": "tcp", "fragment": {"offset": 1}}, "fragments of TCP at offset 1"),
         ({"then": {}}, "expected a list"),
         ({"then": ["reply"]}, "expected an object"),
