@@ -25,7 +25,7 @@ _HOPELESS = (
 """Reasons of a waiting container that will never start."""
 
 _REMOVAL_LIMIT = 90.0
-"""Seconds for the removal of what was created."""
+"""Seconds for the removal of the objects that were created."""
 
 
 class Run:
@@ -238,7 +238,7 @@ class _Patience:
         self.restart()
 
     def restart(self) -> None:
-        """Begin anew, because something has happened."""
+        """Begin again with short pauses and the full time, because something has happened."""
         self._pause = 0.1
         self._end = time.monotonic() + self._limit
 

@@ -1,4 +1,4 @@
-"""The options of ``kubectl nfparity``, and the assessment of what it has captured."""
+"""The options of ``kubectl nfparity``, and the assessment of the captured snapshots."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def _joined(a: Service, b: Service) -> Service:
 
 
 def _filled(read: Service, described: Service) -> Service:
-    """Return the service with the values from rules, and values from the objects for the rest."""
+    """Return the service with the values from rules, completed by values from the objects."""
     external, balancers = set(described.external_ips), set(described.load_balancer_ips)
     places = {(e.address, e.port): e.local for e in described.endpoints}
     return replace(

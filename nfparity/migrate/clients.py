@@ -54,7 +54,7 @@ class ClientsForth:
     def catch_up(self) -> None:
         """Load the changes that the lists got between :meth:`elements` and the load of the table.
 
-        Later the sets have all clients: the nat rules that were loaded last bind a connection alone
+        From then on, packets fill the sets: in nat, the rules that were loaded last bind connections
         (``nf_nat_inet_fn``), and in other tables a packet passes both rulesets.
         """
         changed: dict[str, list[ListedAddress]] = {}

@@ -43,7 +43,7 @@ def additions(
 def replacements(
     family: str, lists: Sequence[NftList], clients: Mapping[str, Sequence[ListedAddress]], clock: Jiffies
 ) -> str:
-    """Return the commands after which the sets have these addresses as the lists do.
+    """Return the commands that give the sets these addresses, with the times of the lists.
 
     Other addresses are not changed; those without a time are removed. An element is added before it is
     deleted, because nft rejects the deletion of a missing element.

@@ -333,7 +333,7 @@ class Migration:
         )
 
     def _is_over(self, record: Record) -> bool:
-        """Return whether the record says that the migration was confirmed or rolled back."""
+        """Return whether the migration was confirmed or rolled back, according to the record."""
         try:
             current = Record.read(self.place.record)
         except Exception:

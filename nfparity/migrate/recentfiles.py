@@ -101,7 +101,7 @@ def fill_list(name: str, packets: Iterable[tuple[str, int]]) -> None:
         try:
             for address, number in packets:
                 for _ in range(number):
-                    # The kernel accepts a write at the beginning of the file alone.
+                    # The kernel accepts a write only at the beginning of the file.
                     os.lseek(file, 0, os.SEEK_SET)
                     os.write(file, f"+{address}".encode())
         finally:

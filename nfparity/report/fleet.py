@@ -91,7 +91,8 @@ def _lines(fleet: Fleet) -> Iterator[str]:
 
 
 def _plan(fleet: Fleet, short: dict[str, str]) -> Iterator[str]:
-    """Yield the groups of nodes in the order in which they can change the mode, with what to change first."""
+    """Yield the groups of nodes in the order in which they can change the mode, with the changes to make
+    first."""
     yield "rollout, in this order"
     for number, step in enumerate(rollout(fleet), 1):
         names = _named([short[path] for path in step.snapshots])

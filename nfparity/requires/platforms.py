@@ -26,7 +26,7 @@ class Presence(StrEnum):
 
     PRESENT = "present"
     OPTIONAL = "optional"
-    """Only if a package is installed that the platform does not install by itself."""
+    """Present only if an optional package of the platform is installed."""
     ABSENT = "absent"
 
 

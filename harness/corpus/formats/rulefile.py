@@ -1,4 +1,4 @@
-"""Files of rules: options for reading them, and the ipsets of the rules.
+"""Files of rules: the options for reading them, and their ipsets.
 
 The members of ipsets come from a named file, or by default from the file ``ipset-save`` next to the rules, as
 in a snapshot.

@@ -54,7 +54,7 @@ _ORDER: Final = (TableName.RAW, TableName.MANGLE, TableName.NAT, TableName.FILTE
 class GoalFlow:
     """A flow that meets a new goal, and all that it shows.
 
-    The flow is named after ``goal``, or after ``use``, the kind of client of a service that it comes from.
+    The flow is named after ``goal``, or after ``use``: the kind of client of a service that sends it.
     """
 
     goal: Goal

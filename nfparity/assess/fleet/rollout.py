@@ -1,4 +1,4 @@
-"""The plan of a rollout: which groups of nodes can switch now, and what others must change first."""
+"""The plan of a rollout: the groups of nodes that can switch now, and the changes that others need first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules that must not run twice for one packet, as they do while both rulesets are loaded.
+"""Refusal of rules that must not run twice for a packet, which they do while both rulesets are loaded.
 
 If two NAT tables have the same hook, the second does not run after the first has bound the connection
 (``nf_nat_inet_fn``). All other rules run twice, and must have the same result the second time. This module

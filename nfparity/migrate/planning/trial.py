@@ -1,4 +1,4 @@
-"""Packets sent through the translation in private nodes before any change: alone, and with the old rules."""
+"""The trial of a plan: packets through the translation alone, and through it together with the old rules."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ _SMALL: Final = 6.4
 
 @dataclass(slots=True)
 class _Node:
-    """A box without coordinates yet. ``key`` is a chain's table and name, ``taken`` the chains that it led to."""
+    """A box without coordinates. ``key`` is a chain's table and name, ``taken`` are the chains it led to."""
 
     kind: str
     text: str

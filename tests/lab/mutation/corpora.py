@@ -41,7 +41,7 @@ SHAPES: Final = {
     "balancers": Shape(services=18, endpoints=1, load_balancers=18, source_ranges=18, base=False, seed=3),
     "local": Shape(services=12, endpoints=1, node_ports=12, external_local=12, base=False, seed=13),
 }
-"""Clusters of about a hundred rules, with classes of services of which some are not searched."""
+"""Clusters of about a hundred rules, in whose classes of services some members are not searched."""
 
 _MANY: Final = 400
 """The repetitions of one flow to each service."""

@@ -92,8 +92,8 @@ def other_flows(
 ) -> Iterator[tuple[Member, list[GoalFlow] | None]]:
     """Yield each member that is not searched, with flows made from its model's flows in ``corpus``.
 
-    The flows are None if they do not show what the model's flows show. ``uses`` maps flows to the kind of
-    client of a service that they come from.
+    The flows are None if they do not show what the model's flows show. ``uses`` maps flows to services to the
+    kind of client that sends them.
     """
     sent = {steps for steps, _ in corpus}
     for group, model in zip(classes.classes, _models(classes.classes, search, corpus, uses), strict=True):
