@@ -13,7 +13,11 @@ from translate.ir import Ruleset
 _EXAMPLE = """\
 example:
   nfparity graph rules.iptables-save --chain KUBE-SERVICES
-  nfparity graph rules.iptables-save --format dot | dot -Tsvg > rules.svg
+  nfparity graph rules.iptables-save --format svg >rules.svg
+
+svg is a picture for a browser or for paper. Tables with many chains have one box for all chains of one
+class: those of services that differ only in addresses and in their numbers of endpoints. --chain NAME draws
+the part below a chain, where fewer are together. dot is a graph of all chains, for Graphviz.
 """
 
 
@@ -22,7 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EXAMPLE
     add_rules(parser)
     parser.add_argument("--chain", metavar="CHAIN", help="only this chain and those that it leads to")
-    add_format(parser, "text", "dot", "json")
+    add_format(parser, "text", "svg", "dot", "json")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -38,7 +42,11 @@ def run(arguments: argparse.Namespace) -> int:
         print_unknown(ruleset)
         if len(pieces) > 1:
             print(f"ruleset {number} of {len(pieces)}")
-        if arguments.format == "dot":
+        if arguments.format == "svg":
+            from harness.report.graphsvg import svg_text
+
+            sys.stdout.write(svg_text(ruleset, start=arguments.chain))
+        elif arguments.format == "dot":
             sys.stdout.write(dot_text(ruleset))
         elif arguments.format == "json":
             print(json.dumps(_data(ruleset), indent=2))

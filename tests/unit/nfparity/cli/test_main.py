@@ -268,6 +268,10 @@ def test_graph() -> None:
     dot = nfparity("graph", RULES, "--format", "dot").stdout
     assert dot.startswith("digraph rules {")
     assert '"nat/KUBE-SERVICES" -> "nat/KUBE-SVC-TCOU7JCQXEZGVUNU" [label="98"]' in dot
+    picture = nfparity("graph", RULES, "--format", "svg", "--chain", "KUBE-SVC-TCOU7JCQXEZGVUNU").stdout
+    assert picture.startswith("<svg ")
+    assert "KUBE-SEP-6E7XQMQ4RAYOWTTM" in picture
+    assert "KUBE-SERVICES" not in picture
     calls = json.loads(nfparity("graph", RULES, "--format", "json").stdout)
     assert {"caller": "KUBE-SERVICES", "line": 98}.items() <= next(
         c for c in calls if c["line"] == 98

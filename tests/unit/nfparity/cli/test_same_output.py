@@ -16,11 +16,13 @@ COMMANDS = (
     ("simulate", *CORPUS),
     ("corpus", "generate", RULES, *NODE),
     ("corpus", "coverage", *CORPUS, "--format", "json"),
+    ("corpus", "coverage", *CORPUS, "--format", "html"),
     ("explain", RULES),
     ("explain", RULES, *NODE, "--packet", "tcp 198.51.100.7:40000 > 203.0.113.10:443 in eth0"),
     ("explain", RULES, *NODE, "--packet", "udp 10.244.0.5:1 > 10.96.0.10:53 in cni0", "--format", "json"),
     ("explain", RULES, *NODE, "--packet", "udp 10.244.0.5:1 > 10.96.0.10:53 in cni0", "--format", "html"),
     ("graph", RULES),
+    ("graph", RULES, "--format", "svg"),
     ("translate", RULES, "--to", "nft"),
     ("translate", RULES, "--to", "bpf"),
 )
