@@ -58,7 +58,7 @@ def _option(option: Option) -> str:
 
 
 def _joint(spelling: str) -> str:
-    """Return the sign by which zsh accepts the value in the same word: ``--to=nft``, ``-O2``."""
+    """Return the sign after an option whose value may be in the same word: ``--to=nft``, ``-O2``."""
     return "=" if spelling.startswith("--") else "+"
 
 

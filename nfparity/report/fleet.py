@@ -91,8 +91,7 @@ def _lines(fleet: Fleet) -> Iterator[str]:
 
 
 def _plan(fleet: Fleet, short: dict[str, str]) -> Iterator[str]:
-    """Yield the groups of nodes in the order in which they can change the mode, with the changes to make
-    first."""
+    """Yield the groups of nodes in the order in which they can change the mode, and the changes they need."""
     yield "rollout, in this order"
     for number, step in enumerate(rollout(fleet), 1):
         names = _named([short[path] for path in step.snapshots])

@@ -312,7 +312,7 @@ def _result(state: State) -> Result:
 
 
 def _acts(sample: Sample, result: Result) -> bool:
-    """Return whether a statement has a visible effect; its own counter has none if nothing follows."""
+    """Return whether a statement has a visible effect; a counter has none if no rule follows."""
     state = State(sample)
     state.note("call", _NEXT)
     acts = tuple(act for act in result if not (isinstance(act, tuple) and act[:1] == ("count up",)))

@@ -1,7 +1,7 @@
 """Faults of a tc program: in the generated chains, in the contents of its maps, and in its NAT.
 
-The text is :meth:`BpfOutput.render`'s, which has the map contents as comments at its end;
-:func:`output_of` turns a text with a fault in it back into something that can be loaded.
+The text is that of :meth:`BpfOutput.render`, with the contents of maps as comments at its end.
+:func:`output_of` turns a text with a fault into a program that can be loaded.
 """
 
 from __future__ import annotations

@@ -2,9 +2,8 @@
 
 Each sample rule of an extension (:data:`tests.lab.options.SAMPLES`) becomes a ruleset of its own, with the
 flows that ``corpus generate`` makes for it. A match decides between DROP and ACCEPT, so that every change of
-its result is seen; a target keeps its action. What is planted in the translation of one rule is not hidden
-by another rule. The table has a row for each extension; a fault that survives without a proof is printed
-with its rule.
+its result is seen; a target keeps its action. So no other rule can hide a fault. The table has a row for each
+extension; a fault that survives without a proof is printed with its rule.
 """
 
 from __future__ import annotations
@@ -145,8 +144,7 @@ def _of_rule(sample: Ruleset, table: Table, chain: Chain, rule: Rule) -> Iterato
 
 
 _TRANSPORT: Final = frozenset({"tcp", "udp", "sctp"})
-"""Matches beside which a sample counts for its target; beside any other match it counts for that match
-only."""
+"""A sample is one of its target if it has no other matches than these; otherwise it is one of its matches."""
 _NAT: Final = {"to": "PREROUTING", "from": "POSTROUTING"}
 """The hooks from which the chains of the samples' table nat are called."""
 
@@ -169,7 +167,7 @@ _OF_FRAGMENTS: Final = frozenset(field for field in Field if field.text.startswi
 
 
 def _context(lines: Iterable[str], family: Family) -> tuple[Rule, ...]:
-    """Return rules that make the effect of a target visible; their lines are those of no sample."""
+    """Return rules that make the effect of a target visible; they have a line number that no sample has."""
     text = "*mangle\n" + "".join(f"-A FORWARD {line}\n" for line in lines) + "COMMIT\n"
     ruleset = read_ruleset(text.encode(), name="context", family=family)
     return tuple(replace(rule, origin=Origin("context", _CONTEXT)) for rule in ruleset.rules())
@@ -185,7 +183,8 @@ _BEFORE: Final[Mapping[str, Sequence[str]]] = {
     ),
 }
 _AFTER: Final[Mapping[str, Sequence[str]]] = {"CONNMARK": ("-j CONNMARK --restore-mark",)}
-"""Rules around a target of the same chain: every bit of a mark set and not set, and the result."""
+"""Rules before and after a target: the first set each bit for some packets only; the last shows the
+result."""
 
 
 def faults_of(ruleset: Ruleset, *, level: int = 0) -> tuple[NftPlanter, tuple[Fault, ...]]:
@@ -256,7 +255,7 @@ def _later_fragments(flows: Iterable[Flow]) -> Iterator[Flow]:
 
 
 def _every_value(single: Single, flows: Sequence[Flow]) -> Iterator[Flow]:
-    """Return a flow for each value of the field that a target changes by a rule for each value."""
+    """Return a flow for each value of a field, for targets that become one nft rule per value."""
     first = next((flow for flow in flows if flow.first.entry is not None), None)
     if first is None:
         return
@@ -278,7 +277,7 @@ def _every_value(single: Single, flows: Sequence[Flow]) -> Iterator[Flow]:
 
 _USUAL_OFFSET: Final = 185
 _HIGH_OFFSET: Final = 4096
-"""An offset with the highest bit of those in the header of IPv4 alone."""
+"""An offset of which only the highest bit is set."""
 
 
 def main() -> int:

@@ -111,7 +111,7 @@ class BpfPlanting:
 
 
 class BpfPlanter(Planter[BpfPlanting]):
-    """A tc program whose maps can be changed: their entries, and the switch for one of many faults."""
+    """Plants faults in a tc program by changes of its maps, one of which activates one of many faults."""
 
     def __init__(self, program: Program) -> None:
         self._output = translate.bpf.emit(program)

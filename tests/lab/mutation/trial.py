@@ -40,7 +40,7 @@ FEW: Final = 24
 """The repetitions of a flow with a random outcome: a branch of one half is missed once in 2**24."""
 
 MANY: Final = 1600
-"""The repetitions of one flow to each service: a share of 1/4 for 1/3 is missed about once in 70."""
+"""The repetitions of one flow to each service: a share of 1/4 instead of 1/3 is missed about once in 70."""
 
 
 @dataclass(frozen=True, slots=True)

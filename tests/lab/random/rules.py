@@ -126,7 +126,7 @@ class _Table:
         return "\n".join([*head, *self.lines, "COMMIT", ""])
 
     def _last_rules(self) -> Iterator[str]:
-        """Rules for every packet that comes to them: a firewall's last ones, and NAT of all connections."""
+        """Yield rules that match almost every packet: a firewall's last rules, and NAT of all connections."""
         draw = self.last
         if self.name == "filter":
             for hook in ("INPUT", "FORWARD"):

@@ -26,7 +26,7 @@ _COMMON_MATCHES: Final = {
     Family.IP6: ("tcp", "udp", "sctp", "icmp6", "multiport", "statistic"),
 }
 _COMMON_TARGETS: Final = ("DNAT", "SNAT", "REDIRECT", "MASQUERADE", "LOG", "NFLOG")
-"""The extensions of most rules; some texts have only these, with one odd value, and so more spellings."""
+"""The targets of most rules. Texts with only common extensions have one odd value, so more are accepted."""
 
 _PROTO_OF: Final = {
     "tcp": "tcp",
