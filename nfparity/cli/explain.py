@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import sys
 from dataclasses import asdict
 
@@ -70,7 +71,11 @@ def run(arguments: argparse.Namespace) -> int:
         from nfparity.report.pages.explanation import explanation_page
 
         page = explanation_page(
-            explanation, with_reply=arguments.reply, every_rule=arguments.all, version=VERSION
+            explanation,
+            with_reply=arguments.reply,
+            every_rule=arguments.all,
+            command=_command(arguments),
+            version=VERSION,
         )
         sys.stdout.write(page)
     else:
@@ -78,6 +83,17 @@ def run(arguments: argparse.Namespace) -> int:
 
         print_explanation(explanation, sys.stdout, with_reply=arguments.reply, every_rule=arguments.all)
     return 0
+
+
+def _command(arguments: argparse.Namespace) -> str:
+    """Return the command of this page."""
+    words = ["nfparity", "explain", arguments.rules, *input_options(arguments).words()]
+    if arguments.node is not None:
+        words += ["--node", arguments.node]
+    words += ["--packet", arguments.packet]
+    words += ["--reply"] if arguments.reply else []
+    words += ["--all"] if arguments.all else []
+    return shlex.join([*words, "--format", "html"])
 
 
 def _describe(arguments: argparse.Namespace) -> int:

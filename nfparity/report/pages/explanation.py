@@ -39,8 +39,10 @@ class _Branch:
     reasons: tuple[str, ...]
 
 
-def explanation_page(explanation: Explanation, *, with_reply: bool, every_rule: bool, version: str) -> str:
-    """Return the explanation as a page; ``version`` is this program's."""
+def explanation_page(
+    explanation: Explanation, *, with_reply: bool, every_rule: bool, command: str, version: str
+) -> str:
+    """Return the explanation as a page; ``command`` makes it again, ``version`` is this program's."""
     ruleset = explanation.job.ruleset
     service_of = service_names(ServiceIndex.of(recover(ruleset)).lines, ruleset.family)
     misses = 1 << 30 if every_rule else _MISSES
@@ -55,7 +57,11 @@ def explanation_page(explanation: Explanation, *, with_reply: bool, every_rule: 
     values = {
         "title": f"Packet {first.packet}, {where}",
         "verdict": _verdict(shown),
-        "facts": (("Rules", ruleset.source), ("Packet", f"{first.packet}, {where}")),
+        "facts": (
+            ("Rules", ruleset.source),
+            ("Packet", f"{first.packet}, {where}"),
+            ("Reproduce", command),
+        ),
         "branches": shown,
         "version": version,
     }

@@ -19,6 +19,9 @@ def page(packet: str, *words: str) -> Element:
 
 def test_each_branch_has_the_path_of_the_packet_and_of_its_reply() -> None:
     root = page("udp 10.244.0.5:1 > 10.96.0.10:53 in pod5", "--reply")
+    shown = root.all("dl", "facts")[0].text
+    assert "nfparity explain " in shown
+    assert "--packet 'udp 10.244.0.5:1 > 10.96.0.10:53 in pod5' --reply --format html" in shown
     branches = root.all("section", "group")
     assert len(branches) == 2
     assert root.all("p", "verdict")[0].text.startswith("The packet leaves by ")
