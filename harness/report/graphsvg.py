@@ -32,6 +32,8 @@ _MARGIN: Final = 16
 _HEADING: Final = 34
 _LONGEST: Final = 44
 """The maximum number of letters of a box."""
+_WAY: Final = 6
+"""The height of a curve that passes a column."""
 _SWEEPS: Final = 6
 _NAMED: Final = 8
 """The number of chains of a group that its tooltip names."""
@@ -63,15 +65,20 @@ path { fill: none; stroke: #0a53a8; stroke-width: 1.4; }
 
 @dataclass(slots=True)
 class _Place:
-    """A box: its column, its place in pixels, and the curves that end there, in their order."""
+    """A box: its place in pixels, and the curves that end there, in their order, with their passages."""
 
     group: Group
-    column: int
     x: int
     y: int
     width: int
     height: int
     links: list[Link]
+    ways: dict[Link, list[tuple[int, int, int]]]
+
+    @property
+    def bottom(self) -> int:
+        """The lowest place of the box and of the curves that end at it."""
+        return max([self.y + self.height, *(height for way in self.ways.values() for _, height, _ in way)])
 
 
 def svg_text(ruleset: Ruleset, *, start: str | None = None) -> str:
@@ -88,7 +95,7 @@ def svg_text(ruleset: Ruleset, *, start: str | None = None) -> str:
         places = _placed(table, y + _HEADING)
         body += _drawn(table, places, y)
         width = max(width, *(place.x + place.width for place in places))
-        y = max(place.y + place.height for place in places) + 2 * _GAP
+        y = max(place.bottom for place in places) + 2 * _GAP
     chains = counted(sum(table.chains for table in tables), "chain")
     boxes = counted(sum(len(table.groups) for table in tables), "box", "boxes")
     title = f"{ruleset.source}: {chains} in {boxes}"
@@ -107,31 +114,62 @@ def svg_text(ruleset: Ruleset, *, start: str | None = None) -> str:
 
 
 def _placed(table: Folded, top: int) -> list[_Place]:
-    """Return the boxes, each to the right of those that lead to it."""
+    """Return the boxes, each to the right of those that lead to it; curves pass between the boxes."""
     columns = _columns(table)
-    entering: list[list[Link]] = [[] for _ in table.groups]
-    for link in table.links:
-        entering[link.callee].append(link)
-    by_column: list[list[int]] = [[] for _ in range(max(columns) + 1)]
-    for number, column in enumerate(columns):
-        by_column[column].append(number)
-    row = {number: row for numbers in by_column for row, number in enumerate(numbers)}
-    for _ in range(_SWEEPS):
-        for numbers in by_column[1:]:
-            numbers.sort(key=lambda n: (_middle([row[link.caller] for link in entering[n]]), n))
-            row.update((number, place) for place, number in enumerate(numbers))
+    rank = _Rows(table, columns)
     places: dict[int, _Place] = {}
     x = _MARGIN
-    for column, numbers in enumerate(by_column):
+    for items in rank.columns:
         y = top
-        widest = max(_width(table.groups[number]) for number in numbers)
-        for number in numbers:
-            links = sorted(entering[number], key=lambda link: (columns[link.caller], row[link.caller]))
+        widest = max(_width(table.groups[item]) for item in items if item < len(columns))
+        for item in items:
+            if item >= len(columns):
+                rank.ways[rank.links[item]].append((x, y + _WAY // 2, x + widest))
+                y += _WAY + _GAP
+                continue
+            links = sorted(rank.entering[item], key=lambda link: rank.row[rank.last[link]])
             height = max(_LOWEST, _PORT * len(links) + 8)
-            places[number] = _Place(table.groups[number], column, x, y, widest, height, links)
+            ways = {link: rank.ways[link] for link in links}
+            places[item] = _Place(table.groups[item], x, y, widest, height, links, ways)
             y += height + _GAP
         x += widest + _BETWEEN
-    return [places[number] for number in range(len(table.groups))]
+    return [places[number] for number in range(len(columns))]
+
+
+class _Rows:
+    """The order of boxes in each column, with a place for every curve that passes the column.
+
+    Items up to the number of groups are groups, the others are places for curves (``links``). ``last`` is
+    the item from which a curve comes to its end. ``ways`` are the passages of a curve, from the left.
+    """
+
+    def __init__(self, table: Folded, columns: list[int]) -> None:
+        self.columns: list[list[int]] = [[] for _ in range(max(columns) + 1)]
+        for number, column in enumerate(columns):
+            self.columns[column].append(number)
+        self.links: dict[int, Link] = {}
+        self.last: dict[Link, int] = {}
+        self.entering: list[list[Link]] = [[] for _ in columns]
+        self.ways: dict[Link, list[tuple[int, int, int]]] = {}
+        before: dict[int, list[int]] = {}
+        for link in table.links:
+            at = link.caller
+            for column in range(columns[link.caller] + 1, columns[link.callee]):
+                item = len(columns) + len(self.links)
+                self.links[item] = link
+                self.columns[column].append(item)
+                before[item] = [at]
+                at = item
+            before.setdefault(link.callee, []).append(at)
+            self.last[link], self.ways[link] = at, []
+            self.entering[link.callee].append(link)
+        self.row = {item: row for items in self.columns for row, item in enumerate(items)}
+        for _ in range(_SWEEPS):
+            for items in self.columns[1:]:
+                items.sort(
+                    key=lambda item: (_middle([self.row[each] for each in before.get(item, ())]), item)
+                )
+                self.row.update((item, row) for row, item in enumerate(items))
 
 
 def _columns(table: Folded) -> list[int]:
@@ -196,11 +234,15 @@ def _port(place: _Place, number: int) -> int:
 
 
 def _curve(caller: _Place, callee: _Place, port: int, link: Link) -> str:
-    start, y = caller.x + caller.width, caller.y + caller.height // 2
-    end, to = callee.x, _port(callee, port)
-    bend = max(40, abs(end - start) // 3)
+    x, y = caller.x + caller.width, caller.y + caller.height // 2
+    line = f"M{x} {y}"
+    for left, height, right in (*callee.ways[link], (callee.x, _port(callee, port), callee.x)):
+        bend = max(40, abs(left - x) // 3)
+        line += f"C{x + bend} {y} {left - bend} {height} {left} {height}"
+        line += f"H{right}" if right > left else ""
+        x, y = right, height
     kind = ' class="goto"' if link.goto else ""
-    return f'<path{kind} d="M{start} {y}C{start + bend} {y} {end - bend} {to} {end} {to}"></path>'
+    return f'<path{kind} d="{line}"></path>'
 
 
 def _box(place: _Place, *, used: bool) -> Iterator[str]:

@@ -60,6 +60,14 @@ def drawn(text: str, start: str | None = None) -> ET.Element:
     for x1, y1, x2, y2 in corners:
         assert 0 <= x1 < x2 <= width
         assert 0 <= y1 < y2 <= height
+    for path in root.iter(f"{SVG}path"):
+        points = re.findall(r"(\d+) (-?\d+)", path.attrib["d"])
+        assert all(0 <= int(x) <= width and 0 <= int(y) <= height for x, y in points)
+        for x, y, right in re.findall(r" (\d+) (\d+)H(\d+)", path.attrib["d"]):
+            passed = (int(x), int(y), int(right), int(y) + 1)
+            assert not [
+                c for c in corners if c[0] < passed[2] and passed[0] < c[2] and c[1] < passed[1] < c[3]
+            ]
     for one, other in combinations(corners, 2):
         assert one[2] <= other[0] or other[2] <= one[0] or one[3] <= other[1] or other[3] <= one[1]
     return root
@@ -130,3 +138,4 @@ def test_services_are_folded_and_more_services_make_no_larger_picture() -> None:
     assert float(large.attrib["height"]) <= float(small.attrib["height"]) + 100
     services = {name: note for name, (_, note) in boxes(large).items() if name.startswith("KUBE-SVC")}
     assert "chains, " in services["KUBE-SVC-*"]
+    assert any("H" in path.attrib["d"] for path in large.findall(f"{SVG}path"))  # past the services
