@@ -110,7 +110,7 @@ def _key(known: NftList, address: str) -> str:
 
 
 def _until(key: str, seconds: int | None, age: float) -> str | None:
-    """Return an element with the time that is left, or None if there is none left."""
+    """Return an element with its remaining time, or None if the time is over."""
     if seconds is None:
         return key
     left = round((seconds - age) * 1000)

@@ -23,7 +23,7 @@ _LOOPBACK: Final = "lo"
 def check_node(node: Node, ruleset: Ruleset) -> None:
     """Raise UnsupportedError if the tc program would route packets differently than the node does.
 
-    A routing rule that a Node cannot have counts as one that may match any packet. ``ruleset`` may be a
+    A routing rule that a Node cannot represent counts as one that may match any packet. ``ruleset`` may be a
     sample of the rules.
     """
     if any(note.startswith(UNKNOWN_RULE) for note in node.assumed):

@@ -17,7 +17,7 @@ _ARCHIVES: Final = (".tar.gz", ".tgz")
 
 
 def is_collection(path: str) -> bool:
-    """Return whether ``path`` is a folder that is not itself a snapshot, and so may contain snapshots."""
+    """Return whether ``path`` is a folder but not a snapshot; it may then contain snapshots."""
     return os.path.isdir(path) and not _is_snapshot_folder(Path(path))
 
 

@@ -108,7 +108,7 @@ class ServiceDraft:
         )
 
     def _is_anonymous(self) -> bool:
-        """Return whether the service has neither a name nor a hash, which distinguish it from others."""
+        """Return whether the service has neither a name nor a hash to distinguish it from others."""
         return self.name is None and self.hash is None
 
     def _refused_outside(self) -> bool:

@@ -73,7 +73,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A line of a drawing, from (``x``, ``top``) down to ``bottom``, then to the right to ``end``."""
+    """A line of a drawing: from (``x``, ``top``) down to ``bottom``, and from there right to ``end``."""
 
     x: int
     top: int
