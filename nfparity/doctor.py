@@ -140,7 +140,7 @@ def _machine() -> Iterator[Check]:
         kind="machine",
         name="bpf file system",
         ok=True,
-        detail=f"at {bpffs}" if mounted else f"not at {bpffs}: nfparity tc load mounts it",
+        detail=f"at {bpffs}" if mounted else f"not mounted at {bpffs}; nfparity tc load mounts it",
     )
 
 

@@ -212,8 +212,10 @@ class Search:
         return rules.rules[index]
 
     def _steps(self, goal: Goal, rule: Rule, into: list[RulePath]) -> Iterator[Steps | None]:
-        """Yield candidates for a goal, from each path in turn; for each path without contradiction, first
-        None."""
+        """Yield candidates for a goal, from each path in turn.
+
+        The first value of a path is None: it shows that its tests do not contradict each other.
+        """
         tests = _tests_for(rule, goal.side)
         if tests is None:
             return

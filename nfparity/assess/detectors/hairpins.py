@@ -140,7 +140,7 @@ def _k23(facts: Facts) -> Iterator[Flow]:
 
 
 def _claim_k23(facts: Facts, changed: ChangedPacket) -> Claim | None:
-    """Claim a packet that matches a rule on the mark, which it has only in nftables mode."""
+    """Claim a packet that has the mark only in nftables mode, and matches a rule that tests the mark."""
     packet = changed.packet
     if (
         packet.dst not in facts.cluster_ips

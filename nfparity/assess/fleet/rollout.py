@@ -86,7 +86,7 @@ def _severities(group: Alike) -> dict[str, Severity]:
 
 
 def _actions(ids: set[str]) -> tuple[tuple[str, str], ...]:
-    """Return the advice about some differences, without entries that need nothing."""
+    """Return the advice about some differences, without differences that need no action."""
     advice = {entry.id: entry.action for entry in catalogue()} | _OWN
     names: dict[str, list[str]] = {}
     for k in sorted(ids & advice.keys()):

@@ -1,4 +1,4 @@
-"""Paths of packets as lists of hops: through traced rules, and as an observed outcome shows them."""
+"""Paths of packets as lists of hops: of traced packets through rules, and of observed outcomes."""
 
 from __future__ import annotations
 
