@@ -55,9 +55,11 @@ def shared_places(component: Listing | Ruleset, other: Listing | Ruleset, family
     """Return the places at which both components have a base chain, as text."""
     first, second = places_of(component, family), places_of(other, family)
     common = {str(place) for place in first & second if isinstance(place, Place)}
-    for mine, theirs in ((first, second), (second, first)):
+    for mine, other_places in ((first, second), (second, first)):
         hooks = {place for place in mine if isinstance(place, str)}
         common |= {
-            str(place) for place in theirs if (place.hook if isinstance(place, Place) else place) in hooks
+            str(place)
+            for place in other_places
+            if (place.hook if isinstance(place, Place) else place) in hooks
         }
     return tuple(sorted(common))

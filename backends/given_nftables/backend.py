@@ -227,11 +227,13 @@ _PROBE: Final = read_listing("table ip nfparity_probe {\n}\n", name="probe")
 
 
 def _check_devices(listing: Listing, node: Node) -> None:
-    there = {"lo", *(interface.name for interface in node.interfaces)}
+    present = {"lo", *(interface.name for interface in node.interfaces)}
     faults = tuple(
-        Diagnostic(origin, f"this names the device {device}, which the node does not have ({_listed(there)})")
+        Diagnostic(
+            origin, f"this names the device {device}, which the node does not have ({_listed(present)})"
+        )
         for device, origin in listing.devices
-        if device not in there
+        if device not in present
     )
     if faults:
         raise ParseError(faults)

@@ -123,8 +123,8 @@ class Conversation:
         return _filled(packet, leading(packet) + self.tag())
 
     def _send(self, step: Send) -> Emission:
-        made = self._made.get(self._count)
-        if made is None:
+        emission_and_start = self._made.get(self._count)
+        if emission_and_start is None:
             packet = step.packet
             fragment = packet.fragment
             if fragment is not None and fragment.id is None:
@@ -134,10 +134,10 @@ class Conversation:
             if packet.proto == Protocol.TCP:
                 start, there = packet.seq or self._start(server=False), self._start(server=True)
             packet = with_fields(packet, seq=start, payload=self._payload(packet))
-            made = Emission(packet, step.entry), _advance(start, packet), there
-            self._made[self._count] = made
-        self._connection, self._original, self._last = _Connection(*made), True, None
-        return made[0]
+            emission_and_start = Emission(packet, step.entry), _advance(start, packet), there
+            self._made[self._count] = emission_and_start
+        self._connection, self._original, self._last = _Connection(*emission_and_start), True, None
+        return emission_and_start[0]
 
     def _again(self, step: Again) -> Emission | None:
         talk = self._connection

@@ -213,7 +213,7 @@ def _route(entry: JsonObject, devices: Collection[str]) -> Iterator[Route]:
     """Yield the route of an object, or nothing if it is invalid."""
     dst, dev = entry.text("dst", None), entry.text("dev", "")
     via = None if entry.take("via") is None else entry.address("via")
-    named = _family(entry)
+    route_family = _family(entry)
     table = _table(entry, MAIN)
     kind = ROUTE_TYPES.get(text := entry.text("type", "unicast"))
     entry.finish()
@@ -235,15 +235,15 @@ def _route(entry: JsonObject, devices: Collection[str]) -> Iterator[Route]:
     if table == LOCAL:
         entry.problem("table", "leave out routes of the local table; they follow from the addresses")
     if dst == "default":
-        family = named or (Family.IP if via is None else via[0])
+        family = route_family or (Family.IP if via is None else via[0])
         interval = Interval.prefix(0, 0, family.bits)
     else:
         network = _network(entry, "dst", dst)
         if network is None:
             return
         family, interval = network
-    if named not in (None, family):
-        entry.problem("family", f"dst is not of the family {named}")
+    if route_family not in (None, family):
+        entry.problem("family", f"dst is not of the family {route_family}")
     if via is not None and via[0] is not family:
         entry.problem("via", "via and dst are of different families")
     elif entry.ok and kind is not None:
@@ -257,9 +257,9 @@ def _rule(entry: JsonObject, devices: Collection[str]) -> Iterator[RoutingRule]:
     if priority is None and not entry.has("priority"):
         entry.problem(None, "the rule has no priority")
     networks = {key: _prefix(entry, key) for key in ("from", "to")}
-    named = _family(entry)
+    rule_family = _family(entry)
     families = {network[0] for network in networks.values() if network is not None}
-    family = named or next(iter(families), Family.IP)
+    family = rule_family or next(iter(families), Family.IP)
     if families - {family}:
         entry.problem(None, "from, to and family are of different families")
     for key in ("iif", "oif"):

@@ -44,7 +44,7 @@ class SetEmptier:
         matches = map(_COMMAND.fullmatch, text.splitlines())
         sets = [(_FAMILIES[match[1]], match[2], match[3]) for match in matches if match is not None]
         parts = [sets[i : i + _AT_ONCE] for i in range(0, len(sets), _AT_ONCE)]
-        self._batches = [[(_DELETE_ELEMENTS, _elements(*named)) for named in part] for part in parts]
+        self._batches = [[(_DELETE_ELEMENTS, _elements(*set_names)) for set_names in part] for part in parts]
         self._netlink = Netlink(_NETLINK_NETFILTER)
 
     def empty(self) -> None:

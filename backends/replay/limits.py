@@ -37,14 +37,14 @@ def bounded(size: int) -> Iterator[None]:
     used = resource.getrusage(resource.RUSAGE_SELF)
     opened = max(map(int, os.listdir("/proc/self/fd")))
     room = _virtual_memory() + _MEMORY + _MEMORY_A_BYTE * size
-    wanted = {
+    limits = {
         resource.RLIMIT_CPU: int(used.ru_utime + used.ru_stime) + seconds,
         resource.RLIMIT_AS: room,
         resource.RLIMIT_NOFILE: opened + _FILES,
         resource.RLIMIT_CORE: 0,
     }
-    before = {limit: resource.getrlimit(limit) for limit in wanted}
-    for limit, value in wanted.items():
+    before = {limit: resource.getrlimit(limit) for limit in limits}
+    for limit, value in limits.items():
         soft, hard = before[limit]
         bounds = [value, *(limit for limit in (soft, hard) if limit != resource.RLIM_INFINITY)]
         resource.setrlimit(limit, (min(bounds), hard))

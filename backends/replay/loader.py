@@ -76,8 +76,7 @@ class Loader(ABC):
     """True if the loaded rules have lists of addresses, by which any two flows can influence each other."""
 
     gap: float = 0.0
-    """The least time in seconds between two packets of a flow: some rules remove old state once in a
-    jiffy."""
+    """The least time in seconds between packets of a flow: some rules remove old state once in a jiffy."""
 
     counts: bool = False
     """True if rules test the counters of connections, which conntrack keeps only if a sysctl is set."""

@@ -147,20 +147,22 @@ class Replayer:
         except KeyError as e:
             raise MachineError(f"the node has no interface {e}") from None
         self._openers = None
-        taken = {end[DPORT] for end in ends if end is not None}
-        used |= taken
+        arrival_ports = {end[DPORT] for end in ends if end is not None}
+        used |= arrival_ports
         used.update([datagram[DPORT] for datagram in burst])
         # A flow whose source port is the port at which another flow arrived may have met its connection.
-        certain = [None if end is None or end[SPORT] in taken else end for end in ends]
-        again = [flow_of(d, self.tap.family) for d, end in zip(burst, certain, strict=True) if end is None]
-        if again:
+        certain = [None if end is None or end[SPORT] in arrival_ports else end for end in ends]
+        uncertain = [
+            flow_of(d, self.tap.family) for d, end in zip(burst, certain, strict=True) if end is None
+        ]
+        if uncertain:
             self.tap.settle()
-            if len(again) > len(burst) // _MOSTLY:
+            if len(uncertain) > len(burst) // _MOSTLY:
                 self._alone = _ALONE
-            packets = [flow.first.packet for flow in again]
+            packets = [flow.first.packet for flow in uncertain]
             sent -= {packet.sport for packet in packets if self.loader.forget_one(self.tap, packet)}
         used |= sent
-        alone = iter(again)
+        alone = iter(uncertain)
         return [self._once(next(alone)) if end is None else end for end in certain]
 
     def _forget_run(self) -> None:

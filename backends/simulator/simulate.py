@@ -104,8 +104,8 @@ class Simulation:
             if only is not None:
                 outcome, _ = _sent(only, node, chooser.start)
                 return (outcome,)
-            done = self._steps(conversation.afresh(), node, chooser.start)
-            return tuple([outcome for _, _, outcome in done if outcome is not None])
+            results = self._steps(conversation.afresh(), node, chooser.start)
+            return tuple([outcome for _, _, outcome in results if outcome is not None])
 
         def run(chooser: Chooser[Checkpoint]) -> tuple[tuple[Outcome, ...], tuple[Assumption, ...]]:
             nonlocal lists, dependent

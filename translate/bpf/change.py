@@ -84,7 +84,8 @@ def change_between(old: BpfOutput, new: BpfOutput) -> BpfChange:
     if old.text != new.text:
         return BpfChange(output=new, replacement=True)
     return change_maps(
-        {was.name: LoadedMap(was.max_entries, dict(was.packed())) for was in _contents(old)}, new
+        {old_map.name: LoadedMap(old_map.max_entries, dict(old_map.packed())) for old_map in _contents(old)},
+        new,
     )
 
 

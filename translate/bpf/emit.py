@@ -117,13 +117,13 @@ def _macros(needs: Needs) -> list[str]:
     return [f"#define {feature.value} {int(feature in needs.features)}" for feature in Feature]
 
 
-def _note(known: RecentList) -> Note:
-    which = "each list" if known.key else f"the list {known.name}"
+def _note(recent_list: RecentList) -> Note:
+    subject = "each list" if recent_list.key else f"the list {recent_list.name}"
     text = (
-        f"{which} of -m recent holds {CAPACITY} addresses and forgets the oldest; "
+        f"{subject} of -m recent holds {CAPACITY} addresses and forgets the oldest; "
         f"the program holds {RECENT_SIZE} of all lists together, and forgets the least recently seen"
     )
-    return Note(known.origin, BACKEND, "recent-capacity", text)
+    return Note(recent_list.origin, BACKEND, "recent-capacity", text)
 
 
 _PRELUDE: Final = (

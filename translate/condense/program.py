@@ -108,15 +108,15 @@ class CondensedProgram:
 def _entries(
     source: FamilyEntries, fields: tuple[Field, ...], ruleset: CondensedRuleset
 ) -> tuple[Entry, ...]:
-    made = list(source.others)
+    entries_by_line = list(source.others)
     maker = _EntryMaker(ruleset.sample.family, fields)
     for batch in source.batches:
         for member in batch.family.members:
             for recipe in batch.recipes:
                 origin = ruleset.origin(member.starts[recipe.part] + recipe.offset)
-                made.append((member.starts[batch.entrance], maker.entry(member, recipe, origin)))
-    made.sort(key=itemgetter(0))
-    return tuple([entry for _, entry in made])
+                entries_by_line.append((member.starts[batch.entrance], maker.entry(member, recipe, origin)))
+    entries_by_line.sort(key=itemgetter(0))
+    return tuple([entry for _, entry in entries_by_line])
 
 
 class _EntryMaker:

@@ -156,10 +156,10 @@ class _Reading:
         return WordError(self.at, text)
 
     def take(self, symbol: str) -> bool:
-        there = self.text.startswith(symbol, self.at)
-        if there:
+        is_next = self.text.startswith(symbol, self.at)
+        if is_next:
             self.at += len(symbol)
-        return there
+        return is_next
 
     def expect(self, symbol: str) -> None:
         if not self.take(symbol):

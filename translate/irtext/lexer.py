@@ -123,9 +123,9 @@ class Cursor:
 
     def take(self, *texts: str) -> bool:
         """Skip the next token if it is one of these words or marks, and return whether it was."""
-        taken = self.peek(*texts)
-        self.at += taken
-        return taken
+        is_next = self.peek(*texts)
+        self.at += is_next
+        return is_next
 
     def expect(self, text: str) -> None:
         """Skip the token ``text``. Raises TextError if the next token is another."""

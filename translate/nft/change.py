@@ -95,8 +95,8 @@ def change(old: NftTable, new: NftTable) -> NftChange:
 def _can_change(old: NftTable, new: NftTable) -> bool:
     if (old.family, old.name) != (new.family, new.name):
         raise ValueError(f"{old.family} {old.name} and {new.family} {new.name} are different tables")
-    was, now = _types(old), _types(new)
-    return all(now.get(name, type_) == type_ for name, type_ in was.items())
+    old_attributes, new_attributes = _types(old), _types(new)
+    return all(new_attributes.get(name, type_) == type_ for name, type_ in old_attributes.items())
 
 
 def _types(table: NftTable) -> dict[tuple[str, str], object]:
@@ -233,8 +233,8 @@ def _difference(
     old: Iterable[NftElement], new: Iterable[NftElement]
 ) -> tuple[list[NftElement], list[NftElement]]:
     """Return the elements to delete and those to add; an element that gets other data is in both."""
-    was = {e.key: e.data for e in old}
+    old_data = {e.key: e.data for e in old}
     by_key = {e.key: e for e in new}
     deleted = [e for e in old if e.key not in by_key or by_key[e.key].data != e.data]
-    added = [e for e in by_key.values() if e.key not in was or was[e.key] != e.data]
+    added = [e for e in by_key.values() if e.key not in old_data or old_data[e.key] != e.data]
     return deleted, added

@@ -151,9 +151,9 @@ def _commands(entry: _Entry, origin: Origin, filled: set[GivenSet]) -> Iterator[
         yield Command(kind=order, text=text, origin=origin)
         return
     devices = data.get("dev", ())
-    named = (devices,) if isinstance(devices, str) else tuple(devices)
+    device_names = (devices,) if isinstance(devices, str) else tuple(devices)
     to = _where(data, "name") if order is Kind.ELEMENT else None
-    yield _json(entry, origin, order, where=to, fills=_fills(data), devices=named)
+    yield _json(entry, origin, order, where=to, fills=_fills(data), devices=device_names)
 
 
 def _set(entry: _Entry, origin: Origin, filled: set[GivenSet]) -> Iterator[Command]:

@@ -82,20 +82,20 @@ def read_listing(text: str, *, name: str, without: Container[tuple[str, str]] = 
     for movable, group in read(text, name, without):
         commands += sorted(group, key=lambda c: c.kind) if movable else group
     filled = tuple(dict.fromkeys(fill for command in commands for fill in command.fills))
-    kept = tuple(_without_state(commands, set(filled)))
+    stateless = tuple(_without_state(commands, set(filled)))
     devices: dict[str, Origin] = {}
-    for command in kept:
+    for command in stateless:
         for device in command.devices:
             devices.setdefault(device, command.origin)
     return Listing(
         source=name,
         form=form,
-        commands=kept,
-        families=tuple(dict.fromkeys(command.family for command in kept if command.family)),
+        commands=stateless,
+        families=tuple(dict.fromkeys(command.family for command in stateless if command.family)),
         filled=filled,
         devices=tuple(devices.items()),
-        doubtful=tuple(command.origin for command in kept if command.foreign),
-        counting=tuple(command.origin for command in kept if command.counting),
+        doubtful=tuple(command.origin for command in stateless if command.foreign),
+        counting=tuple(command.origin for command in stateless if command.counting),
     )
 
 

@@ -124,5 +124,5 @@ def _piece(kept: list[str], line: int, source: str) -> Iterator[Piece]:
 
 
 def _fault(whole: Piece, line: int, message: str) -> ParseError:
-    shown = whole.text.split("\n")[line - whole.line]
-    return ParseError((Diagnostic(Origin(whole.source, line, 0, shown), message),))
+    source_line = whole.text.split("\n")[line - whole.line]
+    return ParseError((Diagnostic(Origin(whole.source, line, 0, source_line), message),))

@@ -90,8 +90,8 @@ def _provable(
     """Cut the ladder after every rung from which control may continue to the next one."""
     start = 0
     for end, rung in enumerate(ladder, start=1):
-        here = refine(facts, rung.shared, program.family)
-        if end == len(ladder) or not leaves(rung.statement.actions, here, chains, program.family):
+        facts_here = refine(facts, rung.shared, program.family)
+        if end == len(ladder) or not leaves(rung.statement.actions, facts_here, chains, program.family):
             yield ladder[start:end]
             start = end
 

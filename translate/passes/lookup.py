@@ -236,8 +236,8 @@ def _extend(run: _Run, candidate: Candidate, chain: str, context: Context) -> bo
             return False
         if isinstance(clash, Entry):
             tests = (*candidate.shared, *facts_of_key(candidate.shape.fields, key))
-            here = refine(context.facts[chain], tests, context.family)
-            if not leaves(clash.actions, here, context.chains, context.family):
+            facts_here = refine(context.facts[chain], tests, context.family)
+            if not leaves(clash.actions, facts_here, context.chains, context.family):
                 return False
             continue
         actions = candidate.statement.actions

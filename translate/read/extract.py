@@ -89,20 +89,22 @@ def read_pieces(
 
 def _read(piece: _Piece, *, name: str, family: Family | None, table: TableName | None) -> Ruleset:
     text = "\n".join(line for _, line in piece.lines)
-    known = family or piece.family or family_of(text, piece.form, name=name)
+    piece_family = family or piece.family or family_of(text, piece.form, name=name)
     first = Origin(name, piece.numbers[0])
     if piece.table is not None and piece.table not in set(TableName):
         raise ParseError((Diagnostic(first, f"table {piece.table} is not read", None),))
     where = table if piece.table is None else TableName(piece.table)
     match piece.form:
         case InputForm.LISTING:
-            read = read_listing(piece.lines, name=name, family=known, table=where, excerpt=True)
+            read = read_listing(piece.lines, name=name, family=piece_family, table=where, excerpt=True)
         case InputForm.RULES:
             default, notes = (where, []) if where is not None else _table_of(piece.lines, first)
-            read = read_rules(piece.lines, name=name, family=known, table=default, whole=False, excerpt=True)
+            read = read_rules(
+                piece.lines, name=name, family=piece_family, table=default, whole=False, excerpt=True
+            )
             read = replace(read, unknown=(*notes, *read.unknown))
         case _:
-            return read_fragment(piece.lines, name=name, family=known, may_be_cut=True, excerpt=True)
+            return read_fragment(piece.lines, name=name, family=piece_family, may_be_cut=True, excerpt=True)
     if piece.stated is not None:
         read = replace(read, unknown=(*read.unknown, f"line {piece.stated} says that this is table {where}"))
     return read

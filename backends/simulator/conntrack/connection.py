@@ -88,11 +88,17 @@ class ConntrackEntry:
 
     def count(self, direction: int, length: int) -> None:
         """Count a packet of ``length`` bytes (``nf_ct_acct_update``)."""
-        (there, back), (sent, answered) = self.packets, self.bytes
+        (original_packets, reply_packets), (original_bytes, reply_bytes) = self.packets, self.bytes
         if direction == ORIGINAL:
-            self.packets, self.bytes = (there + 1, back), (sent + length, answered)
+            self.packets, self.bytes = (
+                (original_packets + 1, reply_packets),
+                (original_bytes + length, reply_bytes),
+            )
         else:
-            self.packets, self.bytes = (there, back + 1), (sent, answered + length)
+            self.packets, self.bytes = (
+                (original_packets, reply_packets + 1),
+                (original_bytes, reply_bytes + length),
+            )
 
     def tuple(self, direction: int) -> Tuple:
         """Return the tuple of packets that go in ``direction``."""

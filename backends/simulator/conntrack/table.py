@@ -83,9 +83,9 @@ class Conntrack:
         if not self._table:
             return None
         for number in dict.fromkeys((zone.of(ORIGINAL), zone.of(REPLY))) if zone.number else _ZERO:
-            known = self._entry(t, zone, number)
-            if known is not None:
-                return known
+            entry = self._entry(t, zone, number)
+            if entry is not None:
+                return entry
         return None
 
     def _entry(self, t: Tuple, zone: Zone, number: int) -> tuple[ConntrackEntry, int] | None:
@@ -218,10 +218,10 @@ class Conntrack:
             return
         quoted_tuple = tuple_of(quoted)
         inner = None if quoted_tuple is None else invert(quoted_tuple)
-        known = None if inner is None else self.find(inner, zone)
-        if known is None:
+        match = None if inner is None else self.find(inner, zone)
+        if match is None:
             return
-        entry, direction = known
+        entry, direction = match
         if skb.packet.dst != entry.tuple(direction).dst:
             return
         skb.entry, skb.direction = entry, direction
@@ -233,14 +233,14 @@ class Conntrack:
         skb.attached = False
         if t is None:
             return
-        known = self.find(t, zone)
-        if known is None:
+        match = self.find(t, zone)
+        if match is None:
             reply = invert(t)
             if reply is None:
                 return
             entry, direction = ConntrackEntry(t, reply, zone=zone), ORIGINAL
         else:
-            entry, direction = known
+            entry, direction = match
         if direction == REPLY or entry.status & _SEEN_REPLY:
             state = ConnectionState.ESTABLISHED
         else:
@@ -276,11 +276,11 @@ class Conntrack:
                 self._follow_stream(entry, timeouts.gre, timeouts.gre_stream)
             case Protocol.ICMP | Protocol.ICMPV6:
                 assert isinstance(entry.original.dport, int)
-                ours = packet.proto == Protocol.ICMP
-                requests = ICMP_REQUESTS if ours else ICMP6_REQUESTS
+                is_icmp = packet.proto == Protocol.ICMP
+                requests = ICMP_REQUESTS if is_icmp else ICMP6_REQUESTS
                 if entry.original.dport >> 8 not in requests:
                     return TcpVerdict.INVALID
-                self._refresh(entry, timeouts.icmp if ours else timeouts.icmpv6)
+                self._refresh(entry, timeouts.icmp if is_icmp else timeouts.icmpv6)
             case Protocol.SCTP:
                 # Only heartbeats are sent here; they neither begin nor end an association.
                 self._refresh(entry, timeouts.sctp)

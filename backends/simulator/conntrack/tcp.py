@@ -306,11 +306,11 @@ class TcpTrack:
         if ack == receiver.end:
             receiver.unacknowledged = False
         if index is TcpIndex.ACK:
-            now = (direction, seq, ack, end)
-            if (self.last_dir, self.last_seq, self.last_ack, self.last_end) == now:
+            last_segment = (direction, seq, ack, end)
+            if (self.last_dir, self.last_seq, self.last_ack, self.last_end) == last_segment:
                 self.retransmissions += 1
             else:
-                self.last_dir, self.last_seq, self.last_ack, self.last_end = now
+                self.last_dir, self.last_seq, self.last_ack, self.last_end = last_segment
                 self.last_win = WINDOW
                 self.retransmissions = 0
         return _Window.ACCEPT

@@ -114,11 +114,11 @@ class Answers:
             answer_skb.state = ConnectionState.RELATED
         return self._sent_back(answer_skb, kind, why)
 
-    def _sent_back(self, made: Skb, kind: RejectKind | str, why: str) -> Fate:
+    def _sent_back(self, answer: Skb, kind: RejectKind | str, why: str) -> Fate:
         if self.recorder.enabled:
-            self.recorder.add(Answered(kind=kind, packet=made.packet))
+            self.recorder.add(Answered(kind=kind, packet=answer.packet))
         outer, self.recorder.answer = self.recorder.answer, True
-        fate = self.send(made)
+        fate = self.send(answer)
         self.recorder.answer = outer
         if isinstance(fate, Forwarded | Delivered):
             return Rejected(str(kind), why)

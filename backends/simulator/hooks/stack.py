@@ -198,10 +198,10 @@ class Stack:
 
     def _reassembles(self) -> bool:
         """Return whether the kernel reassembles fragments before the rules. Raises Undecided if unknown."""
-        known = self.prepared.reassembles
-        if known is None:
+        answer = self.prepared.reassembles
+        if answer is None:
             raise Undecided("a rule that is not known may make the kernel reassemble fragments")
-        return known
+        return answer
 
     def _beyond(self, skb: Skb, routing: Routing) -> Fate | None:
         """Return the fate of a packet with a routing header after INPUT (``ipv6_rthdr_rcv``), or None."""
@@ -344,8 +344,8 @@ class Stack:
             return Dropped(f"dropped in table nat, {hook}")
         if hook is Hook.OUTPUT and skb.entry is not None:
             # nf_nat_ipv4_local_fn
-            here, there = skb.entry.tuple(skb.direction), skb.entry.tuple(1 - skb.direction)
-            if here.dst != there.src:
+            own_tuple, reply_tuple = skb.entry.tuple(skb.direction), skb.entry.tuple(1 - skb.direction)
+            if own_tuple.dst != reply_tuple.src:
                 return self._reroute(skb, "NAT changed the destination")
         return None
 

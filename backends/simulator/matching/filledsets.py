@@ -47,9 +47,9 @@ class FilledSets(Mapping[str, Members]):
 
     def at(self, name: str, now: float) -> Members:
         """Return the members of a set at the time ``now``."""
-        for known, key in [k for k, end in self.ends.items() if end and end <= now]:
-            del self.ends[known, key]
-            for _, table in self._tables(self.changed[known]):
+        for set_name, key in [k for k, end in self.ends.items() if end and end <= now]:
+            del self.ends[set_name, key]
+            for _, table in self._tables(self.changed[set_name]):
                 table.pop(key, None)
         return self[name]
 

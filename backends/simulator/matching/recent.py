@@ -71,28 +71,28 @@ class RecentLists:
         ``address`` is the packet's, without the mask; ``ttl`` is the value before forwarding.
         """
         address &= test.mask
-        known = self.addresses.setdefault(test.name, OrderedDict())
-        entry = known.get(address)
+        entries = self.addresses.setdefault(test.name, OrderedDict())
+        entry = entries.get(address)
         if entry is not None and test.rttl and entry.ttl != ttl and ttl and entry.ttl:
             entry = None
         if entry is None:
             if test.mode is not RecentMode.SET:
                 return test.negated
-            self._insert(known, address, ttl)
+            self._insert(entries, address, ttl)
             return not test.negated
         matched = not test.negated
         match test.mode:
             case RecentMode.SET:
-                self._update(test.name, known, address, ttl)
+                self._update(test.name, entries, address, ttl)
             case RecentMode.REMOVE:
-                del known[address]
+                del entries[address]
             case RecentMode.RCHECK | RecentMode.UPDATE:
                 matched = self._often_enough(test, entry) != test.negated
                 updates = test.mode is RecentMode.UPDATE and matched
                 if test.reap:
-                    self._reap(test, known, keep=address if updates else None)
+                    self._reap(test, entries, keep=address if updates else None)
                 if updates:
-                    self._update(test.name, known, address, ttl)
+                    self._update(test.name, entries, address, ttl)
         return matched
 
     def _often_enough(self, test: Recent, entry: _Entry) -> bool:
@@ -100,13 +100,13 @@ class RecentLists:
         hits = sum(since is None or time >= since for time in entry.times)
         return hits >= (test.hitcount or 1)
 
-    def _insert(self, known: OrderedDict[int, _Entry], address: int, ttl: int) -> None:
-        if len(known) >= MOST_ADDRESSES:
-            known.popitem(last=False)
-        known[address] = _Entry(ttl, [self.now])
+    def _insert(self, entries: OrderedDict[int, _Entry], address: int, ttl: int) -> None:
+        if len(entries) >= MOST_ADDRESSES:
+            entries.popitem(last=False)
+        entries[address] = _Entry(ttl, [self.now])
 
-    def _update(self, name: str, known: OrderedDict[int, _Entry], address: int, ttl: int) -> None:
-        entry = known[address]
+    def _update(self, name: str, entries: OrderedDict[int, _Entry], address: int, ttl: int) -> None:
+        entry = entries[address]
         entry.next %= self.capacity[name]
         if entry.next < len(entry.times):
             entry.times[entry.next] = self.now
@@ -114,11 +114,11 @@ class RecentLists:
             entry.times.append(self.now)
         entry.next += 1
         entry.ttl = ttl
-        known.move_to_end(address)
+        entries.move_to_end(address)
 
-    def _reap(self, test: Recent, known: OrderedDict[int, _Entry], *, keep: int | None) -> None:
+    def _reap(self, test: Recent, entries: OrderedDict[int, _Entry], *, keep: int | None) -> None:
         """Remove the least recently seen address if it was seen more than the rule's seconds ago."""
         assert test.seconds is not None
-        oldest = next(iter(known))
-        if oldest != keep and known[oldest].latest() < self.now - test.seconds:
-            del known[oldest]
+        oldest = next(iter(entries))
+        if oldest != keep and entries[oldest].latest() < self.now - test.seconds:
+            del entries[oldest]

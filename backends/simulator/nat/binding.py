@@ -346,18 +346,18 @@ class Nat:
         manip = _manip(hook)
         if not _applies(entry, manip, skb.direction):
             return True
-        there = entry.tuple(1 - skb.direction)
-        back = invert(there)
-        assert back is not None
+        reply_tuple = entry.tuple(1 - skb.direction)
+        inverted = invert(reply_tuple)
+        assert inverted is not None
         assert packet.quoted is not None
         if not can_be_rewritten(packet.quoted, source=manip is not _SOURCE):
             return False
         if manip is _SOURCE:
-            inner = rewrite_destination(packet.quoted, there)
-            skb.packet = with_fields(packet, src=back.src, quoted=inner)
+            inner = rewrite_destination(packet.quoted, reply_tuple)
+            skb.packet = with_fields(packet, src=inverted.src, quoted=inner)
         else:
-            inner = rewrite_source(packet.quoted, there)
-            skb.packet = with_fields(packet, dst=back.dst, quoted=inner)
+            inner = rewrite_source(packet.quoted, reply_tuple)
+            skb.packet = with_fields(packet, dst=inverted.dst, quoted=inner)
         if self.recorder.enabled and skb.packet != packet:
             self.recorder.add(Rewritten(hook=hook, before=packet, after=skb.packet))
         return True

@@ -87,9 +87,9 @@ class FastWalk:
     ) -> Decision | None:
         """Return the decision of a chain, from its memo if an equal packet was there before."""
         skb, key = view.skb, memo.key(view)
-        known = memo.results.get(key)
-        if known is not None:
-            decision, skb.mark = known
+        result = memo.results.get(key)
+        if result is not None:
+            decision, skb.mark = result
             return decision
         decision = self._walk(table, view, [_candidates(chain, view)], _never)
         memo.keep(key, decision, skb.mark)

@@ -68,8 +68,8 @@ def _forwards(device: str) -> bool:
 def _is_plain(rule: Any) -> bool:
     table = rule.get_attr("FRA_TABLE") or rule["table"]
     attributes = {name for name, _ in rule["attrs"]}
-    known = ((rule.get_attr("FRA_PRIORITY") or 0), table) in _PLAIN_RULES
-    return known and rule["action"] == _TO_TABLE and attributes <= _OF_RULES
+    is_initial = ((rule.get_attr("FRA_PRIORITY") or 0), table) in _PLAIN_RULES
+    return is_initial and rule["action"] == _TO_TABLE and attributes <= _OF_RULES
 
 
 def _has_policies() -> bool:

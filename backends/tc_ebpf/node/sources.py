@@ -50,11 +50,11 @@ def _sources4(addresses: Sequence[OwnAddress], index: int) -> list[Region]:
     default = select4(addresses, index, None)
     if default is None:
         return []
-    here = [a for a in addresses if a.index == index and _usable4(a)]
+    own_addresses = [a for a in addresses if a.index == index and _usable4(a)]
     regions = [(0, 0, default)]
-    for address in here:
+    for address in own_addresses:
         # In list order, not by length: an earlier, wider network comes first.
-        first = next(a for a in here if a.length <= address.length and _holds(a, address.value))
+        first = next(a for a in own_addresses if a.length <= address.length and _holds(a, address.value))
         if address.length:
             network = address.value >> (32 - address.length) << (32 - address.length)
             regions.append((network, address.length, first.value))
@@ -68,12 +68,12 @@ def select4(addresses: Sequence[OwnAddress], index: int, next_hop: int | None) -
     or else the first usable address of any device.
     """
     usable = [a for a in addresses if _usable4(a)]
-    here = [a for a in usable if a.index == index]
-    for address in here:
+    own_addresses = [a for a in usable if a.index == index]
+    for address in own_addresses:
         if next_hop is None or _holds(address, next_hop):
             return address.value
-    if here:
-        return here[0].value
+    if own_addresses:
+        return own_addresses[0].value
     return next((a.value for a in sorted(usable, key=lambda a: a.index)), None)
 
 

@@ -67,18 +67,18 @@ class CompiledProgram:
             if self.types:
                 types = bpfcall.load_types(self.types)
                 opened.callback(os.close, types)
-            with ExitStack() as made:
+            with ExitStack() as created:
                 maps: dict[str, int] = {}
                 for declared in self.maps:
                     maps[declared.name] = _map(declared, sizes, kept, types)
-                    made.callback(os.close, maps[declared.name])
+                    created.callback(os.close, maps[declared.name])
                 descriptors = list(maps.values())
                 functions: dict[str, int] = {}
                 for function in self.functions:
                     code = with_maps(function.instructions, descriptors)
                     functions[function.name] = bpfcall.load_program(function.name, code)
-                    made.callback(os.close, functions[function.name])
-                made.pop_all()
+                    created.callback(os.close, functions[function.name])
+                created.pop_all()
         return Descriptors(maps, functions)
 
 
@@ -89,9 +89,9 @@ def _map(compiled: CompiledMap, sizes: Mapping[str, int], kept: Mapping[str, int
             replace(compiled.info, max_entries=sizes.get(compiled.name, compiled.info.max_entries)),
             types,
         )
-    there = bpfcall.map_info(kept[compiled.name])
-    wanted = (compiled.info.kind, compiled.info.key_size, compiled.info.value_size)
-    if (there.kind, there.key_size, there.value_size) != wanted:
+    present = bpfcall.map_info(kept[compiled.name])
+    required = (compiled.info.kind, compiled.info.key_size, compiled.info.value_size)
+    if (present.kind, present.key_size, present.value_size) != required:
         raise ValueError(f"the map {compiled.name} has another kind, or keys or values of another size")
     return os.dup(kept[compiled.name])
 

@@ -112,15 +112,15 @@ def _load(
 ) -> Descriptors:
     sizes = {name: declared.size for name, declared in output.declared.items()}
     with ExitStack() as opened:
-        there = {}
+        pinned_maps = {}
         for name, path in kept.items():
             try:
-                there[name] = bpfcall.open_pinned(path)
+                pinned_maps[name] = bpfcall.open_pinned(path)
             except OSError as e:
                 raise MachineError(f"cannot open {path}: {e.strerror}") from e
-            opened.callback(os.close, there[name])
+            opened.callback(os.close, pinned_maps[name])
         try:
-            return program.load(sizes, there)
+            return program.load(sizes, pinned_maps)
         except ValueError as e:
             raise MachineError(f"the tc program does not load: {e}") from e
         except OSError as e:

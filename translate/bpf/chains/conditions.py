@@ -351,8 +351,8 @@ def _name(text: str, value: Name) -> str:
         mask = bytes(0xFF if low + i < length else 0 for i in range(8))
         if not any(mask):
             continue
-        shown = f"{text}[{word}]"
+        word_text = f"{text}[{word}]"
         if not all(mask):
-            shown = f"({shown} & NAME(0x{mask.hex()}))"
-        parts.append(f"{shown} == NAME(0x{want.hex()})")
+            word_text = f"({word_text} & NAME(0x{mask.hex()}))"
+        parts.append(f"{word_text} == NAME(0x{want.hex()})")
     return f"({' && '.join(parts)})" if parts else "1"

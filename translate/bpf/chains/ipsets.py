@@ -45,24 +45,24 @@ def set_maps(names: Iterable[str], ipsets: Mapping[str, IpSet], family: Family) 
     return {name: _map(number, ipsets[name], family) for number, name in enumerate(dict.fromkeys(names))}
 
 
-def _map(number: int, known: IpSet, family: Family) -> SetMap:
-    name = f"set_{number}_{re.sub(r'[^A-Za-z0-9]', '_', known.name)}"
-    tree = Cell.NET in known.type.cells
-    order = _key_order(known)
-    cells = [known.type.cells[at] for at in order]
+def _map(number: int, ipset: IpSet, family: Family) -> SetMap:
+    name = f"set_{number}_{re.sub(r'[^A-Za-z0-9]', '_', ipset.name)}"
+    tree = Cell.NET in ipset.type.cells
+    order = _key_order(ipset)
+    cells = [ipset.type.cells[at] for at in order]
     words = sum(_words(cell, family) for cell in cells)
     length = (Declarator(U32, "length"),) if tree else ()
     contents = SetContents(
         name=name,
         fields=tuple(cell.value for cell in cells),
         key=Structure(f"{name}_key", (*length, Declarator(U32, "word", words))),
-        entries=tuple(_entry(element, order, cells, family) for element in known.elements),
+        entries=tuple(_entry(element, order, cells, family) for element in ipset.elements),
         trie=tree,
-        max_entries=max_entries_for(len(known.elements)),
-        origin=known.origin,
+        max_entries=max_entries_for(len(ipset.elements)),
+        origin=ipset.origin,
     )
-    declaration = Declaration.of_map(contents.declared, f"ipset {_safe(known.name)} {known.type}")
-    return SetMap(known, contents, declaration)
+    declaration = Declaration.of_map(contents.declared, f"ipset {_safe(ipset.name)} {ipset.type}")
+    return SetMap(ipset, contents, declaration)
 
 
 def _words(cell: Cell, family: Family) -> int:
@@ -79,13 +79,13 @@ def _entry(element: SetElement, order: list[int], cells: list[Cell], family: Fam
     return SetEntry(words=tuple(words), length=length, member=not element.nomatch, origin=element.origin)
 
 
-def _function(name: str, known: SetMap, test: SetTest, family: Family) -> Declaration:
+def _function(name: str, set_map: SetMap, test: SetTest, family: Family) -> Declaration:
     """Return the function that looks up a packet in a set, by the directions of the test."""
-    kind, contents = known.ipset.type, known.contents
+    kind, contents = set_map.ipset.type, set_map.contents
     values: list[str] = []
     guards: list[str] = []
     sides = [side for side, cells in zip(test.directions, kind.dimensions, strict=True) for _ in cells]
-    for at in _key_order(known.ipset):
+    for at in _key_order(set_map.ipset):
         src = sides[at] is SetDirection.SRC
         match kind.cells[at]:
             case Cell.ADDRESS | Cell.NET as cell:
@@ -122,9 +122,9 @@ def _function(name: str, known: SetMap, test: SetTest, family: Family) -> Declar
     )
 
 
-def _key_order(known: IpSet) -> list[int]:
+def _key_order(ipset: IpSet) -> list[int]:
     """Return the order of a key's cells: a network comes last, because a trie compares from the front."""
-    cells = known.type.cells
+    cells = ipset.type.cells
     return sorted(range(len(cells)), key=lambda at: cells[at] is Cell.NET)
 
 

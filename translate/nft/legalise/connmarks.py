@@ -113,11 +113,11 @@ def connmark_rules(action: Connmark) -> Iterator[tuple[tuple[FieldTest, ...], Ac
 
 def _in_place(shift: int) -> Iterator[tuple[tuple[FieldTest, ...], Action]]:
     """Yield the rules that shift the connection's mark; a bit is read before it is written."""
-    left = _moved(_ALL, shift)
-    for bit, to in reversed(left) if shift > 0 else left:
+    moved = _moved(_ALL, shift)
+    for bit, to in reversed(moved) if shift > 0 else moved:
         yield (_has_bit(Field.CT_MARK, bit),), SetConnmark(to, to)
         yield (_has_bit(Field.CT_MARK, bit, there=False),), SetConnmark(0, to)
-    yield (), SetConnmark(0, _ALL ^ sum(to for _, to in left))
+    yield (), SetConnmark(0, _ALL ^ sum(to for _, to in moved))
 
 
 def _moved(mask: int, shift: int) -> list[tuple[int, int]]:

@@ -92,23 +92,27 @@ def matches(
     """
     fields = {test.field for test in tests if isinstance(test, FieldTest)}
     has_port, has_ct_port = not fields.isdisjoint(PORTS), not fields.isdisjoint(CT_PORTS)
-    known = transports((*before, *tests)) if has_port or has_ct_port else ()
+    protocols = transports((*before, *tests)) if has_port or has_ct_port else ()
     after_any_protocol = bool(before) and any(map(_is_ct_port, before))
     if has_ct_port and not after_any_protocol:
-        after_any_protocol = not known or any(map(_counts, tests))
+        after_any_protocol = not protocols or any(map(_counts, tests))
         tests = tests if after_any_protocol else sorted(tests, key=_is_ct_port)
     port = next(i for i, test in enumerate(tests) if _is_port(test)) if has_port else None
-    joined = port is not None and len(known) == 1 and known[0] in PORT_PROTOCOLS and not after_any_protocol
-    guarded = port is not None and not (known and set(known) <= PORT_PROTOCOLS)
+    joined = (
+        port is not None and len(protocols) == 1 and protocols[0] in PORT_PROTOCOLS and not after_any_protocol
+    )
+    guarded = port is not None and not (protocols and set(protocols) <= PORT_PROTOCOLS)
     parts: list[Part] = [AnyProtocol()] if after_any_protocol and has_ct_port else []
     for index, test in enumerate(tests):
         if guarded and index == port:
-            parts.append(protocol_among(set(known) & PORT_PROTOCOLS or PORT_PROTOCOLS))
+            parts.append(protocol_among(set(protocols) & PORT_PROTOCOLS or PORT_PROTOCOLS))
         match test:
             case FieldTest():
                 implied = joined and test.field is Field.L4PROTO and not test.negated
                 if not implied or any(map(_counts, tests[index:port])):
-                    parts += _field_matches(test, known[0] if joined else None, after_any_protocol, family)
+                    parts += _field_matches(
+                        test, protocols[0] if joined else None, after_any_protocol, family
+                    )
             case SetTest():
                 parts.append(in_set(test))
             case Random() | Nth():

@@ -145,8 +145,8 @@ def _check_statement(part: Part, family: Family) -> None:
                 )
                 raise CannotSay("nat-port-shift", reason)
         case Reject(kind=kind):
-            ours = "icmp6" if family is Family.IP6 else "icmp-"
-            if kind is not RejectKind.TCP_RESET and not kind.value.startswith(ours):
+            prefix_of_family = "icmp6" if family is Family.IP6 else "icmp-"
+            if kind is not RejectKind.TCP_RESET and not kind.value.startswith(prefix_of_family):
                 raise CannotSay("reject-kind", f"{kind.value} does not exist in this address family")
         case Log(prefix=prefix) | NfLog(prefix=prefix):
             if '"' in prefix or (prefix and not prefix.isprintable()):
@@ -180,11 +180,11 @@ def _check_template(template: Template) -> None:
         reason = "nft does not accept the packet's mark as a zone, because their types differ"
         raise CannotSay("ct-zone-mark", reason)
     assert not template.helper, "moved after conntrack"
-    what = (
+    setting = (
         ("a timeout policy", template.timeout),
         ("a choice of events", template.events is not None or template.expectation_events is not None),
     )
-    for name, present in what:
+    for name, present in setting:
         if present:
             reason = f"nftables gives a connection {name} only after conntrack, when raw's rules have run"
             raise CannotSay("ct-template", reason)

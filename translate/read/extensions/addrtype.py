@@ -31,10 +31,10 @@ def _types(text: str, *, option: int, family: Family) -> tuple[Interval, ...]:
     kinds = set()
     offset = 0
     for name in text.split(","):
-        known = first_named(_TYPES, name) if name else None
-        if known is None:
+        type_name = first_named(_TYPES, name) if name else None
+        if type_name is None:
             raise OptionError(f'unknown address type "{name}"', option=option, offset=offset)
-        address_type = _TYPES[known]
+        address_type = _TYPES[type_name]
         if family is Family.IP6 and address_type in _NOT_IN_IPV6:
             raise OptionError(f"IPv6 has no address type {address_type.name}", option=option, offset=offset)
         kinds.add(address_type)

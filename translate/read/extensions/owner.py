@@ -39,8 +39,8 @@ def _range(text: str, described: str, index: int) -> Interval:
 def _test(index: int, option: Option) -> Test:
     if option.name == "--socket-exists":
         return FieldTest(field=Field.SOCKET, values=(Interval.point(0 if option.negated else 1),))
-    field, what = _FIELDS[option.name]
-    test = FieldTest(field=field, values=(_range(option.arguments[0], what, index),))
+    field, kind = _FIELDS[option.name]
+    test = FieldTest(field=field, values=(_range(option.arguments[0], kind, index),))
     # Negated, it holds for a packet without an owner as well.
     return AnyOf(tests=(test,), negated=True) if option.negated else test
 

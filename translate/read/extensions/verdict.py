@@ -56,8 +56,8 @@ def _reject(options: Options, context: Context) -> Reject:
     index, option = occurrence
     text = option.arguments[0].lower()
     aliases = _REJECT_KINDS[context.family]
-    named = ((kind, (kind.value, alias)) for alias, kind in aliases.items())
-    kind = next((kind for kind, names in named if any(name.startswith(text) for name in names)), None)
+    kinds = ((kind, (kind.value, alias)) for alias, kind in aliases.items())
+    kind = next((kind for kind, names in kinds if any(name.startswith(text) for name in names)), None)
     if kind is None:
         raise OptionError(
             f'unknown reject type "{option.arguments[0]}"',

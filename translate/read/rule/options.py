@@ -305,6 +305,6 @@ def _whose(loaded: list[Loaded]) -> str | None:
     return "options that could stand here: " + ", ".join(names) if names else None
 
 
-def _nearest(name: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(name, list(known), n=1)
+def _nearest(name: str, candidates: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, list(candidates), n=1)
     return f"did you mean {close[0]}?" if close else "iptables has no match of this name"

@@ -243,8 +243,8 @@ class _SaveReader:
         try:
             name = TableName(text)
         except ValueError:
-            known = ", ".join(TableName)
-            self._faults.report(origin.at(2), f'unknown table "{text}"', f"tables are {known}")
+            names = ", ".join(TableName)
+            self._faults.report(origin.at(2), f'unknown table "{text}"', f"tables are {names}")
             return
         self._adrift = False
         before = next((table for table in self._tables if table.name is name), None)

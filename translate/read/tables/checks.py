@@ -124,9 +124,9 @@ def _misplaced(
     reached = _reached(table, edges, callees_first)
     for chain in table.chains:
         hooks = reached.get(chain.name, ())
-        how = "" if chain.hook is not None else f", from which chain {chain.name} is reached"
+        by_way_of = "" if chain.hook is not None else f", from which chain {chain.name} is reached"
         for rule in live[chain.name] if hooks else ():
-            faults += _misplaced_rule(rule, hooks, how)
+            faults += _misplaced_rule(rule, hooks, by_way_of)
     return faults
 
 

@@ -26,12 +26,12 @@ def add_hidden(chains: dict[str, Chain], table: TableName) -> None:
 
     Each has one :func:`hidden_rule`.
     """
-    shown = tuple(chains.values())
-    top = shown[0].origin if shown else Origin("<none>")
+    shown_chains = tuple(chains.values())
+    top = shown_chains[0].origin if shown_chains else Origin("<none>")
     for hook in TABLE_HOOKS[table]:
         if hook.value not in chains:
             chains[hook.value] = _hidden(hook.value, hook, top)
-    for chain in shown:
+    for chain in shown_chains:
         for rule in chain.rules:
             if rule.callee is not None and rule.callee not in chains:
                 chains[rule.callee] = _hidden(rule.callee, None, rule.origin)
