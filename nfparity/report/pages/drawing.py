@@ -137,7 +137,8 @@ def observed_drawing(hops: Iterable[Hop]) -> Drawing:
     roots: list[_Node] = []
     for hop in hops:
         if hop.kind in ("hook", "end") or not roots:
-            roots.append(_Node(hop.kind, hop.text.removeprefix("end: "), hop.note))
+            text, _, rest = hop.text.removeprefix("end: ").partition(", as ")
+            roots.append(_Node(hop.kind, text, f"as {rest}" if rest else hop.note))
         else:
             roots[-1].below.append(_Node("decides" if hop.decides else "folded", hop.text, hop.note))
     return _placed(roots)

@@ -55,8 +55,12 @@ def test_each_path_has_hooks_chains_rules_lines_and_services(summary: Summary) -
 def test_the_chains_of_each_path_are_drawn_on_both_sides(summary: Summary) -> None:
     section = next(s for s in page(summary).all("section", "group") if s.attributes["id"] == "K17-ip")
     before, after = (side.all("svg", "drawing") for side in section.all("section", "side"))
-    assert [[text.text for text in drawing.all("text")][-2:] for drawing in after] == [
-        ["NAT: the destination becomes 10.244.0.6:80", "leaves by eth0, as 198.51.100.7:40000 > 10.…"]
+    assert [[text.text for text in drawing.all("text")][-3:] for drawing in after] == [
+        [
+            "NAT: the destination becomes 10.244.0.6:80",
+            "leaves by eth0",
+            "as 198.51.100.7:40000 > 10.244.0.6:80",
+        ]
     ]
     chains = [text.text for group in before[0].all("g", "chain-box") for text in group.all("text")]
     assert "KUBE-SEP-AAAAAAAAAAAAAAAA" in chains

@@ -97,11 +97,11 @@ def test_an_observed_path_is_drawn_as_such() -> None:
         Hop("hook", "a packet in eth0"),
         Hop("step", "these rules", note="observed"),
         Hop("step", "NAT", decides=True),
-        Hop("end", "end: leaves"),
+        Hop("end", "end: leaves by eth0, as 192.0.2.1:7 > 10.244.0.5:80"),
     )
     assert rows(observed_drawing(hops)) == [
         (0, "hook", "a packet in eth0", ""),
         (1, "folded", "these rules", "observed"),
         (1, "decides", "NAT", ""),
-        (0, "end", "leaves", ""),
+        (0, "end", "leaves by eth0", "as 192.0.2.1:7 > 10.244.0.5:80"),
     ]
