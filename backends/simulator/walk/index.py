@@ -64,7 +64,7 @@ class _Shape(NamedTuple):
 
 
 class _Key(NamedTuple):
-    """A place for a rule in the index: blocks, each identified by its lowest value, or names.
+    """The values under which a rule is filed: names, or blocks of values, each given by its lowest value.
 
     ``side`` is the index of the rule's test that has these values.
     """

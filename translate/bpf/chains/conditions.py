@@ -315,7 +315,7 @@ def refuse_field(field: Field, family: Family) -> None:
     if field in ACCOUNTS:
         raise CannotExpress("connbytes", "the tc program does not count the packets of a connection")
     if field is Field.CT_HELPER:
-        raise CannotExpress("helper", "the tc program has no helpers, which expect connections")
+        raise CannotExpress("helper", "the tc program has no helpers, so it expects no connections")
     if field in CLOCKS:
         raise CannotExpress("clock", "a tc program has no helper that reads the time of day")
     if field in _FRAGMENTS:

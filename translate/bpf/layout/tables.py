@@ -1,9 +1,9 @@
 """The structures and maps of the runtime, declared once for C and Python.
 
 Addresses, ports and identifiers are in host byte order, except in ``struct wire``, which is in network byte
-order. BCC compiles for this machine and generates code for BPF. The two agree on the place of a number of 128
-bits in a structure only if its offset is a multiple of 16. The widths of a tuple's members follow from this,
-and they leave no padding in a key.
+order. BCC compiles for this machine and generates code for BPF. Both place a number of 128 bits at the same
+offset in a structure only if this offset is a multiple of 16. The widths of a tuple's members follow from
+this, and they leave no padding in a key.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def hashed_to(test: ClusterShare, family: Family) -> HashedTo:
         reason = "-m cluster hashes the first 32 bits of an IPv6 address; nftables hashes all of them"
         raise CannotSay("cluster6", reason)
     if test.total == 1:
-        raise CannotSay("cluster-single", "nft does not hash to a single value")
+        raise CannotSay("cluster-single", "nft has no hash with a single possible value")
     values = tuple(n for n in range(test.total) if bool(test.nodes >> n & 1) is not test.negated)
     if not values:
         raise CannotSay("cluster-single", "the rule selects no node of the cluster")

@@ -184,8 +184,8 @@ class RecentSets:
     def cut(self, tests: Sequence[Test]) -> int | None:
         """Return the index of the first test on a list that must not share a rule with the tests before it.
 
-        Either its changes need separate rules, in which the tests before it would be evaluated again, or one
-        of those tests changes a list.
+        There are two reasons. The changes of the test may need separate rules, which evaluate the tests
+        before it again. Or one of the tests before it changes a list.
         """
         changed = False
         for index, test in enumerate(tests):
@@ -201,11 +201,11 @@ class RecentSets:
 
 
 def refreshed_where_it_fails(test: Recent) -> tuple[Recent, Recent | None]:
-    """Return a test that holds if a negated ``--update`` or ``--remove`` fails, and makes the same change.
+    """Return a positive test for the packets that a negated ``--update`` or ``--remove`` does not match.
 
-    ``--remove`` removes the address. ``--update`` fails for an address that is recent enough. It also
-    refreshes an address that is too old; the second test does that, and its result is not used
-    (``recent_mt``).
+    The test makes the same change to the list. ``--remove`` removes the address. A negated ``--update`` does
+    not match an address that is recent enough, and refreshes it. It also refreshes an address that is too
+    old (``recent_mt``); a second test does that, and its result is not used.
     """
     if test.mode is RecentMode.REMOVE:
         return replace(test, negated=False), None

@@ -137,7 +137,7 @@ class _ListingReader:
     def _row(self, origin: Origin) -> None:
         if not self._open:
             if not self._excerpt:
-                hint = "the listing is cut: it begins with a line Chain NAME (…)"
+                hint = "the listing is cut: a whole listing begins with a line Chain NAME (…)"
                 self._faults.report(origin, "a rule without the header of its chain", hint)
                 return
             self._chains.append(_Listed(f"?{origin.line}", origin, None, None))
