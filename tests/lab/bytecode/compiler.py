@@ -7,7 +7,7 @@ import subprocess
 from dataclasses import dataclass
 
 from tests.lab.bytecode.listing import Listing, listing_of
-from tests.lab.bytecode.netlink import read_messages
+from tests.lab.bytecode.netlink import Message, read_messages
 from translate.errors import MachineError
 
 __all__ = ["Nft", "NftError"]
@@ -31,7 +31,11 @@ class Nft:
         check the depth of jumps. Needs root. Raises NftError when nft or the kernel refuses the text,
         MachineError when nft cannot be run.
         """
-        return listing_of(read_messages(self._loaded(text, "--debug=mnl")))
+        return listing_of(self.messages(text))
+
+    def messages(self, text: str) -> tuple[Message, ...]:
+        """Return the messages that nft sends to the kernel. Raises the errors of :meth:`compiled`."""
+        return tuple(read_messages(self._loaded(text, "--debug=mnl")))
 
     def load(self, text: str) -> None:
         """Load a text as :meth:`compiled` does. Raises the same errors."""

@@ -17,8 +17,9 @@ def network(state: State) -> bytes:
     if sample.family is Family.IP6:
         label = sample.number(Field.DPORT)  # where a port would be if this were a transport header
         return (6 << 28 | tos << 20 | label).to_bytes(4, "big") + bytes(3) + bytes((ttl,)) + addresses
-    # An offset in units of eight bytes for a later fragment, and the flag "more fragments".
-    fragment = (185 if sample.fragment else 0) | 0x2000
+    # An offset in units of eight bytes for a later fragment, also the highest bit alone; "more fragments".
+    offset = 0x1000 if sample.draw & 1 else 185
+    fragment = (offset if sample.fragment else 0) | 0x2000
     whole = bytes((0x45, tos)) + bytes(4) + fragment.to_bytes(2, "big")
     return whole + bytes((ttl,)) + bytes(3) + addresses
 

@@ -17,44 +17,54 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from backends.model.contract import Job
-from backends.model.flow import Flow, Send
-from backends.model.packet import Fragment
-from backends.model.withfields import with_fields
+from backends.model.node import Node, Route
 from backends.simulator import SimulatorBackend
-from backends.wire.frames import build
 from harness.corpus.generate import generate_corpus
 from harness.diff.batch import Batch
 from nfparity.inputs.batches import load_node
 from nfparity.inputs.rules import load_rules
+from tests.lab.mutation.extension_proofs import NEUTRAL, OUT_OF_REACH, reason_of
 from tests.lab.mutation.fault import Fault
-from tests.lab.mutation.hunt import Verdict, hunt
+from tests.lab.mutation.flows import further_flows
+from tests.lab.mutation.hunt import Caught, Verdict, hunt
+from tests.lab.mutation.instructions import shown_by_bucket, shown_by_instructions
+from tests.lab.mutation.neutral import proof_from_text
 from tests.lab.mutation.nft_matches import EVERY_MATCH
 from tests.lab.mutation.planter import NftPlanter
 from tests.lab.mutation.testbed import Testbed
+from tests.lab.mutation.trial import FEW, MANY
 from tests.lab.mutation.workload import prepare
 from tests.lab.options import SAMPLES
 from translate.errors import InputError, MachineError, UnsupportedError
 from translate.ir import (
     CLOCKS,
     Accept,
+    AddressType,
     Chain,
+    ClusterShare,
+    ConnLabel,
     Drop,
     Family,
     Field,
     FieldTest,
     Hook,
+    Interval,
+    Nth,
     Origin,
     Policy,
-    Protocol,
+    Random,
+    Recent,
+    RecentMode,
     Return,
     Rule,
     Ruleset,
+    SetDirection,
     SideEffect,
     Spelled,
     Table,
     TableName,
-    TcpFlag,
     flat,
+    format_address,
 )
 from translate.passes import lower
 from translate.read import read_ruleset
@@ -67,8 +77,6 @@ _NODES: Final = {
 }
 _OF_OBJECT: Final = re.compile(r"\s+(?:rate|until|over) ")
 """A line of a limit or a quota, which the proofs from the text do not read."""
-_FEW: Final = 24
-"""The repetitions of a flow with a random outcome."""
 _OF_CHAINS: Final = ("hook", "priority", "policy")
 """Operators that change the chain of a rule, whatever its extensions."""
 MOST: Final = 96
@@ -104,6 +112,9 @@ class Score:
 
     faults: Counter[str] = field(default_factory=Counter)
     holes: list[tuple[str, Fault]] = field(default_factory=list)
+    disproved: list[tuple[str, Fault]] = field(default_factory=list)
+    """Faults that packets have shown although a proof excludes that."""
+    reasons: Counter[str] = field(default_factory=Counter)
     refused: int = 0
     inert: int = 0
     samples: int = 0
@@ -111,7 +122,27 @@ class Score:
     @property
     def visible(self) -> int:
         """The number of faults that load and are not proven to change nothing."""
-        return self.faults["caught"] + len(self.holes)
+        return self.faults["caught"] + self.faults["instructions"] + len(self.holes)
+
+    def count(
+        self, single: Single, caught: Caught, proof: str | None, *, by_instructions: bool = False
+    ) -> None:
+        """Count a fault, for which there may be a proof that it changes nothing.
+
+        ``by_instructions``: no packet has shown it, but nft's instructions do.
+        """
+        if by_instructions:
+            self.faults["instructions"] += 1
+            return
+        if caught.verdict is Verdict.SURVIVED and proof is None:
+            self.holes.append((single.place, caught.fault))
+        if caught.verdict is Verdict.CAUGHT and proof is not None:
+            self.disproved.append((single.place, caught.fault))
+        if caught.verdict is Verdict.SURVIVED and proof is not None:
+            self.faults["no change"] += 1
+            self.reasons[proof] += 1
+        else:
+            self.faults[caught.verdict.value] += 1
 
 
 def singles() -> Iterator[Single]:
@@ -130,6 +161,8 @@ def _of_rule(sample: Ruleset, table: Table, chain: Chain, rule: Rule) -> Iterato
         return
     if rule.matches:
         decided = replace(rule, actions=(Drop(),), target=Spelled("DROP"))
+        if any(isinstance(test, ConnLabel) and test.add for test in rule.tests):
+            decided = replace(rule, actions=(), target=None)  # a connection that is dropped loses its label
         for name in dict.fromkeys(spelled.name for spelled in rule.matches):
             yield Single(f"-m {name}", _alone(sample, table, base, decided))
     by_itself = {spelled.name for spelled in rule.matches} <= _TRANSPORT
@@ -158,9 +191,31 @@ def _alone(sample: Ruleset, table: Table, chain: str, rule: Rule) -> Ruleset:
     if any(isinstance(test, FieldTest) and test.field in _OF_FRAGMENTS for test in flat(rule.tests)):
         chain = Hook.FORWARD.value  # the node drops a single fragment, whatever INPUT decides
     before, after = (_context(words.get(name, ()), sample.family) for words in (_BEFORE, _AFTER))
+    before = (*before, *_context(_filling(rule, sample.family), sample.family))
+    after = (*after, *_context(_showing(rule), sample.family))
     rules = (*before, rule, *after)
     chains = (Chain(name=chain, hook=Hook(chain), policy=Policy.ACCEPT, rules=rules),)
     return replace(sample, tables=(replace(table, chains=chains),), unknown=(), notes=())
+
+
+def _filling(rule: Rule, family: Family) -> Iterator[str]:
+    """Yield rules that put what a rule looks up into lists and labels, for packets of UDP."""
+    for test in rule.tests:
+        if isinstance(test, Recent) and test.mode is not RecentMode.SET:
+            side = "rsource" if test.side is SetDirection.SRC else "rdest"
+            mask = format_address(family, test.mask)
+            yield f"-p udp -m recent --set --name {test.name} --{side} --mask {mask}"
+        if isinstance(test, ConnLabel) and not test.add:
+            yield f"-p udp -m connlabel --label {test.number} --set"
+
+
+def _showing(rule: Rule) -> Iterator[str]:
+    """Yield rules that drop packets on which a match has had an effect."""
+    for test in rule.tests:
+        if isinstance(test, ConnLabel) and test.add:
+            yield f"-m connlabel --label {test.number} -j DROP"
+        if isinstance(test, ClusterShare):
+            yield "-m pkttype --pkt-type multicast -j DROP"
 
 
 _OF_FRAGMENTS: Final = frozenset(field for field in Field if field.text.startswith("fragment."))
@@ -182,9 +237,15 @@ _BEFORE: Final[Mapping[str, Sequence[str]]] = {
         *("-p tcp -j CONNMARK --set-xmark 0x3cc3963a", "! -p tcp -j CONNMARK --set-xmark 0xc33c69c5"),
     ),
 }
-_AFTER: Final[Mapping[str, Sequence[str]]] = {"CONNMARK": ("-j CONNMARK --restore-mark",)}
-"""Rules before and after a target: the first set each bit for some packets only; the last shows the
-result."""
+_FLAGS: Final = ("FIN", "SYN", "RST", "PSH", "ACK", "URG")
+_AFTER: Final[Mapping[str, Sequence[str]]] = {
+    "CONNMARK": ("-j CONNMARK --restore-mark",),
+    "ECN": tuple(
+        f"-p tcp -m tcp --tcp-flags {flag} {flag} -j MARK --or-mark {1 << bit}"
+        for bit, flag in enumerate(_FLAGS)
+    ),
+}
+"""Rules around a target of the same chain: every bit of a mark set and not set, and the result."""
 
 
 def faults_of(ruleset: Ruleset, *, level: int = 0) -> tuple[NftPlanter, tuple[Fault, ...]]:
@@ -206,6 +267,7 @@ def tried(single: Single, score: Score, *, level: int = 0) -> None:
     """
     score.samples += 1
     rule = single.rule
+    statistic = any(isinstance(test, Nth | Random) for test in rule.tests)
     clock = any(isinstance(test, FieldTest) and test.field in CLOCKS for test in flat(rule.tests))
     if clock or all(isinstance(action, SideEffect) for action in rule.actions):
         score.inert += 1
@@ -213,71 +275,76 @@ def tried(single: Single, score: Score, *, level: int = 0) -> None:
     try:
         planter, faults = faults_of(single.ruleset, level=level)
         batch = _batch(single)
-        workloads = prepare([batch], SimulatorBackend(), few=_FEW, many=_FEW)
+        workloads = prepare([batch], SimulatorBackend(), few=FEW, many=MANY if statistic else FEW)
     except UnsupportedError:
         score.refused += 1
         return
-    proven = frozenset(
-        fault
-        for fault in faults
-        if not _OF_OBJECT.match(fault.place.text) and planter.unchanged(fault) is not None
-    )
     with Testbed(planter, workloads) as testbed:
         if flaw := testbed.first_difference(None):
             raise MachineError(f"{single.place}: differs without any fault: {flaw}")
-        for caught in hunt(faults, testbed, proven=proven):
-            hole = caught.verdict is Verdict.SURVIVED and caught.fault not in proven
-            score.faults["no change" if caught.fault in proven and not hole else caught.verdict.value] += 1
-            if hole:
-                score.holes.append((single.place, caught.fault))
+        for caught in hunt(faults, testbed):
+            proof = _proof(single, planter, caught)
+            if caught.verdict is Verdict.SURVIVED and proof is None:
+                shown = shown_by_bucket([rule], caught.fault) or shown_by_instructions(
+                    lower(single.ruleset, level=level), caught.fault
+                )
+                if shown is None and (unseen := reason_of(OUT_OF_REACH, single.extension, caught.fault)):
+                    score.faults["out of reach"] += 1
+                    score.reasons[unseen] += 1
+                else:
+                    score.count(single, caught, None, by_instructions=shown is not None)
+            else:
+                score.count(single, caught, proof)
+        if flaw := testbed.first_difference(None):
+            raise MachineError(f"{single.place}: differs when all faults are gone: {flaw}")
+
+
+def _proof(single: Single, planter: NftPlanter, caught: Caught) -> str | None:
+    """Return the reason why a fault changes nothing; from its text only if no packet has shown it."""
+    fault = caught.fault
+    if known := reason_of(NEUTRAL, single.extension, fault):
+        return known
+    if caught.verdict is not Verdict.SURVIVED:
+        return None
+    if not _OF_OBJECT.match(fault.place.text) and (reason := planter.unchanged(fault)):
+        return reason
+    return proof_from_text(planter.text, fault)
 
 
 def _batch(single: Single) -> Batch:
-    node = load_node(_NODES[single.ruleset.family], single.ruleset)
+    node = _node(single.ruleset)
     job = Job(rules=single.ruleset, node=node)
     generated = generate_corpus(job, seed=0).flows
-    flows = (*generated, *_later_fragments(generated), *_every_value(single, generated))
+    flows = (*generated, *further_flows(single.extension, single.ruleset, node, generated))
     return Batch(rules_path=single.place, rules=single.ruleset, node=node, flows=flows, corpus=None)
 
 
-def _later_fragments(flows: Iterable[Flow]) -> Iterator[Flow]:
-    """Return later fragments whose data begins with the transport header of each flow's first packet."""
-    for flow in flows:
-        packet, entry = flow.first.packet, flow.first.entry
-        if entry is None or packet.is_later_fragment or packet.destination_options is not None:
-            continue
-        whole = with_fields(packet, routing=None, hop_options=None, fragment=None)
-        data = build(whole)[20 if packet.family is Family.IP else 40 :]
-        bare = with_fields(whole, sport=None, dport=None, mss=None, icmp_id=None, quoted=None, payload=data)
-        for offset in (_USUAL_OFFSET, _HIGH_OFFSET):
-            later = with_fields(bare, fragment=Fragment(offset))
-            yield Flow(id=f"{flow.id}-later-{offset}", steps=(Send(packet=later, entry=entry),))
+def _node(ruleset: Ruleset) -> Node:
+    """Return the node of a family, with interfaces in the groups that the samples name, and more routes."""
+    node = load_node(_NODES[ruleset.family], ruleset)
+    groups = zip(node.interfaces, _GROUPS[ruleset.family], strict=True)
+    interfaces = tuple(replace(interface, group=group) for interface, group in groups)
+    routes = (
+        Route(family=ruleset.family, dst=Interval.prefix(address, length, ruleset.family.bits), type=kind)
+        for (address, length), kind in _REFUSING[ruleset.family].items()
+    )
+    return replace(node, interfaces=interfaces, routes=(*node.routes, *routes))
 
 
-def _every_value(single: Single, flows: Sequence[Flow]) -> Iterator[Flow]:
-    """Return a flow for each value of a field, for targets that become one nft rule per value."""
-    first = next((flow for flow in flows if flow.first.entry is not None), None)
-    if first is None:
-        return
-    packet, entry = first.first.packet, first.first.entry
-    match single.extension:
-        case "-j TTL" | "-j HL":
-            packets = [with_fields(packet, ttl=ttl) for ttl in range(2, 256)]
-        case "-j TOS" | "-j DSCP":
-            packets = [with_fields(packet, tos=tos) for tos in range(256)]
-        case "-j ECN":
-            packets = [with_fields(packet, tos=tos) for tos in range(4)]
-            if packet.proto == Protocol.TCP:
-                packets += [with_fields(packet, flags=TcpFlag(flags)) for flags in range(256)]
-        case _:
-            packets = []
-    for number, each in enumerate(packets):
-        yield Flow(id=f"value-{number}", steps=(Send(packet=each, entry=entry),))
-
-
-_USUAL_OFFSET: Final = 185
-_HIGH_OFFSET: Final = 4096
-"""An offset of which only the highest bit is set."""
+_GROUPS: Final[Mapping[Family, Sequence[int]]] = {Family.IP: (7, 8, 0x12, 0x90), Family.IP6: (0x12, 8, 0x90)}
+"""The groups of the interfaces, in their order."""
+_REFUSING: Final = {
+    Family.IP: {
+        (0x0A420000, 16): AddressType.BLACKHOLE,
+        (0x0A430000, 16): AddressType.UNREACHABLE,
+        (0x0A440000, 16): AddressType.PROHIBIT,
+    },
+    Family.IP6: {
+        (0xFD66 << 112, 32): AddressType.BLACKHOLE,
+        (0xFD67 << 112, 32): AddressType.UNREACHABLE,
+    },
+}
+"""Routes of other types, which refuse packets."""
 
 
 def main() -> int:
@@ -302,6 +369,8 @@ def main() -> int:
             print(f"FAILED {single.place} {single.extension}: {e}", flush=True)
         for place, fault in score.holes[printed.get(single.extension, 0) :]:
             print(f"NOT CAUGHT  {place}  {fault.key}", flush=True)
+        for place, fault in score.disproved:
+            print(f"DISPROVED  {place}  {fault.key}", flush=True)
         printed[single.extension] = len(score.holes)
     return 0 if options.list else _print(scores)
 
@@ -318,14 +387,18 @@ def _listed(single: Single, level: int) -> None:
 
 
 def _print(scores: dict[str, Score]) -> int:
-    print("| extension | samples | faults | rejected by nft | no change | detected |")
-    print("| --- | --- | --- | --- | --- | --- |")
+    print(
+        "| extension | samples | faults | rejected | neutral | out of reach"
+        " | by packets | by instructions | shown |"
+    )
+    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     for name, score in sorted(scores.items()):
         counts = score.faults
-        detected = f"{counts['caught']} of {score.visible}" if score.visible else "-"
+        shown = counts["caught"] + counts["instructions"]
+        detected = f"{shown} of {score.visible}" if score.visible else "-"
         print(
             f"| `{name}` | {score.samples} | {counts.total()} | {counts['refused']} | {counts['no change']}"
-            f" | {detected} |"
+            f" | {counts['out of reach']} | {counts['caught']} | {counts['instructions']} | {detected} |"
         )
     return int(any(score.holes for score in scores.values()))
 

@@ -84,9 +84,11 @@ def _times(
 ) -> int:
     """Return the number of repetitions of the first packet of a flow."""
     packet, first = flow.first.packet, _firsts(result)
-    endpoints = frozenset((o.dst, o.dport) for o in first)
+    endpoints = frozenset((o.verdict, o.dst, o.dport) for o in first)
     if len(endpoints) > 1:
-        service = (endpoints, packet.dst not in own and packet.dst, packet.proto, packet.dport)
+        service: tuple[object, ...] = (frozenset(o.verdict for o in first),)
+        if any(o.dnat for o in first):
+            service = (endpoints, packet.dst not in own and packet.dst, packet.proto, packet.dport)
         if service not in distinct:
             distinct.add(service)
             return many

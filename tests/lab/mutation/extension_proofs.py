@@ -1,0 +1,172 @@
+"""Reasons why faults in the sample rule of an extension change nothing, or nothing that a test can show.
+
+A *neutral* fault gives every packet the outcome that it has without the fault. A packet that shows it
+disproves the reason, and ``python -m tests.lab.mutation.extensions`` says so. A fault is *out of reach* if it
+shows only on a node, or after a time, that neither the testbed nor an interpreter of instructions has; its
+reason names what shows it elsewhere.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from tests.lab.mutation.fault import Fault
+
+__all__ = ["NEUTRAL", "OUT_OF_REACH", "Reason", "reason_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """A reason for faults whose :attr:`Fault.key` matches ``pattern``, in an extension or in all (``""``)."""
+
+    extension: str
+    pattern: str
+    text: str
+
+
+NEUTRAL: Final = (
+    Reason(
+        "",
+        r"^(mark-bit|lost-test): \w+_INPUT\w*: .*ip frag-off & 0x1fff == 0 .* → (?!.*ip frag-off & 0x1fff )",
+        "the node reassembles what it delivers to itself before INPUT (ip_local_deliver): no offset there",
+    ),
+    Reason(
+        "",
+        r"^lost-test: \S+: meta l4proto (50|51|108) (?P<rest>.*(esp|ah|comp) \w+ .*) → (?P=rest)$",
+        "nft itself tests the protocol before a key of its header (payload_gen_dependency)",
+    ),
+    Reason(
+        "",
+        r"^lost-test: \S+: .*@th,0,24 >= 0 icmpv6 type (128|1) .* → (?!.*@th,0,24)",
+        "what would be read of a fragment is the first byte of the IPv6 header, 0x60 to 0x6f",
+    ),
+    Reason(
+        "",
+        r"^lost-test: \S+: meta l4proto (sctp|icmp|icmpv6) jump \S+ comment \"line (236|263|23)\"",
+        "nft itself tests the protocol in each rule of the called chain, which reads a key of its header",
+    ),
+    Reason(
+        "",
+        r"^number: \w+_FORWARD\w*: .*(ip ttl|ip6 hoplimit) 0-\d+ .* → .*(ip ttl|ip6 hoplimit) 1-",
+        "a packet that would be forwarded with a TTL of 0 is dropped before FORWARD (ip_forward)",
+    ),
+    Reason(
+        "",
+        r"^number: \w+_FORWARD\w*: .*(ip ttl|ip6 hoplimit) \d+-255 .* → .*(ip ttl|ip6 hoplimit) \d+-254 ",
+        "the TTL is at most 255 on arrival, and lower by one in FORWARD (ip_decrease_ttl)",
+    ),
+    Reason(
+        "",
+        r"^number: \S+: meta length 0-\d+ .* → meta length 1-",
+        "an IP packet has at least the length of its header (ip_rcv_core)",
+    ),
+    Reason(
+        "-m rpfilter",
+        r"^address: .*1\.0\.0\.0-255\.255\.255\.254.* → "
+        r".*(1\.0\.0\.1-255\.255\.255\.254|1\.0\.0\.0-255\.255\.255\.255)",
+        "1.0.0.0 is the broadcast address of no network, as its last bit is 0; the kernel drops packets from"
+        " 255.255.255.255 when it routes them (ip_route_input_slow, ip_mc_validate_source)",
+    ),
+    Reason(
+        "",
+        r"^side: \S+: .*ip6? [sd]addr & (0\.0\.0\.0|::) .* → .*ip6? [sd]addr & (0\.0\.0\.0|::) ",
+        "the mask leaves the same nothing of either address",
+    ),
+    Reason(
+        "-m quota",
+        r"^(lost-line|quota): quota_\w+: over 9223372036854775807 bytes → ",
+        "the quota is used up by 2^63 bytes, which take 23 years at 100 Gbit/s; one byte of it, or the rule"
+        " before then, changes no packet",
+    ),
+    Reason(
+        "-m connbytes",
+        r"^number: \S+: ct (\w+ )?(packets|bytes|avgpkt) (!= )?\d+-18446744073709551615 "
+        r".*-18446744073709551614 ",
+        "no connection carries 2^64 - 1 packets or bytes",
+    ),
+    Reason(
+        "-m connbytes",
+        r"^(lost-line|verdict|count|number): \S+: ct avgpkt 18446744073709551614-",
+        "no packet has 2^64 - 2 bytes, so the rule never matches",
+    ),
+    Reason(
+        "-m connbytes",
+        r"^(lost-line|verdict|number|direction): \S+: ct (original|reply) bytes 5 ",
+        "no packet has fewer than 20 bytes, so a sum of 5 never occurs",
+    ),
+    Reason(
+        "-m connbytes",
+        r"^(number|direction|count): \S+: ct (reply )?(packets|avgpkt) 0-18446744073709551615 ",
+        "every count is in this range",
+    ),
+    Reason(
+        "-m connbytes",
+        r"^number: \S+: ct (original )?(packets|avgpkt) 0-\d+ .* → ct (original )?(packets|avgpkt) 1-",
+        "the count includes the packet itself, which has 20 bytes or more (nf_ct_acct_update)",
+    ),
+    Reason(
+        "-m conntrack",
+        r"^side: \S+: ct original protocol & 0xff .* → ct reply protocol & 0xff ",
+        "both directions of a connection have one protocol (nf_ct_invert_tuple)",
+    ),
+    Reason(
+        "-m connlimit",
+        r"^\S+: \S+: add @\w+ \{ ip6 saddr & :: ct count over 4294967295 \} ",
+        "a limit above the greatest count of a 32-bit counter: the rule never matches",
+    ),
+    Reason(
+        "-j NETMAP",
+        r"^lost-line: \S+: snat prefix to 0\.0\.0\.0/0 ",
+        "without bits that the network fixes, every address is mapped to itself; the binding without a rule"
+        " does the same (nf_nat_alloc_null_binding)",
+    ),
+    Reason(
+        "-j TCPOPTSTRIP",
+        r"^inverted-test: \S+: meta l4proto tcp comment ",
+        "without options to strip, the rule has no statement",
+    ),
+    Reason(
+        "-j CT",
+        r"^value: \S+: .*ct (\w+ )?zone set (\d+) .* → ",
+        "no other rule names a zone: one apart from the default zone is as good as another",
+    ),
+)
+
+OUT_OF_REACH: Final = (
+    Reason(
+        "",
+        r"^(mark-bit|lost-test): \w+_OUTPUT\w*: .*ip frag-off & 0x1fff == 0 ",
+        "the testbed's node sends no fragments; tests/kernel/test_fragments.py",
+    ),
+    Reason(
+        "-m recent",
+        r"^\S+: \S+: .*@recent_\w+_time .* (jump \S+|drop) comment",
+        "lists that count are filled in turn, so the last one implies the others until --seconds are over;"
+        " tests/kernel/test_recent.py",
+    ),
+    Reason(
+        "-m cluster",
+        r"^prefix-length: .*224\.0\.0\.0/4 .* → .*224\.0\.0\.0/5 ",
+        "the node is in no group from 232.0.0.0 on",
+    ),
+    Reason(
+        "",
+        r"^number: \S+: meta length (!= )?(512-65535|40-1280) ",
+        "the testbed's frames have at most 1,500 bytes, and none has only the header of IPv6",
+    ),
+    Reason(
+        "",
+        r"^number: \S+: .*(hbh|dst) hdrlength 0-255 .*0-254 ",
+        "options of 2,048 bytes do not fit into the testbed's frames; tests/kernel/test_extension_headers.py",
+    ),
+)
+
+
+def reason_of(reasons: tuple[Reason, ...], extension: str, fault: Fault) -> str | None:
+    """Return the first of the reasons that applies to a fault of an extension's sample, or None."""
+    for reason in reasons:
+        if reason.extension in ("", extension) and re.search(reason.pattern, fault.key):
+            return reason.text
+    return None

@@ -1,0 +1,74 @@
+"""Proofs from the nft text alone that a fault changes no packet, for rules of any extension.
+
+* nft compiles both texts to the same messages, so that the kernel is told the same. ``esp spi`` also tests
+  for ESP, for example: ``meta l4proto esp`` before it adds nothing.
+* A ``return`` has become an ``accept``, and no rule follows up to the end of a base chain that accepts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from tests.lab.bytecode.compiler import Nft, NftError
+from tests.lab.mutation.fault import Fault
+
+__all__ = ["SAME_MESSAGES", "ends_alike", "proof_from_text", "same_messages"]
+
+SAME_MESSAGES: Final = "nft sends the same messages to the kernel"
+_ENDS_ALIKE: Final = "no rule follows, and the base chain accepts: a return and an accept are the same"
+_CHAIN: Final = re.compile(r"^\tchain (\S+) \{\n(.*?)^\t\}$", re.MULTILINE | re.DOTALL)
+_COMMENT: Final = re.compile(r' comment "[^"]*"')
+_CALL: Final = re.compile(r"\b(jump|goto) (\S+)")
+_DEEPEST: Final = 16
+
+
+def proof_from_text(text: str, fault: Fault) -> str | None:
+    """Return the reason why the fault in ``text`` changes nothing, or None. Needs root, for nft."""
+    if ends_alike(text, fault):
+        return _ENDS_ALIKE
+    return SAME_MESSAGES if same_messages(text, fault) else None
+
+
+def same_messages(text: str, fault: Fault) -> bool:
+    """Return whether nft tells the kernel the same for the text with and without the fault."""
+    nft = Nft("nft")
+    try:
+        return nft.messages(text) == nft.messages(fault.plant(text))
+    except NftError:
+        return False
+
+
+def ends_alike(text: str, fault: Fault) -> bool:
+    """Return whether the fault only turns a ``return`` into an ``accept`` behind which nothing follows."""
+    before, after = _COMMENT.sub("", fault.place.text), _COMMENT.sub("", fault.after or "")
+    if not before.endswith(" return") or after != f"{before.removesuffix('return')}accept":
+        return False
+    return _nothing_behind(dict(_chains(text)), fault.place.block)
+
+
+def _chains(text: str) -> Iterator[tuple[str, list[str]]]:
+    for match in _CHAIN.finditer(text):
+        lines = (_COMMENT.sub("", line).strip() for line in match[2].splitlines())
+        yield match[1], [line for line in lines if line and not line.startswith("comment ")]
+
+
+def _nothing_behind(chains: Mapping[str, list[str]], name: str, depth: int = 0) -> bool:
+    """Return whether the base chains accept all packets that return from a chain, and no rule sees them."""
+    lines = chains[name]
+    if lines and lines[0].startswith("type "):
+        return "policy accept" in lines[0]
+    sites = [
+        (caller, at, call[1])
+        for caller, rules in chains.items()
+        for at, rule in enumerate(rules)
+        for call in _CALL.finditer(rule)
+        if call[2] == name
+    ]
+    if depth > _DEEPEST or any(name in rule for rules in chains.values() for rule in rules if "vmap" in rule):
+        return False
+    return all(
+        (kind == "goto" or at + 1 == len(chains[caller])) and _nothing_behind(chains, caller, depth + 1)
+        for caller, at, kind in sites
+    )

@@ -1,0 +1,141 @@
+"""Flows between a few hosts and a node, whatever its rules: single packets, and long sequences.
+
+Sequences are for rules that count the packets or connections of each host, as ``-m recent`` does.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import product
+from typing import Any, Final
+
+from backends.model.flow import Flow, Send
+from backends.model.node import Node
+from backends.model.packet import Packet
+from backends.model.withfields import with_fields
+from harness.corpus.formats.headers import with_header
+from translate.ir import (
+    ClusterShare,
+    ConnectionLimit,
+    Family,
+    Field,
+    HashLimit,
+    PacketType,
+    Protocol,
+    Quota,
+    Recent,
+    Ruleset,
+)
+
+__all__ = ["COUNTING", "IDENTIFIER", "plain_flows", "sequences_between_hosts", "special_flows"]
+
+IDENTIFIER: Final = 7
+"""The identifier of a query of ICMP that has no other one."""
+
+
+def plain_flows(node: Node, family: Family) -> Iterator[Flow]:
+    """Yield a packet of each usual protocol that the node forwards, receives and sends."""
+    own = [(i.name, a) for i in node.interfaces for a in i.addresses if a.family is family]
+    (entry, here), (_, there) = own[0], next(o for o in own if o[0] != own[0][0])
+    neighbour, far = here.value ^ _HOST, there.value ^ _HOST
+    icmp = Protocol.ICMP if family is Family.IP else Protocol.ICMPV6
+    ports = {"sport": _SOURCE_PORT, "dport": _DESTINATION_PORT}
+    query = 8 if family is Family.IP else 128
+    headers: dict[int, dict[str, Any]] = {
+        Protocol.TCP: ports,
+        Protocol.UDP: ports,
+        icmp: {"icmp_type": query, "icmp_code": 0, "icmp_id": IDENTIFIER},
+    }
+    ways: dict[str, tuple[int, int, str | None]] = {
+        "forwarded": (neighbour, far, entry),
+        "received": (neighbour, here.value, entry),
+        "sent": (here.value, neighbour, None),
+    }
+    for (way, (src, dst, enters)), (proto, header) in product(ways.items(), headers.items()):
+        packet = Packet(family=family, src=src, dst=dst, proto=int(proto), **header)
+        yield Flow(id=f"plain-{way}-{int(proto)}", steps=(Send(packet=packet, entry=enters),))
+
+
+def special_flows(ruleset: Ruleset, node: Node) -> Iterator[Flow]:
+    """Yield packets at the limit of a quota, and frames to many for packets to one and to a group."""
+    received = [flow for flow in plain_flows(node, ruleset.family) if "received" in flow.id]
+    for flow, test in product(received, [t for rule in ruleset.rules() for t in rule.tests]):
+        packet, entry = flow.first.packet, flow.first.entry
+        changed: list[Packet | None] = []
+        if isinstance(test, Quota):
+            changed = [
+                with_header(packet, Field.LENGTH, size, entry, forwarded=False) for size in _near(test)
+            ]
+        elif isinstance(test, ClusterShare):
+            groups = [with_fields(packet, dst=dst) for dst in (packet.dst, *_GROUPS[ruleset.family])]
+            changed = [
+                with_header(each, Field.PACKET_TYPE, kind, entry, forwarded=False)
+                for each, kind in product(
+                    groups, (PacketType.UNICAST, PacketType.BROADCAST, PacketType.MULTICAST)
+                )
+            ]
+        for number, each in enumerate(changed):
+            if each is not None:
+                yield replace(flow, id=f"{flow.id}-special-{number}", steps=(Send(packet=each, entry=entry),))
+
+
+_LONGEST: Final = 1500
+
+
+def _near(quota: Quota) -> tuple[int, int, int]:
+    return quota.size - 1, quota.size, quota.size + 1
+
+
+_GROUPS: Final = {
+    Family.IP: (0xE0000001, 0xE8000001, 0xEFFFFFFA, 0xDF000001, 0xFFFFFFFF),
+    Family.IP6: (0xFF02 << 112 | 1, 0xFF0E << 112 | 1),
+}
+"""Groups at the ends of their prefix, and addresses beside it."""
+
+
+def sequences_between_hosts(ruleset: Ruleset, node: Node, *, connections: bool) -> Iterator[Flow]:
+    """Yield long flows between a few hosts, for rules that count the packets or connections of each.
+
+    ``connections``: every packet begins one.
+    """
+    draw = random.Random(0)
+    family = ruleset.family
+    entered = node.interfaces[0]
+    own = [a.value for i in node.interfaces for a in i.addresses if a.family is family]
+    near = [
+        own[0] ^ _HOST,
+        own[0] ^ _HOST ^ 1,
+        own[0] ^ _HOST ^ _SUBNET[family],
+        own[0] ^ _HOST ^ _SITE[family],
+    ]
+    far = [own[-1] ^ _HOST, own[-1] ^ _HOST ^ 1, own[-1] ^ _HOST ^ 3, *own]
+    for number in range(_SEQUENCES):
+        sources, targets = draw.sample(near, draw.choice((1, 2))), draw.sample(far, draw.choice((1, 2)))
+        ports = draw.choice((1, 1, 2)), draw.choice((1, 1, 2))
+        protocols = draw.choice([(6,), (17,), (6, 17), (17, 6, 6, 6)])
+        steps = []
+        for sent in range(draw.choice((4, 8, 20, 44))):
+            port = _SOURCE_PORT + (sent if connections else draw.randrange(ports[0]))
+            packet = Packet(
+                family=family,
+                src=draw.choice(sources),
+                dst=draw.choice(targets),
+                proto=draw.choice(protocols),
+                sport=port,
+                dport=80 + draw.randrange(ports[1]),
+            )
+            steps.append(Send(packet=packet, entry=entered.name))
+        yield Flow(id=f"sequence-{number}", steps=tuple(steps))
+
+
+COUNTING: Final = (Recent, HashLimit, ConnectionLimit)
+_SEQUENCES: Final = 100
+_SUBNET: Final = {Family.IP: 0x200, Family.IP6: 1 << 64}
+"""The difference between addresses in two networks of the usual size."""
+_SITE: Final = {Family.IP: 0x40000, Family.IP6: 1 << 84}
+_HOST: Final = 0x18
+"""The difference between the last byte of a node's address and of its neighbour's."""
+_SOURCE_PORT: Final = 40001
+_DESTINATION_PORT: Final = 4000
