@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from backends.model.contract import Availability, Job
-from backends.replay.availability import kernel_lacks
-from backends.replay.session import KernelSession, open_session
-from backends.tc_ebpf.loader import TcEbpfLoader
 from backends.tc_ebpf.node.routingrules import check_routing
 from backends.tc_ebpf.programs.bcc import find_headers, find_package, headers_package
 from translate.bpf import BACKEND, emit
 from translate.ir import Family, Program
+
+if TYPE_CHECKING:
+    from backends.replay.session import KernelSession
 
 __all__ = ["TcEbpfBackend"]
 
@@ -36,6 +36,9 @@ class TcEbpfBackend:
             return Availability(False, "BCC is not installed (Debian package python3-bpfcc)")
         if find_headers() is None:
             return Availability(False, f"no kernel headers (Debian package {headers_package()})")
+        from backends.replay.availability import kernel_lacks
+        from backends.tc_ebpf.loader import TcEbpfLoader
+
         return kernel_lacks(TcEbpfLoader(emit(NO_RULES)))
 
     def open(self, job: Job) -> AbstractContextManager[KernelSession]:
@@ -43,6 +46,8 @@ class TcEbpfBackend:
 
         Raises UnsupportedError also for rules that need the routing rules of the node.
         """
+        from backends.replay.session import open_session
+        from backends.tc_ebpf.loader import TcEbpfLoader
         from translate.condense import lower, whole_program
 
         check_routing(job.node, job.rules.sample)

@@ -20,7 +20,7 @@ a member (``members``). ``families`` groups members that differ only in constant
 below, and chooses the members of the sample. ``ruleset`` has the families and the sample, which
 ``translate.read`` reads like any other text. The passes lower the sample. ``expand`` finds the constants of
 each sampled member in the entries made from its rules. The results are recipes, from which ``program`` makes
-the entries of all members and ``elements`` the text of their nft elements.
+the entries of all members, and ``emission`` with ``elements`` the text of their nft elements.
 
 Why the result equals that of the plain path
 --------------------------------------------
@@ -52,22 +52,19 @@ kinds with random changes: equal Programs, and equal nft and tc output to the by
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from translate import nft
 from translate.collector import collector_paused
-from translate.condense.elements import family_elements
 from translate.condense.expand import expand
-from translate.condense.program import CondensedProgram, key_of
+from translate.condense.program import CondensedProgram
 from translate.condense.ruleset import CondensedRuleset, condense
 from translate.errors import UnsupportedError
 from translate.ir import Family, Program, Rules, TableName
-from translate.nft.legal import DnatTarget
-from translate.nft.legalise import legalise
-from translate.nft.printer import printed
 from translate.passes import lower as lower_plain
 from translate.read import InputForm, decoded, family_of, read_ruleset, recognise_form
+
+if TYPE_CHECKING:
+    from translate.nft import NftOutput
 
 __all__ = [
     "LARGE",
@@ -129,33 +126,10 @@ def whole_program(program: Program | CondensedProgram) -> Program:
 
 
 @collector_paused()
-def emit_nft(program: Program | CondensedProgram) -> nft.NftOutput:
+def emit_nft(program: Program | CondensedProgram) -> NftOutput:
     """Return a Program as nftables text. Raises UnsupportedError with all refusals."""
-    output = _emitted(program) if isinstance(program, CondensedProgram) else None
+    from translate import nft  # half of the modules: not for those who only lower rules
+    from translate.condense.emission import emit_condensed
+
+    output = emit_condensed(program) if isinstance(program, CondensedProgram) else None
     return nft.emit(whole_program(program)) if output is None else output
-
-
-def _emitted(program: CondensedProgram) -> nft.NftOutput | None:
-    """Return the text of a condensed Program; None if it must be emitted from every entry."""
-    try:
-        legal = legalise(program.sample)
-    except UnsupportedError:
-        return None  # members are refused as well, and each of them must be reported
-    table = printed(legal)
-    missing = set(program.entries)
-    maps = []
-    for map_, legal_map in zip(table.maps, legal.maps, strict=True):
-        key = None if legal_map.lookup is None else key_of(legal_map.lookup)
-        entries = None if key is None else program.entries.get(key)
-        if entries is not None and key is not None:
-            missing.discard(key)
-            elements = family_elements(
-                entries,
-                key[0],
-                map_.elements.listed(),
-                program.ruleset,
-                translated=isinstance(legal_map.data, DnatTarget),
-            )
-            map_ = replace(map_, elements=elements)
-        maps.append(map_)
-    return None if missing else nft.output_of(replace(table, maps=maps), legal.notes)

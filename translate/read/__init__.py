@@ -18,10 +18,8 @@ from translate.collector import collector_paused
 from translate.errors import Diagnostic, ParseError
 from translate.ir import Family, Origin, Ruleset, TableName
 from translate.plaintext import plain
-from translate.read import extract
 from translate.read.forms import InputForm, family_of, recognise_form
 from translate.read.ipset import IpSets, SetForm, read_ipsets, with_sets
-from translate.read.listing import read_listing
 from translate.read.save import read_fragment, read_rules, read_save
 
 __all__ = [
@@ -67,6 +65,8 @@ def read_ruleset(
             where = table or TableName.FILTER
             return read_rules(_numbered(text), name=name, family=family, table=where)
         case InputForm.LISTING:
+            from translate.read.listing import read_listing  # its many patterns take long to compile
+
             return read_listing(_numbered(text), name=name, family=family, table=table)
         case _:
             assert_never(form)
@@ -77,6 +77,8 @@ def read_pieces(
     data: bytes, *, name: str, family: Family | None = None, table: TableName | None = None
 ) -> tuple[Ruleset, ...]:
     """Return the rulesets of every listing and dump on a page (:mod:`translate.read.extract`)."""
+    from translate.read import extract
+
     return extract.read_pieces(decoded(data, name), name=name, family=family, table=table)
 
 

@@ -8,7 +8,6 @@ from typing import Final
 
 from translate.ir import Family
 from translate.read.family import lines_of, recognise_family
-from translate.read.listing import CHAIN_HEADER, COLUMNS
 
 __all__ = ["InputForm", "family_of", "recognise_form"]
 
@@ -44,6 +43,10 @@ def recognise_form(text: str) -> InputForm:
     for line in lines_of(text):
         if not line.strip() or line.startswith("#"):
             continue
+        if line.startswith("*"):
+            break
+        from translate.read.listing import CHAIN_HEADER, COLUMNS  # their package takes long to import
+
         if line.startswith("Chain ") or CHAIN_HEADER.fullmatch(line) or COLUMNS.fullmatch(line):
             return InputForm.LISTING
         if line.startswith(_COMMANDS):
