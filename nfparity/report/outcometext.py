@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from backends.model.outcome import Outcome, Verdict
-from backends.model.packet import Port
+from harness.explain.explain import endpoint_text
 from nfparity.assess.difference import ChangedPacket
-from translate.ir import Family, format_address
+from translate.ir import Family
 
 __all__ = ["after_text", "outcome_text"]
 
@@ -25,21 +25,11 @@ def outcome_text(outcome: Outcome, family: Family) -> str:
     where = f"leaves by {outcome.out}" if outcome.verdict is Verdict.FORWARD else "to the node's own sockets"
     if not (outcome.dnat or outcome.snat):
         return f"{where}, as it was sent"
-    source = _endpoint(outcome.src, outcome.sport, family)
-    destination = _endpoint(outcome.dst, outcome.dport, family)
+    source = endpoint_text(family, outcome.src, outcome.sport)
+    destination = endpoint_text(family, outcome.dst, outcome.dport)
     return f"{where}, as {source} > {destination}"
 
 
 def after_text(changed: ChangedPacket, family: Family) -> str:
     """Return the outcome in nftables mode in words."""
     return changed.instead or outcome_text(changed.after, family)
-
-
-def _endpoint(address: int | None, port: Port | None, family: Family) -> str:
-    if address is None:
-        return "?"
-    text = format_address(family, address)
-    if port is None:
-        return text
-    shown = str(port) if isinstance(port, int) else f"a port of {port}"
-    return f"[{text}]:{shown}" if family is Family.IP6 else f"{text}:{shown}"

@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 from enum import StrEnum
 from typing import TypeVar
 
-from nfparity.watch.table_state import TableState
+from nfparity.watch.table_state import Collection, NftChainMeaning, TableState
 
 __all__ = ["Change", "Drift", "drift"]
 
@@ -61,30 +61,32 @@ def _differences(applied: TableState, live: TableState) -> Iterator[Drift]:
             "flags of the table", ",".join(applied.flags) or "none", ",".join(live.flags) or "none"
         )
     for name, was, now in _pairs(applied.chains, live.chains):
-        where = f"chain {name}"
-        if was is None or now is None:
-            yield _one_sided(where, "" if was else None, "" if now else None)
-            continue
-        if was.head != now.head:
-            yield _changed(where, was.head, now.head)
-        yield from _rules(where, was.rules, now.rules)
+        yield from _heads(f"chain {name}", was, now)
+        if was is not None and now is not None:
+            yield from _rules(f"chain {name}", was.rules, now.rules)
     for name, before, after in _pairs(applied.collections, live.collections):
         where = f"set or map {name}"
-        if before is None or after is None:
-            yield _one_sided(where, "" if before else None, "" if after else None)
-            continue
-        if before.head != after.head:
-            yield _changed(where, before.head, after.head)
-        for key, was_data, now_data in _pairs(before.elements, after.elements):
-            if was_data is None or now_data is None:
-                yield _one_sided(f"{where}, element {key}", was_data, now_data)
-            elif was_data != now_data:
-                yield _changed(f"{where}, element {key}", was_data, now_data)
-    for name, was_other, now_other in _pairs(applied.others, live.others):
-        if was_other is None or now_other is None:
-            yield _one_sided(name, was_other, now_other)
-        elif was_other != now_other:
-            yield _changed(name, was_other, now_other)
+        yield from _heads(where, before, after)
+        if before is not None and after is not None:
+            yield from _texts(before.elements, after.elements, f"{where}, element ")
+    yield from _texts(applied.others, live.others)
+
+
+def _heads(
+    where: str, was: NftChainMeaning | Collection | None, now: NftChainMeaning | Collection | None
+) -> Iterator[Drift]:
+    if was is None or now is None:
+        yield _one_sided(where, None if was is None else "", None if now is None else "")
+    elif was.head != now.head:
+        yield _changed(where, was.head, now.head)
+
+
+def _texts(was: Mapping[str, str], now: Mapping[str, str], prefix: str = "") -> Iterator[Drift]:
+    for name, old, new in _pairs(was, now):
+        if old is None or new is None:
+            yield _one_sided(prefix + name, old, new)
+        elif old != new:
+            yield _changed(prefix + name, old, new)
 
 
 def _rules(where: str, was: tuple[str, ...], now: tuple[str, ...]) -> Iterator[Drift]:

@@ -75,7 +75,7 @@ def with_flowtable(table: NftTable, program: Program, offload: Offload) -> NftTa
         note="established connections that the flowtable forwards",
         origin=NOWHERE,
         base=BaseHook(type="filter", hook=Hook.FORWARD, priority=_PRIORITY, policy=Policy.ACCEPT),
-        rules=[NftRule(parts=(*_tests(program.family, offload), f"flow add @{_NAME}"), origin=NOWHERE)],
+        rules=(NftRule(parts=(*_tests(program.family, offload), f"flow add @{_NAME}"), origin=NOWHERE),),
     )
     return replace(table, flowtables=(flowtable,), chains=[*table.chains, chain])
 

@@ -6,7 +6,7 @@ Names are final; keys, tests and verdicts are text. Layout, quoting and comments
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from translate.ir import Origin
@@ -109,15 +109,15 @@ class NftFlowtable:
     devices: tuple[str, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NftChain:
-    """A chain under construction; ``note`` describes it."""
+    """A chain; ``base`` is None for a chain without a hook, and ``note`` describes the chain."""
 
     name: str
     note: str
     origin: Origin
-    base: BaseHook | None = None
-    rules: list[NftRule] = field(default_factory=list)
+    base: BaseHook | None
+    rules: tuple[NftRule, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

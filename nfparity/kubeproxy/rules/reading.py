@@ -88,10 +88,9 @@ class Reading:
         """Record a rule that belongs to no service."""
         self.lines.append(line_of(rule, part, table, chain, address))
 
-    def leave_unread(
-        self, rule: Rule, chain: str, reason: str = "not a rule that kube-proxy is known to write"
-    ) -> None:
+    def leave_unread(self, rule: Rule, chain: str) -> None:
         """Record a rule that was not understood."""
+        reason = "not a rule that kube-proxy is known to write"
         self.remainder.append(Remainder(chain, rule.origin, reason))
 
     def index(self) -> None:

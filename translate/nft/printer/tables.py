@@ -115,7 +115,7 @@ def _list(each: LegalList, family: Family) -> NftList:
 
 
 def _chain(chain: LegalChain, program: LegalProgram) -> NftChain:
-    rules = [_rule(rule, program) for rule in chain.rules]
+    rules = tuple([_rule(rule, program) for rule in chain.rules])
     return NftChain(name=chain.name, note=chain.note, origin=chain.origin, base=chain.base, rules=rules)
 
 

@@ -183,12 +183,11 @@ class TargetExtension:
         object.__setattr__(self, "spellings", _by_spelling(self.options))
 
 
-def parse_number(text: str, most: int, *, option: int, argument: int = 1, offset: int = 0) -> int:
+def parse_number(text: str, most: int, *, option: int, offset: int = 0) -> int:
     """Return a number from 0 to ``most`` written in decimal, ``0x`` or octal form (``xtables_strtoui``)."""
     value = unsigned(text, most)
     if value is None:
-        message = f'"{text}" is not a number from 0 to {most}'
-        raise OptionError(message, option=option, argument=argument, offset=offset)
+        raise OptionError(f'"{text}" is not a number from 0 to {most}', option=option, offset=offset)
     return value
 
 
@@ -205,12 +204,11 @@ def parse_range(text: str, most: int, *, option: int) -> tuple[int, int]:
     return low, parse_number(high_text, most, option=option, offset=after) if high_text else most
 
 
-def parse_mark(text: str, *, option: int, argument: int = 1, offset: int = 0) -> int:
+def parse_mark(text: str, *, option: int, offset: int = 0) -> int:
     """Return a 32-bit number written in decimal, ``0x`` or octal form (``xtables_strtoui``)."""
     value = unsigned(text, MARK_BITS)
     if value is None:
-        message = f'"{text}" is not a number from 0 to 0xffffffff'
-        raise OptionError(message, option=option, argument=argument, offset=offset)
+        raise OptionError(f'"{text}" is not a number from 0 to 0xffffffff', option=option, offset=offset)
     return value
 
 

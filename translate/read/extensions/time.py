@@ -1,12 +1,13 @@
 """``-m time``: the node's clock between two dates, between two times of day, on some days.
 
-Numbers are those of ``strtoul``: nothing in front of the separator is 0. Dates are normalised as ``mktime``
+Numbers are read as by ``strtoul``: an empty number is 0. Dates are normalised as ``mktime``
 does (2026-02-30 is 2026-03-02).
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Final
 
 from translate.ir import AnyOf, Field, FieldTest, Interval, Test
@@ -41,7 +42,8 @@ def _time(options: Options, _context: Context) -> tuple[Test, ...]:
         values = (Interval(0, stop), Interval(start, _DAY - 1))
         tests.append(FieldTest(field=Field.CLOCK_DAYTIME, values=values))
     until = stop if contiguous else None
-    weekdays, monthdays = _weekdays(options), _monthdays(options)
+    weekdays = _day_bits(options, "--weekdays", _ALL_WEEKDAYS, _weekday)
+    monthdays = _day_bits(options, "--monthdays", _ALL_MONTHDAYS, _monthday)
     if weekdays & _ALL_WEEKDAYS != _ALL_WEEKDAYS:
         days = frozenset(day % 7 for day in range(1, 8) if weekdays >> day & 1)
         before = frozenset((day + 1) % 7 for day in days)
@@ -135,50 +137,47 @@ def _numbers(text: str, separators: str) -> tuple[int, ...] | None:
     return None
 
 
-def _weekdays(options: Options) -> int:
-    """Return the bits of ``--weekdays`` (``time_parse_weekdays``): two letters of a name count."""
-    occurrence = options.find("--weekdays")
+def _day_bits(options: Options, name: str, every: int, bit: Callable[[str, int], int]) -> int:
+    """Return the bits of a list of days, ``every`` without the option."""
+    occurrence = options.find(name)
     if occurrence is None:
-        return _ALL_WEEKDAYS
+        return every
     index, option = occurrence
     bits = 0
-    for word in _segments(option.arguments[0], 3):
-        value, end = unsigned_start(word, 999) if word else (0, 0)
-        if end == len(word) and value is not None:
-            if not value:
-                raise OptionError("there is no day 0; Sunday is 7", option=index)
-            bits |= 1 << value % 32 & 0xFF
-            continue
-        matching = [n for n, name in enumerate(_WEEKDAYS, 1) if name[:2] == word[:2]]
-        if not matching:
-            raise OptionError(
-                f'"{word}" is not a day of the week', option=index, hint="Mon to Sun, or 1 to 7"
-            )
-        bits |= 1 << matching[0]
-    return bits ^ _ALL_WEEKDAYS if option.negated else bits
+    for word in _words(option.arguments[0]):
+        bits |= bit(word, index)
+    return bits ^ every if option.negated else bits
 
 
-def _monthdays(options: Options) -> int:
-    """Return the bits of ``--monthdays`` (``time_parse_monthdays``): two characters of each word count."""
-    occurrence = options.find("--monthdays")
-    if occurrence is None:
-        return _ALL_MONTHDAYS
-    index, option = occurrence
-    bits = 0
-    for word in _segments(option.arguments[0], 2):
-        value, end = unsigned_start(word, 99) if word else (0, 0)
-        if end != len(word) or value is None or value > 31:
-            raise OptionError(f'"{word}" is not a day of the month', option=index, hint="1 to 31")
-        bits |= 1 << value
-    return bits ^ _ALL_MONTHDAYS if option.negated else bits
+def _weekday(word: str, option: int) -> int:
+    """Return the bit of a day of the week (``time_parse_weekdays``): two letters of a name count."""
+    word = word[:3]
+    value, end = unsigned_start(word, 999) if word else (0, 0)
+    if end == len(word) and value is not None:
+        if not value:
+            raise OptionError("there is no day 0; Sunday is 7", option=option)
+        return 1 << value % 32 & 0xFF
+    matching = [n for n, name in enumerate(_WEEKDAYS, 1) if name[:2] == word[:2]]
+    if not matching:
+        raise OptionError(f'"{word}" is not a day of the week', option=option, hint="Mon to Sun, or 1 to 7")
+    return 1 << matching[0]
 
 
-def _segments(text: str, length: int) -> list[str]:
-    """Return the words between commas, each cut to ``length`` (``my_strseg``)."""
+def _monthday(word: str, option: int) -> int:
+    """Return the bit of a day of the month (``time_parse_monthdays``): two characters count."""
+    word = word[:2]
+    value, end = unsigned_start(word, 99) if word else (0, 0)
+    if end != len(word) or value is None or value > 31:
+        raise OptionError(f'"{word}" is not a day of the month', option=option, hint="1 to 31")
+    return 1 << value
+
+
+def _words(text: str) -> list[str]:
+    """Return the words between commas (``my_strseg``)."""
     words = text.split(",")
     if not words[-1]:
         words.pop()  # the empty word after a final comma, or of an empty text
-    return [word[:length] for word in words]
+    return words
 
 
 TIME: Final = MatchExtension(

@@ -54,7 +54,7 @@ class AddressMask:
         return FieldTest(field=field, values=(value,), mask=self.mask, negated=negated)
 
 
-def parse_host(family: Family, text: str, *, option: int, offset: int = 0) -> int:
+def parse_host(family: Family, text: str, *, option: int) -> int:
     """Return the integer of one address, given by number or by a name of :data:`HOSTS`; raises OptionError.
 
     The bytes of a dotted form may be in any base, and missing bytes at its end are zero, as in
@@ -62,7 +62,7 @@ def parse_host(family: Family, text: str, *, option: int, offset: int = 0) -> in
     (``ipparse_hostnetwork``).
     """
     number = _numeric(family, text)
-    return parse_resolved(family, text, option=option, offset=offset) if number is None else number
+    return parse_resolved(family, text, option=option) if number is None else number
 
 
 def parse_numeric(family: Family, text: str, *, option: int, offset: int = 0) -> int:

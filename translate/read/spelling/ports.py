@@ -53,16 +53,15 @@ def parse_port(text: str, *, option: int, offset: int = 0) -> int:
     return port
 
 
-def parse_port_range(text: str, *, option: int, offset: int = 0) -> Interval:
+def parse_port_range(text: str, *, option: int) -> Interval:
     """Return the ports of ``a``, ``a:b``, ``:b`` or ``a:`` of a TCP or SCTP match; raises OptionError."""
     low_text, colon, high_text = text.partition(":")
     if not colon:
-        return Interval.point(parse_port(text, option=option, offset=offset))
-    low = parse_port(low_text, option=option, offset=offset) if low_text else 0
-    after = offset + len(low_text) + 1
-    high = parse_port(high_text, option=option, offset=after) if high_text else _MOST
+        return Interval.point(parse_port(text, option=option))
+    low = parse_port(low_text, option=option) if low_text else 0
+    high = parse_port(high_text, option=option, offset=len(low_text) + 1) if high_text else _MOST
     if low > high:
-        raise OptionError(f'port range "{text}" ends before it begins', option=option, offset=offset)
+        raise OptionError(f'port range "{text}" ends before it begins', option=option)
     return Interval(low, high)
 
 
