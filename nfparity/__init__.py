@@ -1,6 +1,6 @@
 """The nfparity program: its commands, their inputs, and the changes that they make on a node.
 
-May import ``translate``, ``backends`` and ``harness``; only ``vm`` and tests import it.
+May import ``translate``, ``backends`` and ``harness``; only ``deploy``, ``vm`` and tests import it.
 
 ``cli`` has one module per command, and ``inputs`` loads their inputs. ``capture`` (Python 3.8, standalone)
 captures a snapshot of a node, and ``snapshot`` reads it. ``kubeproxy`` recovers services from kube-proxy's

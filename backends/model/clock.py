@@ -1,7 +1,7 @@
 """The node's clock: the values of its fields at a time, and the times of a flow's packets.
 
-A kernel has one clock for all network namespaces, which no test can set. The simulator has the clock of each
-packet's ``time``.
+A kernel has one clock for all network namespaces, which no test can set. The simulator's
+clock shows the ``time`` of each packet.
 """
 
 from __future__ import annotations

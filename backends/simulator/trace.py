@@ -168,7 +168,7 @@ class Rewritten:
 class Routed:
     """A routing decision, or the reason why there is no route. ``why`` names the occasion.
 
-    ``rule`` is the routing rule that decided; None if it is one of a node with the default rules, or none.
+    ``rule`` is the routing rule that decided; None if the node has only the default rules, or if no rule did.
     """
 
     why: str
@@ -179,7 +179,7 @@ class Routed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
-    """The node answered with an error or RST; ``packet`` is None if no answer is due or has a route."""
+    """The node answered with an error or RST; ``packet`` is None if none is due, or it has no route."""
 
     kind: RejectKind | str
     packet: Packet | None

@@ -119,7 +119,7 @@ def _folded(table: Table, chains: tuple[Chain, ...]) -> Folded:
 
 
 def _built_in(chain: Chain) -> Hashable:
-    """Return a built-in chain's class: those that do nothing are of one, each other chain has its own."""
+    """Return a built-in chain's class: one for all chains that do nothing, and one for each other chain."""
     if chain.hook is None:
         return None
     return ("built-in",) if not chain.rules and chain.policy is Policy.ACCEPT else ("built-in", chain.name)

@@ -25,7 +25,7 @@ def stem(name: str) -> str:
 
 
 class Stems:
-    """Names by their stems, for many texts that each leave out a few of the names."""
+    """Names grouped by stem, from which texts about all of the names but a few are made."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self._by_stem: dict[str, set[str]] = {}

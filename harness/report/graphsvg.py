@@ -139,8 +139,8 @@ def _placed(table: Folded, top: int) -> list[_Place]:
 class _Rows:
     """The order of boxes in each column, with a place for every curve that passes the column.
 
-    Items up to the number of groups are groups, the others are places for curves (``links``). ``last`` is
-    the item from which a curve comes to its end. ``ways`` are the passages of a curve, from the left.
+    The first items are the groups, by number; the others are places for curves (``links``). ``last`` is the
+    item before the end of a curve. ``ways`` are the passages of a curve, from the left.
     """
 
     def __init__(self, table: Folded, columns: list[int]) -> None:

@@ -236,8 +236,8 @@ def _listing(name: str, text: str) -> tuple[Listing, tuple[str, ...]]:
         own = {(family.value, table.value) for family in Family for table in TableName}
         listing = read_listing(text, name=name, without=own)
         return listing, (
-            f"iptables-nft's tables in {name} are left out: the snapshot contains those of their rules"
-            " that stay",
+            f"iptables-nft's tables in {name} are left out: those of their rules that stay are read from the"
+            " snapshot",
         )
 
 

@@ -1,4 +1,4 @@
-"""``kubectl nfparity``: snapshots of a cluster's nodes, by a pod on each that ends with its capture.
+"""``kubectl nfparity``: snapshots of a cluster's nodes, each taken by a pod on the node.
 
 It is packed into one file for kubectl's plugins (``package``), needs only Python 3.8, and may import
 ``nfparity.capture``. ``program`` reads the options and assesses the snapshots; ``cluster`` has the steps from

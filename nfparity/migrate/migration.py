@@ -4,8 +4,7 @@
 the old rules, in one transaction per family. From then on it is complete, and the old rules do not change its
 decisions: at the NAT hooks the first ruleset binds a connection and the other one does not run; at other
 hooks both have the same effect. Then the old tables are emptied, each in one step, tables with filters last.
-Existing
-connections keep their bindings, which are in conntrack.
+Existing connections keep their bindings, which are in conntrack.
 
 *Roll back.* In reverse order: the old tables are restored while the translation is loaded, and then it is
 removed.

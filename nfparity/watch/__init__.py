@@ -1,4 +1,4 @@
-"""Changes of a node's rules since a snapshot (``nfparity watch``), and of a migrated table since apply.
+"""Changes of a node's rules since a snapshot (``nfparity watch``), and of a migrated table since its load.
 
 ``table_state`` is the state of one table without parts that change by themselves, and ``drift`` lists the
 differences of two states. ``states`` reads all tables and ipsets of a snapshot; ``comparing`` compares two

@@ -91,7 +91,7 @@ def _use(limit: SharedLimit | SharedQuota) -> str:
 
 
 def _taken(rule: NftRule) -> tuple[str, ...]:
-    """Return the matches of limits and quotas in a rule that may change where a packet goes."""
+    """Return the limits and quotas of a rule as matches; none if they only decide what is logged."""
     logs = rule.parts[-1].startswith("log ") or rule.parts[-1] == "log"
     return () if logs else tuple(part for part in rule.parts if part.startswith(_LIMITS))
 

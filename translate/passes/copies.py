@@ -225,7 +225,7 @@ class Copier:
 
 @dataclass(slots=True)
 class _Calls:
-    """The calls of one chain: ``names`` has numbers for callees to copy, ``inner`` new chains for the copy.
+    """The calls of one chain: ``names`` numbers the callees to copy, ``inner`` has new chains of the copy.
 
     A ``deep`` chain calls all others unchanged.
     """

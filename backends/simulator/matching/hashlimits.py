@@ -64,7 +64,7 @@ def _part(table: HashLimit, where: Field, packet: Packet) -> object:
 
 
 def _data_as_port(packet: Packet, where: Field) -> int:
-    """Return the port that ``hashlimit_init_dst`` reads of a later fragment; in IPv6 it reads none."""
+    """Return the port that ``hashlimit_init_dst`` reads from data of a later fragment; 0 in IPv6."""
     if packet.family is Family.IP6 or packet.proto not in PORT_PROTOCOLS:
         return 0
     at = 0 if where is Field.SPORT else 2

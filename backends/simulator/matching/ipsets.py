@@ -44,7 +44,7 @@ class Members:
     _readers: dict[_Sides, tuple[Reader, ...]] = field(default_factory=dict)
 
     def holds(self, directions: _Sides, view: View, ports: Ports, member: bool = True) -> bool:
-        """Return whether the packet is in the set; if not ``member``, whether a ``nomatch`` element decides.
+        """Return whether the packet is in the set; if not ``member``, whether ``nomatch`` excludes it.
 
         A packet that lacks a field of the key, such as a port for a ``bitmap:port``, is not a member
         (``ip_set_test`` treats errors of the set type in this way).

@@ -65,9 +65,9 @@ def with_address(t: Tuple, wanted: NatRange, manip: Manip, family: Family, *, zo
 def _hashed(t: Tuple, addresses: Interval, manip: Manip, family: Family, *, zone: int | None) -> int:
     """Choose an address 32 bits at a time, as the kernel does, by a hash over all of ``nf_inet_addr``.
 
-    Unless the range is persistent (``zone`` is None), the hash depends on the destination and the zone, and
-    changes after each word: by a word of the destination, or by the chosen word if the binding is one of the
-    destination.
+    The hash is over the source alone if the range is persistent (``zone`` is None). Otherwise it also depends
+    on the zone and on the last word of the destination, and after each word it is changed: by a word of the
+    destination, or by the chosen word if the destination is what the binding changes.
     """
     words = family.bits // 32
     source, destination = _words(t.src, words), _words(t.dst, words)

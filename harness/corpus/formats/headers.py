@@ -52,7 +52,7 @@ _USUAL_MSS: Final = 1460
 _CPUS: Final = (0, 1)
 """The processors that generated flows use: most machines have them."""
 _TAG: Final = bytes(8)
-"""A placeholder for the payload by which the testbed recognises a packet without one, of the same length."""
+"""Stands for the payload that the testbed gives to a packet without one, which has this length."""
 _MOBILITY: Final = 2
 """A type of routing header that a node handles only with ``CONFIG_IPV6_MIP6``."""
 _LONGEST_ROUTING: Final = 100

@@ -43,7 +43,7 @@ def announcing(flow: Flow, sizes: tuple[int, ...], turn: int) -> Flow:
         return flow
     steps: list[Step] = []
     for number, step in enumerate(flow.steps):
-        if isinstance(step, Send) and _says_nothing(step.packet):
+        if isinstance(step, Send) and _lacks_mss(step.packet):
             size = sizes[(turn + number) % len(sizes)]
             steps.append(Send(packet=with_fields(step.packet, mss=size), entry=step.entry))
         else:
@@ -51,6 +51,6 @@ def announcing(flow: Flow, sizes: tuple[int, ...], turn: int) -> Flow:
     return Flow(id=flow.id, steps=tuple(steps), why=flow.why, source=flow.source)
 
 
-def _says_nothing(packet: Packet) -> bool:
+def _lacks_mss(packet: Packet) -> bool:
     """Return whether the packet is a SYN without an MSS."""
     return packet.proto == Protocol.TCP and bool(packet.flags & TcpFlag.SYN) and packet.mss is None

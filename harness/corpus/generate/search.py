@@ -45,7 +45,7 @@ _TRIES_TO_HIT: Final = 48
 _TRIES_TO_MISS: Final = 12
 _MOST_SIGHTINGS: Final = 400
 _LONGEST_BURST: Final = 50
-"""Longer bursts are not exhausted, because each packet is a step of the flow."""
+"""The longest burst that a flow exhausts; each packet of the burst is a step of the flow."""
 _ALL: Final = Wanted()
 _ORDER: Final = (TableName.RAW, TableName.MANGLE, TableName.NAT, TableName.FILTER, TableName.SECURITY)
 

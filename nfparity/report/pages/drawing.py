@@ -123,7 +123,7 @@ class PathDrawer:
 
 
 def _moved(stack: list[_Node], root: _Node, key: tuple[str, str]) -> list[_Node]:
-    """Return the stack of chains for a rule of this chain, which was entered or returned to, or is a base."""
+    """Return the stack up to the chain of a rule; a chain that is not on the stack begins a new one."""
     depths = [depth for depth, node in enumerate(stack) if node.key == key]
     if depths:
         return stack[: depths[-1] + 1]

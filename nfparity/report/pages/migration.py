@@ -70,7 +70,7 @@ def _verdict(planned: Planned, checks: int) -> str:
 
 
 def _different(family: PlannedFamily, command: str) -> Iterator[Section]:
-    """Yield the differences of each backend; ``command`` is theirs, too: the rules are the live ones."""
+    """Yield the differences of each backend; ``command`` reproduces them, because it reads the live rules."""
     differences = tuple(replace(each, command=command) for each in family.report.differences)
     report = replace(family.report, differences=differences)
     name = family.plan.family.value

@@ -1,9 +1,9 @@
 """Faults of the disk and of tools at any operation of a migration: the operation fails, or the process is
 killed.
 
-What a disk can refuse goes through the ``os`` of two modules, and what changes or reads the kernel's rules
-through two functions and one class; all of them are replaced, in a process that is forked for it. The
-operations are numbered as they come, so that a run without a fault tells how many there are.
+Two modules write to the disk, by their ``os``. Two functions and one class read and change the kernel's
+rules. All of these are replaced in a forked process. Operations are numbered in their order, so a run without
+a fault shows how many there are.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault of operation ``at`` and of later ones, ``times`` times in all, also in the dead-man timer.
+    """A failure of ``times`` operations, from number ``at`` on, also of those in the dead-man timer.
 
-    ``kill``: at that operation the process is killed, ``alone`` with its timer.
+    ``kill``: at operation ``at`` the process is killed; with ``alone``, its timer is killed, too.
     """
 
     kind: Kind

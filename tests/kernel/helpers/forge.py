@@ -42,8 +42,8 @@ def run_action(
 ) -> Ended:
     """Run the steps of a composite action, or those named, until one fails.
 
-    ``prefix`` is put before each command (such as ``chroot ROOT``); there, ``inside`` is the folder
-    ``temporary``, and the caller changes into the workspace.
+    ``prefix`` is put before each command, for example ``chroot ROOT``. The path of ``temporary`` is then
+    ``inside``, and the prefix must change into the workspace.
     """
     action = yaml.safe_load(text)
     assert action["runs"]["using"] == "composite"

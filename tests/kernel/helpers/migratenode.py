@@ -183,7 +183,7 @@ class Live(Request):
 class CommandResult:
     """The result of a command: whether it was ``killed``, and the error that it raised, if any.
 
-    ``done``: whether a rollback had something to do. ``operations`` are what a fault could befall, in order.
+    ``done``: whether a rollback had something to do. ``operations`` are those that a fault can hit, in order.
     """
 
     killed: bool
@@ -197,9 +197,10 @@ class CommandResult:
 class Do(Request):
     """Runs ``action`` of a migration in a separate process, which is killed if it reaches the point ``at``.
 
-    ``alone``: the dead-man timer is killed before it. ``hang``: it stands still there instead. At ``fills``
-    the disk runs full. At ``meddle`` somebody else writes a rule, with ``lock`` as iptables does by itself,
-    which waits for others then. Where the command is killed, or fails, its timer has ended when this returns.
+    ``alone``: the dead-man timer is killed first. ``hang``: at the point the process waits instead.
+    At the point ``fills`` the disk becomes full. At the point ``meddle`` another program writes a rule, with
+    ``lock`` under the lock of iptables. If the command is killed or fails, its timer has ended when this
+    returns.
     """
 
     action: str

@@ -1,7 +1,7 @@
 """The results of both real iptables for a text: its refusal, or the rules saved after loading it.
 
 They run in a child, in a network namespace of its own, where there are the ipsets and the accounting objects
-that texts name. What a port's name means there is what nfparity's table says, for every protocol.
+that texts name. The names of ports have the same numbers there as in nfparity's table, for every protocol.
 """
 
 from __future__ import annotations

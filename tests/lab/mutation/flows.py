@@ -251,7 +251,7 @@ def _with(packet: Packet, name: str, value: int) -> Packet:
 
 
 def _telling_bits(interval: Interval, bits: int) -> Iterable[int]:
-    """Return the bits beside the end of a prefix, and all of a number that is no address."""
+    """Return the bits of a value to flip: all of a number, those around the end of a prefix of an address."""
     if bits <= _NUMBER:
         return range(bits)
     host = interval.size.bit_length() - 1

@@ -83,9 +83,9 @@ _UNITS: Final = {
 
 
 def planted_apart(text: str, fault: Fault) -> str | None:
-    """Return a text of :func:`~tests.lab.bytecode.check.check` with the fault, None if it lacks its line.
+    """Return a text of :func:`~tests.lab.bytecode.check.check` with the fault; None if the line is not in it.
 
-    Chains have other names there.
+    The names of chains in such a text differ from those in the fault.
     """
     lines = text.split("\n")
     wanted = _unnamed(fault.place.text)

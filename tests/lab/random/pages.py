@@ -86,7 +86,7 @@ def _chains(draw: random.Random, table: TableName) -> list[str]:
 
 
 def _counts(draw: random.Random) -> tuple[int, tuple[int, ...]]:
-    """Return the number of a chain's rules, and at times one that cannot be read among several."""
+    """Return the number of a chain's rules, and the index of one that cannot be read, if there is one."""
     count = draw.randint(1, 4)
     bad = (draw.randrange(count),) if count > 1 and draw.random() < 0.2 else ()
     return count, bad

@@ -58,11 +58,11 @@ REFUSED: Final = {
     "set-timeouts": "`-j SET --exist` if some elements of the set have a timeout and others have none",
     "synproxy-ecn": "`-j SYNPROXY --ecn`",
     "synproxy6": "`-j SYNPROXY` over IPv6",
-    "template-fields": "`-j CONNMARK --restore-mark` and matches of connections (but not `--ctstate` without"
-    " `SNAT` and `DNAT`) in a hook of raw that also has `-j CT` with other options than `--notrack`",
+    "template-fields": "in a hook of raw that also has `-j CT` with another option than `--notrack`:"
+    " `-j CONNMARK --restore-mark`, and matches of connections (of `--ctstate` only `SNAT` and `DNAT`)",
     "time-monthdays": "`-m time --monthdays`",
-    "u32": "`-m u32` at an offset that the packet gives, except `0>>22&0x3C@` in IPv4 beside a test that"
-    " excludes later fragments, or beyond byte 255 of a header",
+    "u32": "`-m u32` beyond byte 255 of a header, or at an offset that the packet gives (except"
+    " `0>>22&0x3C@` in IPv4 beside a test that excludes later fragments)",
     "tproxy": "`-j TPROXY --on-port 0` without an address",
 }
 """Descriptions of the refused features, by the name in a :class:`~translate.errors.Refusal`."""
