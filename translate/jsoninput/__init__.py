@@ -2,8 +2,9 @@
 
 ``document`` reads a text and the place of each value. ``fields`` takes typed values out of objects of
 nfparity's own formats and collects their faults; ``lines`` does so for JSON Lines. ``shape`` checks the
-output of other programs. Imports ``translate.errors`` and ``translate.ir``. All JSON from outside nfparity is
-read by this package, except in ``nfparity.capture``, which imports no other package.
+output of other programs. Imports ``translate.errors`` and ``translate.ir``. Users'
+files in JSON are read by this package alone. ``nfparity.capture`` and ``nfparity.kubectl`` must run on Python
+3.8 and cannot import it.
 """
 
 from __future__ import annotations

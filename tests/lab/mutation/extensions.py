@@ -17,12 +17,11 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from backends.model.contract import Job
-from backends.model.node import Node, Route
 from backends.simulator import SimulatorBackend
 from harness.corpus.generate import generate_corpus
 from harness.diff.batch import Batch
-from nfparity.inputs.batches import load_node
 from nfparity.inputs.rules import load_rules
+from tests.lab.mutation.extension_node import node_of
 from tests.lab.mutation.extension_proofs import NEUTRAL, OUT_OF_REACH, reason_of
 from tests.lab.mutation.fault import Fault
 from tests.lab.mutation.flows import further_flows
@@ -39,7 +38,6 @@ from translate.errors import InputError, MachineError, UnsupportedError
 from translate.ir import (
     CLOCKS,
     Accept,
-    AddressType,
     Chain,
     ClusterShare,
     ConnLabel,
@@ -48,7 +46,6 @@ from translate.ir import (
     Field,
     FieldTest,
     Hook,
-    Interval,
     Nth,
     Origin,
     Policy,
@@ -71,10 +68,6 @@ from translate.read import read_ruleset
 
 __all__ = ["Score", "Single", "faults_of", "singles", "tried"]
 
-_NODES: Final = {
-    Family.IP: "tests/corpus/rulesets/every-construct/node.json",
-    Family.IP6: "tests/corpus/rulesets/six/node.json",
-}
 _OF_OBJECT: Final = re.compile(r"\s+(?:rate|until|over) ")
 """A line of a limit or a quota, which the proofs from the text do not read."""
 _OF_CHAINS: Final = ("hook", "priority", "policy")
@@ -312,39 +305,11 @@ def _proof(single: Single, planter: NftPlanter, caught: Caught) -> str | None:
 
 
 def _batch(single: Single) -> Batch:
-    node = _node(single.ruleset)
+    node = node_of(single.ruleset)
     job = Job(rules=single.ruleset, node=node)
     generated = generate_corpus(job, seed=0).flows
     flows = (*generated, *further_flows(single.extension, single.ruleset, node, generated))
     return Batch(rules_path=single.place, rules=single.ruleset, node=node, flows=flows, corpus=None)
-
-
-def _node(ruleset: Ruleset) -> Node:
-    """Return the node of a family, with interfaces in the groups that the samples name, and more routes."""
-    node = load_node(_NODES[ruleset.family], ruleset)
-    groups = zip(node.interfaces, _GROUPS[ruleset.family], strict=True)
-    interfaces = tuple(replace(interface, group=group) for interface, group in groups)
-    routes = (
-        Route(family=ruleset.family, dst=Interval.prefix(address, length, ruleset.family.bits), type=kind)
-        for (address, length), kind in _REFUSING[ruleset.family].items()
-    )
-    return replace(node, interfaces=interfaces, routes=(*node.routes, *routes))
-
-
-_GROUPS: Final[Mapping[Family, Sequence[int]]] = {Family.IP: (7, 8, 0x12, 0x90), Family.IP6: (0x12, 8, 0x90)}
-"""The groups of the interfaces, in their order."""
-_REFUSING: Final = {
-    Family.IP: {
-        (0x0A420000, 16): AddressType.BLACKHOLE,
-        (0x0A430000, 16): AddressType.UNREACHABLE,
-        (0x0A440000, 16): AddressType.PROHIBIT,
-    },
-    Family.IP6: {
-        (0xFD66 << 112, 32): AddressType.BLACKHOLE,
-        (0xFD67 << 112, 32): AddressType.UNREACHABLE,
-    },
-}
-"""Routes of other types, which refuse packets."""
 
 
 def main() -> int:
