@@ -18,7 +18,7 @@ SITE = next(path for path in sys.path if path.endswith("site-packages"))
 
 # /dev/net/tun as most distributions have it, in a mount namespace of its own; then as an ordinary user.
 _START = """
-import os, sys, nfparity.cli.main, rich
+import os, sys, nfparity.cli.main, pyroute2
 os.execv(sys.executable, ["python", "-V"])
 """
 SCRIPT = f"""

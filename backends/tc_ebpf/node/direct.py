@@ -6,13 +6,14 @@ up a route and a neighbour, packets continue to go through it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
-from backends.tc_ebpf.node.listing import Link, ListedRule
 from backends.testbed.netlink import Netlink
 from translate.ir import Family
+
+if TYPE_CHECKING:
+    from pyroute2 import IPRoute
 
 __all__ = ["direct_devices", "has_plain_rules"]
 
@@ -23,39 +24,37 @@ _XFRM_MSG_GETPOLICY: Final = 0x15
 _SELECTOR: Final = bytes(64)  # struct xfrm_userpolicy_id: any
 _PLAIN_RULES: Final = {(0, 255), (32766, 254), (32767, 253)}
 """Preferences and tables of the initial rules of every namespace: local, main, default."""
-_OF_RULES: Final = {6, 14, 15, 21}  # FRA_PRIORITY, FRA_SUPPRESS_PREFIXLEN, FRA_TABLE, FRA_PROTOCOL
+_OF_RULES: Final = {"FRA_TABLE", "FRA_PRIORITY", "FRA_PROTOCOL", "FRA_SUPPRESS_PREFIXLEN"}
 _TO_TABLE: Final = 1
 _IPV6: Final = Path("/proc/sys/net/ipv6/conf")
 
 
-def direct_devices(
-    links: Iterable[Link], family: Family, bridges: frozenset[int], *, plain_rules: bool
-) -> frozenset[int]:
+def direct_devices(ipr: IPRoute, links: list[Any], family: Family, bridges: frozenset[int]) -> frozenset[int]:
     """Return the devices of the current namespace between which packets may bypass the stack.
 
-    There are none without ``plain_rules``, if rules choose among routing tables (before Linux 6.10
-    ``bpf_fib_lookup`` has no mark), if there are IPsec policies, or if the node answers for its neighbours.
-    Otherwise they are the devices with Ethernet frames that are not ports of another device, except
-    ``bridges``, whose packets ``br_netfilter`` sees.
+    There are none if rules choose among routing tables (before Linux 6.10 ``bpf_fib_lookup`` has no mark), if
+    there are IPsec policies, or if the node answers for its neighbours. Otherwise they are the devices with
+    Ethernet frames that are not ports of another device, except ``bridges``, whose packets ``br_netfilter``
+    sees.
     """
-    if not plain_rules or _has_policies():
+    if not has_plain_rules(ipr, family) or _has_policies():
         return frozenset()
     if family is Family.IP6 and _ipv6("all", "proxy_ndp"):
         return frozenset()
     return frozenset(
-        link.index
+        link["index"]
         for link in links
-        if link.type == _ETHERNET
-        and not link.flags & _IFF_LOOPBACK
-        and not link.master
-        and link.index not in bridges
-        and (family is Family.IP or _forwards(link.name))
+        if link["ifi_type"] == _ETHERNET
+        and not link["flags"] & _IFF_LOOPBACK
+        and link.get_attr("IFLA_MASTER") is None
+        and link["index"] not in bridges
+        and (family is Family.IP or _forwards(link.get_attr("IFLA_IFNAME")))
     )
 
 
-def has_plain_rules(rules: Iterable[ListedRule]) -> bool:
-    """Return whether there are no routing rules but the initial ones."""
-    return all(map(_is_plain, rules))
+def has_plain_rules(ipr: IPRoute, family: Family) -> bool:
+    """Return whether the current namespace has no routing rules but the initial ones."""
+    return all(map(_is_plain, ipr.get_rules(family=family.socket_family)))
 
 
 def _forwards(device: str) -> bool:
@@ -66,9 +65,11 @@ def _forwards(device: str) -> bool:
     return _ipv6("all", "forwarding") or not _ipv6(device, "forwarding")
 
 
-def _is_plain(rule: ListedRule) -> bool:
-    is_initial = (rule.priority, rule.table) in _PLAIN_RULES
-    return is_initial and rule.action == _TO_TABLE and rule.attributes <= _OF_RULES
+def _is_plain(rule: Any) -> bool:
+    table = rule.get_attr("FRA_TABLE") or rule["table"]
+    attributes = {name for name, _ in rule["attrs"]}
+    is_initial = ((rule.get_attr("FRA_PRIORITY") or 0), table) in _PLAIN_RULES
+    return is_initial and rule["action"] == _TO_TABLE and attributes <= _OF_RULES
 
 
 def _has_policies() -> bool:

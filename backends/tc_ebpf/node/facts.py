@@ -7,17 +7,17 @@ a local packet whose destination has changed.
 
 from __future__ import annotations
 
+import socket
 import struct
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from backends.model.node import Node
 from backends.model.timeouts import timeouts_of
 from backends.tc_ebpf.node.direct import direct_devices, has_plain_rules
-from backends.tc_ebpf.node.listing import Link, ListedRoute, Listing
 from backends.tc_ebpf.node.sources import OwnAddress, select4, sources
 from backends.wire.checksums import CRC_TABLE
 from translate.bpf import DeviceFlag, Structure, runtime_types
@@ -29,6 +29,10 @@ __all__ = ["NodeFacts", "SourceChecks", "read_facts", "settings_of"]
 _U32: Final = struct.Struct("=I")
 _TABLE_MAIN: Final = 254
 _TABLE_LOCAL: Final = 255
+_IFA_F_SECONDARY: Final = 0x01  # of IPv4; the same bit means temporary in IPv6
+_IFA_F_DADFAILED: Final = 0x08
+_IFA_F_DEPRECATED: Final = 0x20
+_IFA_F_TENTATIVE: Final = 0x40
 _RTN_UNICAST: Final = 1
 _RTN_LOCAL: Final = 2
 _RTN_REFUSING: Final = (6, 7, 8, 9)  # blackhole, unreachable, prohibit, throw
@@ -75,16 +79,22 @@ def read_facts(
     ``checks`` has the source checks of each device; ``node`` has conntrack's sysctls. Without ``direct``, all
     packets go through the stack. Raises MachineError for routes of a kind that the program does not support.
     """
-    with Listing() as listing:
-        links = listing.links()
-        addresses = listing.addresses(family)
-        local = listing.routes(family, _TABLE_LOCAL)
-        main = listing.routes(family, _TABLE_MAIN)
-        plain = has_plain_rules(listing.rules(family))
-    bridges = frozenset(link.index for link in links if _is_bridge(link, family))
-    shortest = direct_devices(links, family, bridges, plain_rules=plain) if direct else frozenset()
-    names = {link.index: link.name for link in links}
-    macs = {link.index: link.mac[:6].ljust(8, b"\0") for link in links}
+    try:
+        from pyroute2 import IPRoute
+    except ImportError as e:
+        raise MachineError(f"pyroute2 is not installed for {sys.executable}") from e
+
+    number = family.socket_family
+    with IPRoute() as ipr:
+        links = list(ipr.get_links())
+        addresses = [_address(a) for a in ipr.get_addr(family=number)]
+        local = list(ipr.get_routes(family=number, table=_TABLE_LOCAL))
+        main = list(ipr.get_routes(family=number, table=_TABLE_MAIN))
+        bridges = frozenset(link["index"] for link in links if _is_bridge(link, family))
+        shortest = direct_devices(ipr, links, family, bridges) if direct else frozenset()
+        plain = has_plain_rules(ipr, family)
+    names = {link["index"]: link.get_attr("IFLA_IFNAME") for link in links}
+    macs = {link["index"]: _mac(link.get_attr("IFLA_ADDRESS")) for link in links}
     reader = _Reader(family, names, addresses, bridges, shortest, plain)
     entries = {
         "devices": list(reader.devices(macs, checks)),
@@ -138,42 +148,49 @@ class _Reader:
             )
             yield _U32.pack(index), value
 
-    def locals(self, routes: list[ListedRoute]) -> Iterator[Entry]:
+    def locals(self, routes: list[Any]) -> Iterator[Entry]:
         # If several devices have the same IPv4 address, __ip_dev_find finds the last one.
         own = {a.value: a.index for a in self.addresses}
         # Without routing rules, IPv4 refuses only the node's addresses as sources (fib_validate_source).
         checked_in_full = self.family is Family.IP and not self.plain_rules
         known = set()
         for route in routes:
-            address, length = route.address, route.length
+            address, length = self._destination(route)
             if (address, length) in known:
                 continue  # a later device with the same address: the lookup of a route finds the first one
             known.add((address, length))
-            is_host_address = route.type == _RTN_LOCAL and length == self.family.bits
+            is_host_address = route["type"] == _RTN_LOCAL and length == self.family.bits
             home = own.get(address, 0) if is_host_address else 0
             if checked_in_full and not home:
-                home = route.device or 0  # no valid source either (__fib_validate_source)
-            value = self._structure("local").pack(type=route.type, oif=route.device or 0, own=home)
+                home = route.get_attr("RTA_OIF") or 0  # no valid source either (__fib_validate_source)
+            value = self._structure("local").pack(
+                type=route["type"], oif=route.get_attr("RTA_OIF") or 0, own=home
+            )
             yield self._prefix(address, length), value
 
-    def routes(self, routes: list[ListedRoute]) -> Iterator[Entry]:
+    def routes(self, routes: list[Any]) -> Iterator[Entry]:
         best: dict[tuple[int, int], tuple[int, bytes]] = {}
         for route in routes:
-            address, length, oif = route.address, route.length, route.device
-            if route.type in _RTN_REFUSING:
+            address, length = self._destination(route)
+            oif = route.get_attr("RTA_OIF")
+            if route["type"] in _RTN_REFUSING:
                 oif = 0
-            elif route.type != _RTN_UNICAST or oif is None:
+            elif route["type"] != _RTN_UNICAST or oif is None:
                 raise MachineError("the tc program supports only unicast routes through one device")
+            gateway = route.get_attr("RTA_GATEWAY")
+            via = _number(gateway) if gateway else 0
             source = 0
             if self.family is Family.IP6:
-                if not route.via and length < _WITHOUT_ANYCAST:
+                if not gateway and length < _WITHOUT_ANYCAST:
                     source = address
             else:
-                source = route.source or select4(self.addresses, oif, route.via or None) or 0
+                preferred = route.get_attr("RTA_PREFSRC")
+                source = _number(preferred) if preferred else select4(self.addresses, oif, via or None) or 0
+            metric = route.get_attr("RTA_PRIORITY") or 0
             known = best.get((address, length))
-            if known is None or route.metric < known[0]:
-                value = self._structure("route").pack(via=route.via, source=source, oif=oif)
-                best[address, length] = route.metric, value
+            if known is None or metric < known[0]:
+                value = self._structure("route").pack(via=via, source=source, oif=oif)
+                best[address, length] = metric, value
         for (address, length), (_, value) in best.items():
             yield self._prefix(address, length), value
 
@@ -195,31 +212,53 @@ class _Reader:
     def _prefix(self, address: int, length: int) -> bytes:
         return self._structure("prefix").pack(length=length, address=self._wire(address))
 
+    def _destination(self, route: Any) -> tuple[int, int]:
+        text = route.get_attr("RTA_DST")
+        return (_number(text) if text else 0), route["dst_len"]
+
+
+def _address(message: Any) -> OwnAddress:
+    flags = message.get_attr("IFA_FLAGS") or message["flags"]
+    # In IPv6 IFA_ADDRESS is the node's own address if there is no peer.
+    text = message.get_attr("IFA_LOCAL") or message.get_attr("IFA_ADDRESS")
+    return OwnAddress(
+        index=message["index"],
+        value=_number(text),
+        length=message["prefixlen"],
+        scope=message["scope"],
+        secondary=bool(flags & _IFA_F_SECONDARY),
+        usable=not flags & (_IFA_F_TENTATIVE | _IFA_F_DADFAILED),
+        aging=bool(flags & _IFA_F_DEPRECATED),
+    )
+
 
 _PORTS: Final = frozenset({"bridge", "bond", "team", "openvswitch"})
 _ETHERNET: Final = (1, 772)  # ARPHRD_ETHER, ARPHRD_LOOPBACK
 _IFF_UP: Final = 1
 
 
-def _attached(links: list[Link]) -> Iterator[int]:
+def _attached(links: list[Any]) -> Iterator[int]:
     """Yield the devices where netfilter sees packets. Raises MachineError if one has no Ethernet headers.
 
     The master of a port takes its packets (``rx_handler``) before IP sees them.
     """
     for link in links:
-        if link.port_kind in _PORTS:
+        info = link.get_attr("IFLA_LINKINFO")
+        if info is not None and info.get_attr("IFLA_INFO_SLAVE_KIND") in _PORTS:
             continue
-        if link.type in _ETHERNET:
-            yield link.index
-        elif link.flags & _IFF_UP:
+        if link["ifi_type"] in _ETHERNET:
+            yield link["index"]
+        elif link["flags"] & _IFF_UP:
+            name = link.get_attr("IFLA_IFNAME")
             raise MachineError(
-                f"device {link.name} carries packets without an Ethernet header, which the tc program needs"
+                f"device {name} carries packets without an Ethernet header, which the tc program needs"
             )
 
 
-def _is_bridge(link: Link, family: Family) -> bool:
+def _is_bridge(link: Any, family: Family) -> bool:
     """Return whether packets from this device have passed ``br_netfilter`` at one of its ports."""
-    if link.kind != "bridge":
+    info = link.get_attr("IFLA_LINKINFO")
+    if info is None or info.get_attr("IFLA_INFO_KIND") != "bridge":
         return False
     tables = "iptables" if family is Family.IP else "ip6tables"
     try:
@@ -228,12 +267,17 @@ def _is_bridge(link: Link, family: Family) -> bool:
         return False  # no br_netfilter
 
 
+def _mac(text: str | None) -> bytes:
+    return bytes.fromhex((text or "").replace(":", ""))[:6].ljust(8, b"\0")
+
+
 def settings_of(node: Node, family: Family) -> bytes:
     """Return the bytes of ``struct settings``."""
     # The values are those of the Node, because these sysctls do not exist in a namespace without conntrack.
     names = {"tcp_loose": "tcp_loose", "tcp_liberal": "tcp_be_liberal", "checksum": "checksum"}
     switches = {
         member: int(node.sysctl(f"net.netfilter.nf_conntrack_{name}") != "0")
+        for member, name in names.items()
         for member, name in names.items()
     }
     t = timeouts_of(node)
@@ -258,6 +302,10 @@ def settings_of(node: Node, family: Family) -> bytes:
             dccp_open=t.dccp_open,
         )
     )
+
+
+def _number(text: str) -> int:
+    return int.from_bytes(socket.inet_pton(socket.AF_INET6 if ":" in text else socket.AF_INET, text), "big")
 
 
 def _conf(device: str, name: str) -> bool:

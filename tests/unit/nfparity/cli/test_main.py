@@ -58,6 +58,7 @@ def test_help_imports_nothing_heavy() -> None:
         "'scapy'",
         "'deepdiff'",
         "'rich'",
+        "'pyroute2'",
         "'backends.simulator'",
         "'translate.read'",
     ):
