@@ -7,15 +7,14 @@ that do. While the table of nfparity is loaded, it never reports that nothing wa
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
-from backends.iptables.backend import IptablesBackend
 from backends.replay.worker import Worker
 from nfparity.snapshot import Variant
-from tests.kernel.helpers.availability import require
+from tests.kernel.helpers.harmednode import node, plan, started, variant
 from tests.kernel.helpers.migratedamage import (
     DOUBT,
     FILES,
@@ -26,7 +25,6 @@ from tests.kernel.helpers.migratedamage import (
     RECORD,
     SAVED,
     Folder,
-    Harm,
     bring_to,
     damaged,
     insist_old,
@@ -38,34 +36,11 @@ from tests.kernel.helpers.migratenode import (
     MakePlan,
     Shell,
     do,
-    migrate_node,
 )
 from tests.kernel.helpers.migratestate import read_state
 
-
-@pytest.fixture(scope="module", params=[Variant.LEGACY, pytest.param(Variant.NFT, marks=pytest.mark.slow)])
-def variant(request: pytest.FixtureRequest) -> Variant:
-    """The two differ in the names of tools alone."""
-    require(IptablesBackend(f"iptables-{request.param}"))
-    return Variant(request.param)
-
-
-@pytest.fixture(scope="module")
-def started(variant: Variant) -> Iterator[Worker]:
-    with migrate_node(variant, Harm) as worker:
-        yield worker
-
-
-@pytest.fixture(scope="module")
-def plan(started: Worker, variant: Variant) -> str:
-    text: str = started.ask(MakePlan(variant))
-    return text
-
-
-@pytest.fixture
-def node(started: Worker, variant: Variant) -> Worker:
-    started.ask(Fresh(variant))
-    return started
+__all__ = ["node", "plan", "started", "variant"]
+"""The fixtures."""
 
 
 ONE_FILE = tuple(itertools.product(MOMENTS, HARM, FILES))

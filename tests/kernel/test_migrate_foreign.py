@@ -5,19 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from backends.iptables.backend import IptablesBackend
 from backends.replay.worker import Worker
 from nfparity.migrate.state.record import Phase
 from nfparity.persistent_state.namespace import current_namespace
 from nfparity.snapshot import Variant
-from tests.kernel.helpers.availability import require
+from tests.kernel.helpers.harmednode import node, plan, started, variant
 from tests.kernel.helpers.migratedamage import (
     Change,
-    Harm,
     MakeOlder,
     Nfparity,
     bring_to,
@@ -26,38 +22,13 @@ from tests.kernel.helpers.migratedamage import (
 )
 from tests.kernel.helpers.migratenode import (
     STATE,
-    Fresh,
-    MakePlan,
     Shell,
     do,
-    migrate_node,
 )
 from tests.kernel.helpers.migratestate import OLD, assert_translated, read_state
 
-
-@pytest.fixture(scope="module", params=[Variant.LEGACY, pytest.param(Variant.NFT, marks=pytest.mark.slow)])
-def variant(request: pytest.FixtureRequest) -> Variant:
-    """The two differ in the names of tools alone."""
-    require(IptablesBackend(f"iptables-{request.param}"))
-    return Variant(request.param)
-
-
-@pytest.fixture(scope="module")
-def started(variant: Variant) -> Iterator[Worker]:
-    with migrate_node(variant, Harm) as worker:
-        yield worker
-
-
-@pytest.fixture(scope="module")
-def plan(started: Worker, variant: Variant) -> str:
-    text: str = started.ask(MakePlan(variant))
-    return text
-
-
-@pytest.fixture
-def node(started: Worker, variant: Variant) -> Worker:
-    started.ask(Fresh(variant))
-    return started
+__all__ = ["node", "plan", "started", "variant"]
+"""The fixtures."""
 
 
 ANOTHER = {
