@@ -7,6 +7,7 @@ from typing import Final
 from backends.model.withfields import with_fields
 from backends.simulator.conntrack.connection import ORIGINAL, template_of
 from backends.simulator.conntrack.skb import Skb
+from backends.simulator.matching.fields import View
 from backends.simulator.walk.prefixes import with_prefix
 from backends.simulator.walk.segments import MSS_OPTION, with_segment_size
 from translate.ir import (
@@ -44,18 +45,19 @@ _MOST_TTL: Final = 0xFF
 _MARK: Final = 0xFFFFFFFF
 
 
-def take_effect(action: Action, skb: Skb) -> None:
+def take_effect(action: Action, view: View) -> None:
     """Apply one of :data:`EFFECTS`.
 
     An unconfirmed connection has a mark, too. A packet without a connection keeps its own mark
     (``connmark_tg``).
     """
+    skb = view.skb
     entry = skb.entry
     match action:
         case SetMark(value=value, mask=mask):
             skb.mark = skb.mark & ~mask ^ value
         case LimitMss(mss=mss) if not skb.packet.is_later_fragment:
-            skb.packet = with_segment_size(skb, mss)
+            skb.packet = with_segment_size(view, mss)
         case StripOptions(options=options) if MSS_OPTION in options and skb.packet.mss is not None:
             skb.packet = with_fields(skb.packet, mss=None)
             skb.stripped = True

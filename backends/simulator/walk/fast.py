@@ -116,7 +116,7 @@ class FastWalk:
         chains: list[Sequence[PreparedRule]],
         can_split: Callable[[], bool],
     ) -> Decision | None:
-        memory, skb = self.memory, view.skb
+        memory = self.memory
         walks = [iter(rules) for rules in chains]
         while walks:
             for rule in walks[-1]:
@@ -129,7 +129,7 @@ class FastWalk:
                 else:
                     matched = True
                     if rule.effect is not None:
-                        take_effect(rule.effect, skb)
+                        take_effect(rule.effect, view)
                 if rule.draws:
                     self.chooser.here = None
                 action = rule.control

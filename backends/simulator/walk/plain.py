@@ -97,7 +97,7 @@ class PlainWalk:
                         failed = holds
                         break
                 if failed is None and rule.effect is not None:
-                    take_effect(rule.effect, view.skb)
+                    take_effect(rule.effect, view)
                 self._record(table, view, rule, failed)
                 if failed is not None or rule.control is None:
                     continue
