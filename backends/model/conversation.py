@@ -111,6 +111,8 @@ class Conversation:
 
     def _payload(self, packet: Packet) -> bytes:
         # A SYN, FIN or RST may carry data, but data would move the sequence numbers.
+        if packet.truncated:
+            return packet.payload
         if packet.is_later_fragment:
             return _filled(packet, packet.payload or self.tag())
         bare = security_index(packet) is not None and len(packet.payload) == len(leading(packet))
@@ -144,7 +146,9 @@ class Conversation:
         if talk is None:
             return None
         packet = talk.sent.packet
-        if packet.is_later_fragment:
+        if packet.truncated:
+            pass
+        elif packet.is_later_fragment:
             packet = with_fields(packet, payload=_filled(packet, self.tag()))
         elif packet.proto == Protocol.TCP:
             flags = TcpFlag.ACK if step.flags is None else step.flags
@@ -161,7 +165,7 @@ class Conversation:
         if talk is None or talk.arrived is None:
             return None
         request = talk.arrived.packet
-        if request.fragment is not None:
+        if request.fragment is not None or request.truncated:
             return None
         packet = with_fields(
             request,

@@ -1,4 +1,4 @@
-"""Headers at the start of a packet's payload: GRE, and ESP, AH and IPComp of IPsec."""
+"""Headers at the start of a packet's payload: GRE, and ESP, AH and IPComp of IPsec; truncated headers."""
 
 from __future__ import annotations
 
@@ -6,13 +6,18 @@ from typing import Final, NamedTuple
 
 from backends.model.packet import GRE, Packet
 from backends.model.withfields import with_fields
+from translate.ir import PORT_PROTOCOLS
 
-__all__ = ["leading", "security_index", "with_security_index"]
+__all__ = ["leading", "leading_ports", "security_index", "with_security_index"]
 
 _GRE_HEADER: Final = bytes.fromhex("00006558")
 """Version 0 without options, with an Ethernet frame inside (RFC 2784, 2; RFC 7637)."""
 _GRE_READ: Final = 8
 """The number of bytes of a GRE packet that identify its connection (``gre_pkt_to_tuple``)."""
+
+
+_PORTS: Final = 4
+"""The length of both ports in bytes."""
 
 
 class _Layout(NamedTuple):
@@ -42,6 +47,13 @@ def security_index(packet: Packet) -> int | None:
     if layout is None or len(header) < layout.size:
         return None
     return int.from_bytes(header[layout.start : layout.end], "big")
+
+
+def leading_ports(packet: Packet) -> tuple[int, int] | None:
+    """Return the ports of a truncated packet; None if it ends before them, or its protocol has none."""
+    if packet.proto not in PORT_PROTOCOLS or len(packet.payload) < _PORTS:
+        return None
+    return int.from_bytes(packet.payload[:2], "big"), int.from_bytes(packet.payload[2:_PORTS], "big")
 
 
 def with_security_index(packet: Packet, value: int) -> Packet:

@@ -14,6 +14,7 @@ __all__ = [
     "LONGEST_QUOTE",
     "NOT_TAKEN",
     "NO_NEXT_HEADER",
+    "TRANSPORT_HEADERS",
     "Address",
     "Fragment",
     "Icmp6Type",
@@ -103,6 +104,12 @@ _TRANSPORT: Final = {
 }
 """The length of each transport header without options; for SCTP with its chunk header."""
 
+TRANSPORT_HEADERS: Final = {
+    (family, proto): 12 if proto == Protocol.SCTP else length
+    for (family, proto), length in _TRANSPORT.items()
+}
+"""The length of each transport header without options and chunks."""
+
 
 class Tuple(NamedTuple):
     """One direction of a connection (``nf_conntrack_tuple``).
@@ -167,7 +174,8 @@ class Packet:
     header; ``hop_options`` and ``destination_options`` are the lengths of headers with such options, in units
     of 8 bytes after the first one, None without the header. ``fragment`` is the place of a packet that is a
     fragment. The first fragment has the transport header, whose checksum is that of the whole packet. A later
-    fragment has only payload. ``time`` is the time on the node's clock when the packet is sent, in seconds
+    fragment has only payload. ``truncated``: the packet ends within its transport header, and ``payload`` is
+    its part of the header. ``time`` is the time on the node's clock when the packet is sent, in seconds
     since 1970 (UTC). None means the present, or the time of the previous packet plus the pauses after it.
     Only the simulator sets its clock. ``cpu`` is the number of the processor that handles the packet. Ports
     are a :class:`PortClass` only in the simulator, for a port that the kernel picks.
@@ -201,6 +209,7 @@ class Packet:
     hop_options: int | None = None
     destination_options: int | None = None
     fragment: Fragment | None = None
+    truncated: bool = False
     time: int | None = None
     cpu: int = 0
 
@@ -210,7 +219,7 @@ class Packet:
         length = _HEADER[self.family]
         if self.fragment is not None and self.family is Family.IP6:
             length += FRAGMENT_SIZE
-        if not self.is_later_fragment:
+        if not self.is_headless:
             length += _TRANSPORT.get((self.family, self.proto), 0)
         if self.routing is not None:
             length += self.routing.size
@@ -218,7 +227,7 @@ class Packet:
         if self.quoted is not None and self.is_icmp:
             return length + min(self.quoted.length, LONGEST_QUOTE[self.family])
         body = len(self.payload)
-        if self.is_later_fragment:
+        if self.is_headless:
             return length + body
         if self.proto == Protocol.TCP and self.mss is not None and self.flags & TcpFlag.SYN:
             length += _MSS_LENGTH
@@ -231,8 +240,8 @@ class Packet:
 
     @property
     def has_ports(self) -> bool:
-        """True if the packet has ports: its protocol has them, and it is no later fragment."""
-        return self.proto in PORT_PROTOCOLS and not self.is_later_fragment
+        """True if the packet has ports: its protocol has them, and it has a whole transport header."""
+        return self.proto in PORT_PROTOCOLS and not self.is_headless
 
     @property
     def is_later_fragment(self) -> bool:
@@ -240,9 +249,14 @@ class Packet:
         return self.fragment is not None and self.fragment.offset != 0
 
     @property
+    def is_headless(self) -> bool:
+        """True without a whole transport header: for a later fragment, and a truncated packet."""
+        return self.truncated or (self.fragment is not None and self.fragment.offset != 0)
+
+    @property
     def is_icmp(self) -> bool:
-        """True for a packet with a header of ICMP or ICMPv6."""
-        return self.proto in _ICMP and not self.is_later_fragment
+        """True for a packet with a whole header of ICMP or ICMPv6."""
+        return self.proto in _ICMP and not self.is_headless
 
     def __str__(self) -> str:
         """Return the packet in the form of ``explain --packet``: ``udp 10.0.0.1:1 > 10.0.0.2:53``."""
@@ -259,6 +273,8 @@ class Packet:
             name = f"proto-{self.proto}"
         if self.is_later_fragment:
             return f"{name} {src} > {dst}, a later fragment"
+        if self.truncated:
+            return f"{name} {src} > {dst}, {len(self.payload)} bytes of its header"
         if not self.has_ports:
             return f"{name} {src} > {dst}"
         return f"{name} {src}:{self.sport} > {dst}:{self.dport}"

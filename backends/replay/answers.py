@@ -34,7 +34,7 @@ def rejection_by(sent: Packet, wanted: Identity, answer: Packet) -> str | None:
         if answer.icmp_type == IcmpType.REDIRECT:
             return None
         return f"icmp-{answer.icmp_type}-{answer.icmp_code}"
-    if sent.proto == Protocol.TCP and not sent.is_later_fragment and _resets(sent, answer):
+    if sent.proto == Protocol.TCP and not sent.is_headless and _resets(sent, answer):
         return RejectKind.TCP_RESET.value
     return SYN_ACK if _opens(sent, answer) else None
 

@@ -73,7 +73,8 @@ class RuleVisited:
 
     It is an Assumption if all known tests hold and a hidden one is assumed not to. ``index`` counts the
     chain's rules from 1, as ``iptables -L --line-numbers`` does. ``mark`` is the packet's mark after the
-    rule.
+    rule. ``dropped``: the failed test drops the packet (``par->hotdrop``), or the target does so because the
+    packet lacks a header.
     """
 
     table: TableName
@@ -84,6 +85,7 @@ class RuleVisited:
     failed: Test | Assumption | None
     mark: int
     answer: bool = False
+    dropped: bool = False
 
     @property
     def matched(self) -> bool:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
-from backends.model.packet import LONGEST_QUOTE, Icmp6Type, Packet
+from backends.model.packet import LONGEST_QUOTE, TRANSPORT_HEADERS, Icmp6Type, Packet
 from backends.model.withfields import with_fields
 from backends.wire.checksums import crc32c, ones_sum
 from backends.wire.ipv6header import (
@@ -32,7 +32,7 @@ from backends.wire.layouts import (
 from translate.errors import Refusal, UnsupportedError
 from translate.ir import NOWHERE, Family, Protocol, TcpFlag
 
-__all__ = ["Identity", "build", "identity"]
+__all__ = ["Identity", "build", "identity", "truncated"]
 
 _WINDOW: Final = 64240
 _DONT_FRAGMENT: Final = 0x4000
@@ -52,15 +52,16 @@ Identity = tuple[object, ...]
 def identity(packet: Packet) -> Identity:
     """Return the properties that identify this packet and survive NAT, TTL and marks.
 
-    A TCP segment is identified by its sequence number, any other packet by the beginning of its payload, and
-    an ICMP error by its quoted packet, which is long enough for that. A later fragment is identified by its
-    first bytes, because ECN may change flags in the bytes after them (``set_ect_tcp``).
+    A TCP segment is identified by its sequence number, and an ICMP error by its quoted packet, which is long
+    enough for that. Any other packet, also a truncated segment, is identified by the start of its payload,
+    and a later fragment by its first bytes, because ECN may change flags in the bytes after them
+    (``set_ect_tcp``).
     """
     if packet.is_later_fragment:
         return (packet.proto, "fragment", packet.payload[:_KNOWN_OF_FRAGMENT])
     if packet.quoted is not None:
         return (packet.proto, "quotes", *identity(packet.quoted))
-    if packet.proto == Protocol.TCP:
+    if packet.proto == Protocol.TCP and not packet.truncated:
         return (packet.proto, packet.seq)
     return (packet.proto, packet.payload[:_KNOWN_BY])
 
@@ -78,7 +79,7 @@ def build(packet: Packet) -> bytes:
         # The checksum is that of the whole packet, whose other fragments are not known here.
         packet = with_fields(packet, bad_checksum=True)
     match packet.proto:
-        case _ if packet.is_later_fragment:
+        case _ if packet.is_headless:
             body = packet.payload
         case Protocol.UDP | Protocol.UDPLITE:
             body = _build_udp(packet)
@@ -135,6 +136,31 @@ def build(packet: Packet) -> bytes:
         packet.dst,
     )
     return header + body
+
+
+def truncated(packet: Packet, length: int) -> Packet:
+    """Return a packet that has only the first ``length`` bytes of its transport header.
+
+    Raises ValueError if its protocol has no header that the kernel reads, or the header ends before.
+    """
+    whole = TRANSPORT_HEADERS.get((packet.family, packet.proto), 0)
+    if packet.is_headless or packet.fragment is not None or not 0 <= length < whole:
+        raise ValueError(f"{packet} has no transport header of more than {length} bytes")
+    bare = with_fields(packet, payload=b"", quoted=None, filled_to=0)
+    alone = with_fields(bare, routing=None, hop_options=None, destination_options=None)
+    data = build(alone)[_IP_HEADERS[packet.family] :]
+    return with_fields(bare, **_WITHOUT_HEADER, truncated=True, payload=data[:length])
+
+
+_IP_HEADERS: Final = {Family.IP: 20, Family.IP6: 40}
+_WITHOUT_HEADER: Final[dict[str, Any]] = {
+    **dict.fromkeys(("sport", "dport", "icmp_type", "icmp_code", "icmp_id", "mss")),
+    "flags": TcpFlag.SYN,
+    "seq": 0,
+    "ack": 0,
+    "bad_checksum": False,
+}
+"""The fields of a packet without a transport header."""
 
 
 def _build_udp(packet: Packet) -> bytes:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from backends.model.packet import Fragment, Icmp6Type, IcmpType, Packet
+from backends.model.packet import TRANSPORT_HEADERS, Fragment, Icmp6Type, IcmpType, Packet
 from backends.wire.checksums import crc32c, ones_sum
 from backends.wire.ipv6header import unpack_ipv6
 from backends.wire.layouts import (
@@ -134,10 +134,12 @@ def _parse_body(
     *,
     later: bool,
 ) -> dict[str, object]:
-    """Return the fields of the transport header; a ``later`` fragment has none."""
+    """Return the fields of the transport header; a ``later`` fragment and a truncated packet have none."""
     fields: dict[str, object] = {}
     if later:
         return {"payload": body}
+    if whole and len(body) < TRANSPORT_HEADERS.get((family, proto), 0):
+        return {"truncated": True, "payload": body}
     match proto:
         case Protocol.UDP | Protocol.UDPLITE:
             _parse_udp(body, src, dst, proto, whole, fields, faults)

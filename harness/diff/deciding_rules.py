@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from backends.model.contract import Job
 from backends.model.flow import Flow, Send
 from backends.simulator import PolicyApplied, RuleVisited, Simulation, TracedBranch
@@ -25,11 +27,15 @@ def deciding_rules(job: Job, flow: Flow, mismatch: Mismatch) -> tuple[Rule | str
 
 def rules_of_branch(flow: Flow, branch: TracedBranch, step: int) -> tuple[Rule | str, ...]:
     """Return the rules that decide a step of a traced branch, as :func:`deciding_rules` does."""
-    first = max(i for i in range(step + 1) if isinstance(flow.steps[i], Send))
+    first, sent = next((i, s) for i in range(step, -1, -1) if isinstance(s := flow.steps[i], Send))
     deciding: dict[str, Rule | str] = {}
     for index in (first, step):
         for event in branch.steps[index].events:
-            if isinstance(event, RuleVisited):
+            if isinstance(event, RuleVisited) and event.dropped:
+                deciding[place(event.rule)] = event.rule
+                if sent.packet.truncated:
+                    deciding[_TRUNCATED] = _TRUNCATED
+            elif isinstance(event, RuleVisited):
                 effect = event.matched and event.rule.actions
                 earlier = index != step and event.table is not TableName.NAT
                 if effect and not earlier and not isinstance(event.rule.actions[0], Jump | Goto | Return):
@@ -38,6 +44,10 @@ def rules_of_branch(flow: Flow, branch: TracedBranch, step: int) -> tuple[Rule |
                 policy = f"policy DROP of {event.hook} in table {event.table}"
                 deciding[policy] = policy
     return tuple(deciding.values()) or ("no rule: every chain that it passed accepted it",)
+
+
+_TRUNCATED: Final = "the packet ends within its transport header: iptables drops it here, nftables does not"
+"""The reason for a difference that no translation avoids (docs/limits.md)."""
 
 
 def find_branch(simulation: Simulation, flow: Flow, index: int) -> TracedBranch:

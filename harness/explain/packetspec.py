@@ -10,6 +10,7 @@
 Options: ``in IFACE`` (``-``: made on the node, like ``from node``), ``ttl N``, ``tos N``, ``length N``,
 ``routing TYPE/LEFT/LENGTH`` (a routing header of IPv6), ``hop LENGTH`` and ``destination LENGTH`` (headers of
 IPv6 with options), ``fragment OFFSET`` (a fragment at this offset in units of 8 bytes; 0 is the first one),
+``truncated N`` (the packet ends after N bytes of its transport header),
 ``smac MAC`` and ``dmac MAC`` of the frame,
 ``time 2026-01-05T12:00:00`` (in UTC), ``cpu N`` (the processor that handles the packet), ``mark N``,
 ``uid N``, ``gid N``, ``flags SA``, ``type T/C`` or its name, ``id N``, ``payload HEX``, ``mss N`` of a SYN,
@@ -27,6 +28,7 @@ from backends.model.flow import Flow, Send
 from backends.model.node import Node
 from backends.model.packet import Fragment, Packet, Routing
 from backends.model.withfields import with_fields
+from backends.wire.frames import truncated
 from harness.corpus.formats.entry import entry_of
 from harness.corpus.formats.packets import (
     LAST_OFFSET,
@@ -48,7 +50,7 @@ DEFAULT_SPORT: Final = 40000
 _NAME: Final = "--packet"
 _WITH_VALUE: Final = (
     *("in", "from", "ttl", "tos", "length", "routing", "hop", "destination", "smac", "dmac", "time", "cpu"),
-    *("fragment", "mark", "uid", "gid", "flags", "type", "mss", "id", "payload"),
+    *("fragment", "truncated", "mark", "uid", "gid", "flags", "type", "mss", "id", "payload"),
 )
 
 
@@ -103,6 +105,7 @@ def parse_packet(text: str, node: Node) -> Flow:
         kind, code = icmp_kinds(family)["echo-request"]
         packet = with_fields(packet, icmp_type=kind, icmp_code=code, icmp_id=1)
     entry: str | None = "auto"
+    kept: tuple[int, str] | None = None
     while words.more:
         option = words.take("an option")
         if option == "bad-checksum":
@@ -117,8 +120,27 @@ def parse_packet(text: str, node: Node) -> Flow:
         if option in ("in", "from"):
             entry = None if option == "from" or value == "-" else value
             continue
+        if option == "truncated":
+            kept = words.at, value
+            continue
         packet = _with_option(words, packet, option, value)
+    if kept is not None:
+        packet = _truncated(words, packet, *kept)
     return _placed(words, packet, entry, node)
+
+
+def _truncated(words: _Words, packet: Packet, at: int, text: str) -> Packet:
+    """Return the packet without the end of its transport header; the option's value is word ``at``."""
+    end, words.at = words.at, at
+    length = _number(words, text, "length", LONGEST)
+    if packet.payload or packet.filled_to or packet.bad_checksum or packet.fragment is not None:
+        raise words.error("a truncated packet has no payload, length, checksum or fragment", back=2)
+    try:
+        packet = truncated(packet, length)
+    except ValueError as e:
+        raise words.error(str(e)) from None
+    words.at = end
+    return packet
 
 
 def _endpoint(words: _Words, what: str) -> tuple[Family, int, int | None]:

@@ -134,6 +134,10 @@ class _Path:
             self.flush()
             self._move(visit.chain)
         self._entering = None
+        if visit.dropped:
+            self.flush()
+            self._write(visit, _drop_text(visit, self._family))
+            return
         if not visit.matched:
             self._missed.append(visit)
             return
@@ -203,6 +207,14 @@ def event_text(event: PlainEvent, family: Family) -> str:
             return f"end: {event.outcome.verdict} — {event.why}{_arrival(event, family)}"
         case _:
             assert_never(event)
+
+
+def _drop_text(visit: RuleVisited, family: Family) -> str:
+    """Return how a rule that does not match, or whose target needs a header, drops the packet."""
+    if visit.failed is None:
+        return "yes: drops the packet, because it ends within its transport header"
+    assert not isinstance(visit.failed, Assumption)
+    return f"drops the packet, because this cannot be evaluated: {test_text(visit.failed, family)}"
 
 
 def failure_text(failed: Test | Assumption, family: Family) -> str:

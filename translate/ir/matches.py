@@ -50,7 +50,8 @@ class FieldTest:
 
     ``mask`` is None when every bit counts. ``values`` is not empty. ``reads_data``: the kernel reads the
     field of a later fragment from its data, as if this began with a header (``xt_ecn``, ``xt_tcpmss``). All
-    other matches find no field there. ``reads_data`` is not compared.
+    other matches find no field there. ``reads_ports``: the kernel reads only the ports of a transport header
+    (``xt_multiport``). Neither is compared.
     """
 
     field: Field
@@ -58,6 +59,7 @@ class FieldTest:
     mask: int | None = None
     negated: bool = False
     reads_data: bool = attribute(default=False, compare=False, repr=False)
+    reads_ports: bool = attribute(default=False, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -189,6 +189,8 @@ class Conntrack:
             return
         skb.state = ConnectionState.INVALID
         packet = skb.packet
+        if packet.truncated:
+            return  # tcp_error, udp_error, sctp_error, nf_conntrack_icmp_error …
         if incoming and self.settings.checksum and _sum_is_refused(packet):
             return
         if packet.is_icmp and self._settle_icmp(skb, zone, packet.proto, packet.icmp_type or 0):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from backends.model.leading import leading_ports
 from backends.model.packet import GRE, NO_NEXT_HEADER, Packet, Port, Tuple
 from backends.model.withfields import with_fields
 from translate.ir import Family, Protocol
@@ -56,6 +57,8 @@ def tuple_of(packet: Packet) -> Tuple | None:
 
     None for a packet in which conntrack finds no tuple.
     """
+    if packet.truncated:
+        return _truncated_tuple(packet)
     if packet.is_icmp:
         type_and_code = (packet.icmp_type or 0) << 8 | (packet.icmp_code or 0)
         return Tuple(packet.src, packet.dst, packet.proto, packet.icmp_id or 0, type_and_code)
@@ -68,6 +71,12 @@ def tuple_of(packet: Packet) -> Tuple | None:
     if packet.family is Family.IP6 and packet.proto == NO_NEXT_HEADER:
         return None  # ipv6_skip_exthdr
     return Tuple(packet.src, packet.dst, packet.proto, 0, 0)
+
+
+def _truncated_tuple(packet: Packet) -> Tuple | None:
+    """Return the tuple of a packet that ends within its header (``nf_ct_get_tuple_ports``)."""
+    ports = leading_ports(packet)
+    return None if ports is None else Tuple(packet.src, packet.dst, packet.proto, *ports)
 
 
 def gre_version(packet: Packet) -> int:

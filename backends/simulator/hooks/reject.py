@@ -49,13 +49,27 @@ def no_error(skb: Skb) -> str | None:
 
 
 def _is_no_error(packet: Packet) -> bool:
+    if packet.truncated and packet.proto in _ICMP:
+        # The type, the first byte of the header, is enough.
+        return bool(packet.payload) and _is_answered(packet.family, packet.payload[0])
     if packet.family is Family.IP6:
         # is_ineligible, which finds no ICMP in a later fragment
-        return not packet.is_icmp or (packet.icmp_type or 0) >= 128
-    if packet.proto != Protocol.ICMP:
-        return True
-    icmp_type = packet.icmp_type or 0
+        return not packet.is_icmp or _is_answered(packet.family, packet.icmp_type or 0)
+    return packet.proto != Protocol.ICMP or _is_answered(packet.family, packet.icmp_type or 0)
+
+
+_ICMP: Final = (Protocol.ICMP, Protocol.ICMPV6)
+
+
+def _is_answered(family: Family, icmp_type: int) -> bool:
+    """Return whether an ICMP message of this type may get an ICMP error."""
+    if family is Family.IP6:
+        return icmp_type >= _FIRST_INFORMATION
     return icmp_type <= NR_ICMP_TYPES and icmp_type not in _NOT_ANSWERED
+
+
+_FIRST_INFORMATION: Final = 128
+"""The first type of ICMPv6 that is no error (``ICMPV6_INFOMSG_MASK``)."""
 
 
 def _sender_is_one(packet: Packet) -> bool:
@@ -83,7 +97,8 @@ def icmp_error(packet: Packet, icmp_type: int, code: int, source: int) -> Packet
 def checksum_holds(packet: Packet) -> bool:
     """Return whether ``nf_send_unreach`` accepts the packet's checksum and so answers.
 
-    It does not answer later fragments, and the checksum of a first fragment is that of the whole packet.
+    It does not answer later fragments, and the checksum of a first fragment is that of the whole packet. The
+    bytes of a truncated packet are summed as if they were whole.
 
     For unknown protocols it requires that all bytes of the payload sum to a valid checksum
     (``nf_ip_checksum``), which they almost never do. A few protocols are exempt (``nf_reject_verify_csum``).
@@ -91,14 +106,17 @@ def checksum_holds(packet: Packet) -> bool:
     icmp = Protocol.ICMP if packet.family is Family.IP else Protocol.ICMPV6
     if packet.is_later_fragment:
         return False
-    if packet.proto in (Protocol.TCP, Protocol.UDP, icmp):
+    if packet.proto in (Protocol.TCP, Protocol.UDP, icmp) and not packet.truncated:
         return not packet.bad_checksum and packet.fragment is None
     if packet.proto in _OTHERWISE_SUMMED:
         return True
     if packet.family is Family.IP6:
         return _summed_with_addresses(packet)
     padded = packet.payload + bytes(len(packet.payload) % 2)
-    return int.from_bytes(padded, "big") % 0xFFFF == 0
+    pseudo = 0
+    if packet.proto in (Protocol.TCP, Protocol.UDP):  # truncated
+        pseudo = packet.src + packet.dst + packet.proto + len(packet.payload)
+    return (pseudo + int.from_bytes(padded, "big")) % 0xFFFF == 0
 
 
 def _summed_with_addresses(packet: Packet) -> bool:
@@ -128,7 +146,7 @@ def _may_be_reset(packet: Packet) -> bool:
     """
     if packet.family is Family.IP6 and (packet.src in MAPPED or packet.dst in MAPPED):
         return False
-    summed = not packet.bad_checksum and packet.fragment is None
+    summed = not packet.bad_checksum and packet.fragment is None and not packet.truncated
     return packet.proto == Protocol.TCP and not packet.flags & TcpFlag.RST and summed
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from backends.model.packet import NOT_TAKEN, Icmp6Type, Packet, Routing
 from backends.model.withfields import with_fields
@@ -42,6 +43,7 @@ from translate.ir import (
     Masquerade,
     Netmap,
     PacketType,
+    Protocol,
     Redirect,
     Reject,
     RejectKind,
@@ -75,6 +77,19 @@ _ANSWERS = {
 _NO_ROUTE = {route: route.value for route in NoRoute} | {
     NoRoute.NET_UNREACHABLE: "no route to its destination"
 }
+
+
+def _is_without_type(packet: Packet) -> bool:
+    """Return whether a packet is so short that no socket gets it (``icmp_filter``, ``icmpv6_filter``)."""
+    if not packet.truncated:
+        return False
+    return packet.proto == Protocol.ICMP or (
+        packet.proto == Protocol.ICMPV6 and len(packet.payload) < _FILTERED
+    )
+
+
+_FILTERED: Final = 4
+"""The bytes of an ICMPv6 header that ``icmpv6_filter`` reads."""
 
 
 @dataclass(slots=True)
@@ -194,6 +209,8 @@ class Stack:
             return fate
         if skb.packet.fragment is not None:
             return self.gathering.keep(skb.packet)
+        if _is_without_type(skb.packet):
+            return Dropped("it ends within its ICMP header")
         return Delivered(skb.packet, skb.mark)
 
     def _reassembles(self) -> bool:

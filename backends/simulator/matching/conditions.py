@@ -14,7 +14,7 @@ from backends.simulator.chance.chooser import Chance
 from backends.simulator.chance.ports import PickedPort, Ports
 from backends.simulator.matching.assumptions import Assumptions, Undecided
 from backends.simulator.matching.connlimits import ConnectionLists
-from backends.simulator.matching.fields import Reader, Value, View, reader
+from backends.simulator.matching.fields import Reader, Value, View, port_reader, reader
 from backends.simulator.matching.filledsets import FilledSets
 from backends.simulator.matching.hashlimits import HashTables
 from backends.simulator.matching.recent import RecentLists
@@ -28,6 +28,7 @@ from translate.ir import (
     ConnectionLimit,
     ConnLabel,
     Family,
+    Field,
     FieldTest,
     HashLimit,
     Interval,
@@ -156,6 +157,8 @@ def _field(test: FieldTest) -> Condition:
 def _of_header(test: FieldTest, read: Condition, view: View, memory: Memory) -> bool:
     """Evaluate a test that the kernel evaluates on data of later fragments, too (``match_tcp``)."""
     packet = view.skb.packet
+    if packet.truncated and test.field is Field.TCP_FLAGS:
+        return False  # match_tcp of xt_ecn drops nothing
     if packet.is_later_fragment and packet.proto == Protocol.TCP:
         raise Undecided(f"the kernel reads {test.field.text} from data of a later fragment")
     return read(view, memory)
@@ -163,13 +166,14 @@ def _of_header(test: FieldTest, read: Condition, view: View, memory: Memory) -> 
 
 def _plain_field(test: FieldTest) -> Condition:
     # Partial functions, because a big ruleset has many, and a closure takes longer to make.
+    read = port_reader(test.field) if test.reads_ports else reader(test.field)
     match test.values:
         case (Interval(low, high),) if low == high and test.mask is None and not test.negated:
-            return partial(_is, low, reader(test.field), test)
+            return partial(_is, low, read, test)
         case (Interval(low, high),):
-            return partial(_in_interval, test, reader(test.field), low, high)
+            return partial(_in_interval, test, read, low, high)
         case _:
-            return partial(_in_any, test, reader(test.field))
+            return partial(_in_any, test, read)
 
 
 def _is(number: int, read: Reader, test: FieldTest, view: View, memory: Memory) -> bool:

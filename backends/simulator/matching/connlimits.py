@@ -16,16 +16,13 @@ from backends.simulator.conntrack.skb import Skb
 from backends.simulator.conntrack.table import Conntrack
 from backends.simulator.conntrack.tcp_states import TcpState
 from backends.simulator.conntrack.tuples import tuple_of
+from backends.simulator.matching.fields import HotDrop
 from translate.ir import ConnectionLimit, ConnectionStatus, SetDirection
 
-__all__ = ["ConnectionLists", "HotDrop"]
+__all__ = ["ConnectionLists"]
 
 _ASSURED: Final = int(ConnectionStatus.ASSURED)
 _CLOSED: Final = (TcpState.TIME_WAIT, TcpState.CLOSE)
-
-
-class HotDrop(Exception):  # noqa: N818  # par->hotdrop: not an error
-    """A match drops the packet, whatever the action of its rule is."""
 
 
 @dataclass(slots=True)

@@ -59,7 +59,7 @@ def contents(skb: Skb) -> Contents:
         start += sum(8 * (units + 1) for units in packet.option_headers if units is not None)
         start += 0 if packet.routing is None else packet.routing.size
         start += 0 if packet.fragment is None else FRAGMENT_SIZE
-    if packet.is_later_fragment:
+    if packet.is_headless:
         return Contents(data, bytes(known))
     if skb.socket is SocketKind.KERNEL:
         known[start:] = bytes(len(data) - start)

@@ -8,15 +8,15 @@ from operator import attrgetter
 from typing import Final
 
 from backends.model.clock import clock_value
-from backends.model.leading import security_index
+from backends.model.leading import leading_ports, security_index
 from backends.model.link import eui64, neighbour_mac
-from backends.model.packet import Fragment, Port
+from backends.model.packet import Fragment, Packet, Port
 from backends.simulator.conntrack.connection import ORIGINAL, REPLY, ConntrackEntry
 from backends.simulator.conntrack.skb import Skb, SocketKind
 from backends.simulator.routing.router import AnyRouter
 from translate.ir import CLOCKS, INDEX_PROTOCOLS, Family, Field, Hook, Protocol, TcpFlag
 
-__all__ = ["Reader", "Value", "View", "reader"]
+__all__ = ["HotDrop", "Reader", "Value", "View", "port_reader", "reader"]
 
 _MSS_KIND: Final = 2
 """The number of the TCP option with the MSS (RFC 9293)."""
@@ -24,6 +24,10 @@ _MSS_LENGTH: Final = 4
 
 Value = Port | str | None
 """The value of a field; None if the packet does not have the field."""
+
+
+class HotDrop(Exception):  # noqa: N818  # par->hotdrop: not an error
+    """A match drops the packet, whatever the action of its rule is."""
 
 
 @dataclass(slots=True)
@@ -45,43 +49,71 @@ def reader(field: Field) -> Reader:
     return _READERS[field]
 
 
+def port_reader(field: Field) -> Reader:
+    """Return the function that reads a port as ``multiport_mt`` does, from the first bytes of the header."""
+    side = 0 if field is Field.SPORT else 1
+
+    def read(view: View) -> Value:
+        packet = view.skb.packet
+        if packet.truncated and (ports := leading_ports(packet)) is not None:
+            return ports[side]
+        return (packet.sport, packet.dport)[side] if packet.has_ports else _absent(packet)
+
+    return read
+
+
+def _absent(packet: Packet) -> Value:
+    """Return the value of a field of a header that the packet lacks.
+
+    A match that finds a part of the header drops the packet (``tcp_mt``, ``udp_mt``, ``icmp_match`` …), but
+    not a later fragment.
+    """
+    if packet.truncated:
+        raise HotDrop
+    return None
+
+
 def _sport(view: View) -> Value:
     packet = view.skb.packet
-    return packet.sport if packet.has_ports else None
+    return packet.sport if packet.has_ports else _absent(packet)
 
 
 def _dport(view: View) -> Value:
     packet = view.skb.packet
-    return packet.dport if packet.has_ports else None
+    return packet.dport if packet.has_ports else _absent(packet)
 
 
 def _icmp_type(view: View) -> Value:
     packet = view.skb.packet
-    return packet.icmp_type or 0 if packet.is_icmp else None
+    return packet.icmp_type or 0 if packet.is_icmp else _absent(packet)
 
 
 def _icmp_code(view: View) -> Value:
     packet = view.skb.packet
-    return packet.icmp_code or 0 if packet.is_icmp else None
+    return packet.icmp_code or 0 if packet.is_icmp else _absent(packet)
 
 
 def _tcp_flags(view: View) -> Value:
     packet = view.skb.packet
-    return int(packet.flags) if packet.proto == Protocol.TCP and not packet.is_later_fragment else None
+    if packet.is_headless:
+        return _absent(packet)
+    return int(packet.flags) if packet.proto == Protocol.TCP else None
 
 
 def _tcp_mss(view: View) -> Value:
     """Return the MSS that a SYN announces; no other segment of a corpus has the option (``tcpmss_mt``)."""
     packet = view.skb.packet
-    if packet.is_later_fragment:
-        return None
+    if packet.is_headless:
+        return _absent(packet)
     return packet.mss if packet.proto == Protocol.TCP and packet.flags & TcpFlag.SYN else None
 
 
 def _tcp_options(view: View) -> Value:
     """Return the kinds of a segment's options; segments of a corpus have no other option than the MSS."""
     packet = view.skb.packet
-    if packet.proto != Protocol.TCP or packet.is_later_fragment:
+    if packet.is_headless:
+        return _absent(packet)
+    if packet.proto != Protocol.TCP:
         return None
     return 0 if _tcp_mss(view) is None else 1 << _MSS_KIND
 
@@ -98,7 +130,12 @@ def _security_index(field: Field) -> Reader:
 
     def read(view: View) -> Value:
         packet = view.skb.packet
-        return security_index(packet) if packet.proto == proto and not packet.is_later_fragment else None
+        if packet.proto != proto or packet.is_later_fragment:
+            return None
+        index = security_index(packet)
+        if index is None:
+            raise HotDrop  # the payload ends within the header (ah_mt, esp_mt, comp_mt)
+        return index
 
     return read
 
@@ -138,7 +175,9 @@ def _of_routing(number: int) -> Reader:
 def _sctp_chunks(view: View) -> Value:
     """Return the kinds of a packet's chunks; each SCTP packet of a corpus has one chunk, a heartbeat."""
     packet = view.skb.packet
-    return 1 << _HEARTBEAT if packet.proto == Protocol.SCTP and not packet.is_later_fragment else None
+    if packet.is_headless:
+        return _absent(packet)
+    return 1 << _HEARTBEAT if packet.proto == Protocol.SCTP else None
 
 
 def _of_fragment(read: Callable[[Fragment], int]) -> Reader:

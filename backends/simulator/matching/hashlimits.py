@@ -12,7 +12,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from backends.model.leading import leading_ports
 from backends.model.packet import Packet, PortClass
+from backends.simulator.matching.fields import HotDrop
 from translate.ir import PORT_PROTOCOLS, Family, Field, HashLimit
 
 __all__ = ["HashTables", "first_of_each"]
@@ -55,12 +57,24 @@ def _part(table: HashLimit, where: Field, packet: Packet) -> object:
             return packet.src & table.source_mask
         case Field.DADDR:
             return packet.dst & table.destination_mask
+        case _ if packet.truncated:
+            return _leading_port(packet, where)
         case _ if packet.is_later_fragment:
             return _data_as_port(packet, where)
         case _:
             port = packet.sport if where is Field.SPORT else packet.dport
             # A port that the kernel has picked differs between connections.
             return port if isinstance(port, int | PortClass) else 0
+
+
+def _leading_port(packet: Packet, where: Field) -> int:
+    """Return a port of a truncated packet; one that ends before its ports is dropped."""
+    if packet.proto not in PORT_PROTOCOLS:
+        return 0
+    ports = leading_ports(packet)
+    if ports is None:
+        raise HotDrop
+    return ports[where is not Field.SPORT]
 
 
 def _data_as_port(packet: Packet, where: Field) -> int:

@@ -61,7 +61,7 @@ class Members:
         """Return the packet's value for each cell, None if the type of the set reads no key from it."""
         if self.set.type is SetType.BITMAP_PORT and view.skb.packet.proto not in _BITMAP_PROTOCOLS:
             return None
-        if view.skb.packet.is_later_fragment and self._lacks_port(directions, view):
+        if view.skb.packet.is_headless and self._lacks_port(directions, view):
             return None
         readers = self._readers.get(directions)
         if readers is None:
@@ -71,10 +71,15 @@ class Members:
         return tuple(read(view) for read in readers)
 
     def _lacks_port(self, directions: _Sides, view: View) -> bool:
-        """Return whether a later fragment lacks a port (``ip_set_get_ip4_port``, ``ip_set_get_ip6_port``)."""
+        """Return whether a packet without a transport header lacks a port.
+
+        See ``ip_set_get_ip4_port`` and ``ip_set_get_ip6_port``, and ``get_port`` for truncated packets.
+        """
         packet = view.skb.packet
         if _PORTS.keys().isdisjoint(self.set.fields(directions)):
             return False
+        if packet.truncated:
+            return True
         return packet.family is Family.IP6 or packet.proto in (*SET_PORT_PROTOCOLS, Protocol.ICMP)
 
     def _picked(

@@ -7,7 +7,7 @@ from typing import Final
 from backends.model.withfields import with_fields
 from backends.simulator.conntrack.connection import ORIGINAL, template_of
 from backends.simulator.conntrack.skb import Skb
-from backends.simulator.matching.fields import View
+from backends.simulator.matching.fields import HotDrop, View
 from backends.simulator.walk.prefixes import with_prefix
 from backends.simulator.walk.segments import MSS_OPTION, with_segment_size
 from translate.ir import (
@@ -46,7 +46,7 @@ _MARK: Final = 0xFFFFFFFF
 
 
 def take_effect(action: Action, view: View) -> None:
-    """Apply one of :data:`EFFECTS`.
+    """Apply one of :data:`EFFECTS`. Raises HotDrop for a change of a header that is not whole.
 
     An unconfirmed connection has a mark, too. A packet without a connection keeps its own mark
     (``connmark_tg``).
@@ -56,6 +56,8 @@ def take_effect(action: Action, view: View) -> None:
     match action:
         case SetMark(value=value, mask=mask):
             skb.mark = skb.mark & ~mask ^ value
+        case LimitMss() | StripOptions() | SetTcpFlags() if skb.packet.truncated:
+            raise HotDrop  # tcpmss_mangle_packet, tcpoptstrip_mangle_packet, set_ect_tcp: not enough header
         case LimitMss(mss=mss) if not skb.packet.is_later_fragment:
             skb.packet = with_segment_size(view, mss)
         case StripOptions(options=options) if MSS_OPTION in options and skb.packet.mss is not None:

@@ -8,7 +8,9 @@ test that:
 - is evaluated before any test that does more than compare (random numbers, counters, lists, and tests of
   a port that the kernel picked, which narrow it): a skipped rule would have failed without any effect;
 - reads a field that no rule can change during the walk through its table: the packet's value is the same
-  whenever the rule would have been reached.
+  whenever the rule would have been reached;
+- is evaluated before any match that reads a transport header, or is such a test. A match drops a packet that
+  ends within this header, so for such a packet a walk visits every rule.
 
 Rules keep their order.
 """
@@ -21,9 +23,9 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from backends.model.packet import PortClass
-from backends.simulator.matching.fields import Reader, View, reader
+from backends.simulator.matching.fields import HotDrop, Reader, View, reader
 from backends.simulator.trace import AlikeRules
-from translate.ir import AnyOf, Field, FieldTest, Interval, Name, Rule, Test
+from translate.ir import INDEX_PROTOCOLS, AnyOf, Field, FieldTest, Interval, Name, Rule, Test
 
 __all__ = ["ChainIndex", "index_of"]
 
@@ -54,6 +56,15 @@ _CONSTANT: Final = _PORTS | {
     Field.CT_REPLY_DADDR,
 }
 """Fields that do not change during the walk of a table, unlike marks and the conntrack state."""
+
+
+_OF_HEADERS: Final = frozenset(
+    {
+        *(Field.ICMP_TYPE, Field.ICMP_CODE, Field.TCP_FLAGS, Field.TCP_MSS, Field.TCP_OPTIONS),
+        *(Field.SCTP_CHUNKS, *INDEX_PROTOCOLS),
+    }
+)
+"""Fields other than ports whose matches drop a packet that ends within its transport header."""
 
 
 class _Shape(NamedTuple):
@@ -117,9 +128,12 @@ class ChainIndex:
     def candidates(self, view: View) -> Sequence[int]:
         """Return the positions of all rules that the packet may match, in order."""
         candidates = self.unfiled
-        for file in self.files:
-            if filed := file.find(view):
-                candidates += filed
+        try:
+            for file in self.files:
+                if filed := file.find(view):
+                    candidates += filed
+        except HotDrop:
+            return range(len(self._rules))
         return candidates if candidates is self.unfiled else sorted(candidates)
 
 
@@ -161,10 +175,10 @@ def _keys(rule: Rule) -> Iterator[_Key]:
             case FieldTest():
                 if test.field in _CONSTANT and not test.negated and (key := _key(test, side)) is not None:
                     yield key
-                if test.field in _PORTS:
+                if test.field in _PORTS or test.field in _OF_HEADERS:
                     return
             case AnyOf():
-                if any(t.field in _PORTS for t in test.tests):
+                if any(t.field in _PORTS or t.field in _OF_HEADERS for t in test.tests):
                     return
             case _:
                 return

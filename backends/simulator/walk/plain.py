@@ -12,8 +12,7 @@ from typing import ClassVar, Final, assert_never
 
 from backends.model.outcome import Assumption
 from backends.simulator.matching.conditions import Condition, Memory
-from backends.simulator.matching.connlimits import HotDrop
-from backends.simulator.matching.fields import View
+from backends.simulator.matching.fields import HotDrop, View
 from backends.simulator.trace import PolicyApplied, Recorder, RuleVisited
 from backends.simulator.walk.chainmemo import Decision
 from backends.simulator.walk.effects import take_effect
@@ -87,17 +86,18 @@ class PlainWalk:
         while walks:
             for rule in walks[-1]:
                 failed = None
-                for holds in rule.conditions:
-                    try:
-                        result = holds(view, memory)
-                    except HotDrop:
-                        self._record(table, view, rule, holds)
-                        return Drop()
-                    if not result:
+                try:
+                    for holds in rule.conditions:
                         failed = holds
-                        break
-                if failed is None and rule.effect is not None:
-                    take_effect(rule.effect, view)
+                        if not holds(view, memory):
+                            break
+                    else:
+                        failed = None
+                        if rule.effect is not None:
+                            take_effect(rule.effect, view)
+                except HotDrop:
+                    self._record(table, view, rule, failed, dropped=True)
+                    return Drop()
                 self._record(table, view, rule, failed)
                 if failed is not None or rule.control is None:
                     continue
@@ -133,7 +133,15 @@ class PlainWalk:
         """Yield the rules of a chain to visit: here, all of them."""
         return iter(chain.rules)
 
-    def _record(self, table: PreparedTable, view: View, rule: PreparedRule, failed: Condition | None) -> None:
+    def _record(
+        self,
+        table: PreparedTable,
+        view: View,
+        rule: PreparedRule,
+        failed: Condition | None,
+        *,
+        dropped: bool = False,
+    ) -> None:
         test: Test | Assumption | None = None
         if failed is not None:
             test = rule.tests[rule.conditions.index(failed)] or self.memory.assumptions.denied
@@ -147,5 +155,6 @@ class PlainWalk:
                 failed=test,
                 mark=view.skb.mark,
                 answer=self.recorder.answer,
+                dropped=dropped,
             )
         )

@@ -71,7 +71,17 @@ class WatchingWalk(PlainWalk):
             places = sorted({*places, *watched})
         return iter([chain.rules[place] for place in places])
 
-    def _record(self, table: PreparedTable, view: View, rule: PreparedRule, failed: Condition | None) -> None:
+    def _record(
+        self,
+        table: PreparedTable,
+        view: View,
+        rule: PreparedRule,
+        failed: Condition | None,
+        *,
+        dropped: bool = False,
+    ) -> None:
         watched = self.watched.get((table.name, rule.chain))
         if watched is not None and rule.number - 1 in watched:
-            PlainWalk._record(self, table, view, rule, failed)  # super() fails in a slotted dataclass
+            PlainWalk._record(
+                self, table, view, rule, failed, dropped=dropped
+            )  # super() fails in a slotted dataclass

@@ -77,7 +77,7 @@ def header_value(field: Field, packet: Packet, iif: str, node: Node) -> int | No
         case Field.TCP_MSS:
             return packet.mss if _announces(packet) else None
         case Field.TCP_OPTIONS:
-            if packet.proto != Protocol.TCP or packet.is_later_fragment:
+            if packet.proto != Protocol.TCP or packet.is_headless:
                 return None
             return _MSS_BIT if _announces(packet) and packet.mss is not None else 0
         case Field.ESP_SPI | Field.AH_SPI | Field.IPCOMP_CPI:
@@ -122,7 +122,11 @@ def with_header(
         case Field.TCP_MSS:
             return with_fields(packet, mss=value) if _announces(packet) else None
         case Field.TCP_OPTIONS:
-            if packet.proto != Protocol.TCP or (value and (value != _MSS_BIT or not _announces(packet))):
+            if (
+                packet.proto != Protocol.TCP
+                or packet.is_headless
+                or (value and (value != _MSS_BIT or not _announces(packet)))
+            ):
                 return None
             return with_fields(packet, mss=(packet.mss or _USUAL_MSS) if value else None)
         case Field.ESP_SPI | Field.AH_SPI | Field.IPCOMP_CPI:
@@ -131,7 +135,7 @@ def with_header(
                 return None
             return with_security_index(packet, value)
         case Field.LENGTH:
-            if packet.fragment is not None:
+            if packet.fragment is not None or packet.truncated:
                 return None  # the length of a fragment that is not the last is a multiple of 8
             least = shortest(packet)
             made = with_fields(packet, filled_to=0 if value == least else value)
@@ -182,7 +186,7 @@ def _midnight(time: int) -> int:
 
 def _announces(packet: Packet) -> bool:
     """Return whether the packet is a segment that may announce its MSS."""
-    bare = packet.proto != Protocol.TCP or packet.is_later_fragment
+    bare = packet.proto != Protocol.TCP or packet.is_headless
     return not bare and bool(packet.flags & TcpFlag.SYN)
 
 
@@ -221,7 +225,7 @@ def _fragment(packet: Packet, field: Field, value: int) -> Packet | None:
     if field is Field.FRAGMENT and not value:
         return packet if not packet.is_later_fragment else None
     six = packet.family is Family.IP6
-    if packet.quoted is not None or (field is not Field.FRAGMENT and not six):
+    if packet.quoted is not None or packet.truncated or (field is not Field.FRAGMENT and not six):
         return None
     fragment = packet.fragment or Fragment(_USUAL_OFFSET)
     match field:

@@ -14,8 +14,9 @@ header: ``"routing": {"type": 0, "left": 0, "length": 0}``, each 0 by default, a
 may be a fragment: ``"fragment": {"offset": 185, "more": true, "id": 7}``; the offset counts units of 8 bytes.
 Without ``more`` it is the last one, without ``id`` each packet has an identification of its own. The first
 fragment, at offset 0, has the keys of a whole packet; a later one has no ports, flags or ICMP type, and only
-data after its IP header. ``time`` is the node's
-clock in UTC (``2026-01-05T12:00:00``; default: the present). ``cpu`` is the processor that handles the
+data after its IP header. ``"truncated": true`` is a packet that ends within its header of TCP, UDP, UDP-Lite,
+SCTP or ICMP; ``payload`` is its part of the header, and it has no ports, flags or ICMP type. ``time`` is the
+node's clock in UTC (``2026-01-05T12:00:00``; default: the present). ``cpu`` is the processor that handles the
 packet, 0 by default. ``then`` lists the steps after the first packet: ``{"reply": {}}``,
 ``{"again": {"flags": "FA"}}``,
 ``{"error": "port-unreachable"}``, ``{"pause": 1.5}``, ``{"send": {packet}}``.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from backends.model.clock import time_from_text, time_to_text
-from backends.model.packet import DEFAULT_TTL, Fragment, Packet, Routing
+from backends.model.packet import DEFAULT_TTL, TRANSPORT_HEADERS, Fragment, Packet, Routing
 from backends.model.withfields import with_fields
 from translate.ir import PORT_PROTOCOLS, Family, Protocol, TcpFlag, format_address, format_mac, parse_mac
 from translate.jsoninput import MISSING, JsonObject
@@ -224,6 +224,19 @@ def _read_fragment(obj: JsonObject, family: Family, proto: int | None) -> Fragme
     return Fragment(offset, more, ident, reserved)
 
 
+def _check_truncated(obj: JsonObject, family: Family, proto: int | None, payload: bytes) -> None:
+    """Report what does not fit to a packet that ends within its transport header."""
+    whole = TRANSPORT_HEADERS.get((family, -1 if proto is None else proto), 0)
+    if len(payload) >= whole:
+        reason = f"its header has {whole} bytes" if whole else "no header of this protocol is known"
+        obj.problem(
+            "truncated", f"a payload of {len(payload)} bytes does not end within the header: {reason}"
+        )
+    for key in ("fragment", "length", "bad_checksum"):
+        if obj.has(key):
+            obj.problem(key, "a packet that ends within its transport header cannot have it")
+
+
 def _read_options(obj: JsonObject, key: str, family: Family) -> int | None:
     units = obj.integer(key, None, low=0, high=LONGEST_OPTIONS)
     if units is not None and family is Family.IP:
@@ -265,14 +278,18 @@ def read_packet(obj: JsonObject, *, quotable: bool = True) -> Packet | None:
     except ValueError:
         obj.problem("payload", "expected bytes in hexadecimal")
     fields: dict[str, Any] = {}
+    truncated = obj.flag("truncated")
+    if truncated:
+        _check_truncated(obj, family, proto, payload)
+    headless = later or truncated
     if later and options[1] is not None:
         obj.problem("destination_options", "a later fragment has no header but the fragment header")
-    if proto in PORT_PROTOCOLS and not later:
+    if proto in PORT_PROTOCOLS and not headless:
         for key in ("sport", "dport"):
             fields[key] = obj.integer(key, None, low=0, high=65535)
             if not obj.has(key):
                 obj.problem(None, f"{key} is missing")
-    if proto == Protocol.TCP and not later:
+    if proto == Protocol.TCP and not headless:
         fields["seq"] = obj.integer("seq", 0, low=0, high=0xFFFFFFFF)
         fields["ack"] = obj.integer("ack", 0, low=0, high=0xFFFFFFFF)
         try:
@@ -281,7 +298,7 @@ def read_packet(obj: JsonObject, *, quotable: bool = True) -> Packet | None:
             obj.problem("flags", str(e))
         if obj.has("mss"):
             fields["mss"] = obj.integer("mss", None, low=0, high=65535)
-    if proto in (Protocol.ICMP, Protocol.ICMPV6) and not later:
+    if proto in (Protocol.ICMP, Protocol.ICMPV6) and not headless:
         kind, code = _read_icmp(obj, family)
         fields["icmp_type"], fields["icmp_code"] = kind, code
         if icmp_has_identifier(family, kind):
@@ -315,6 +332,7 @@ def read_packet(obj: JsonObject, *, quotable: bool = True) -> Packet | None:
         hop_options=options[0],
         destination_options=options[1],
         fragment=fragment,
+        truncated=truncated,
         time=time,
         cpu=cpu,
     )
@@ -330,7 +348,7 @@ def packet_fields(packet: Packet) -> dict[str, object]:
     }
     if packet.has_ports:
         out["sport"], out["dport"] = packet.sport, packet.dport
-    if packet.proto == Protocol.TCP and not packet.is_later_fragment:
+    if packet.proto == Protocol.TCP and not packet.is_headless:
         if packet.flags != TcpFlag.SYN:
             out["flags"] = flags_to_text(packet.flags)
         out.update({k: v for k, v in (("seq", packet.seq), ("ack", packet.ack)) if v})
@@ -362,6 +380,8 @@ def packet_fields(packet: Packet) -> dict[str, object]:
     if packet.fragment is not None:
         parts = packet.fragment._asdict().items()
         out["fragment"] = {key: part for key, part in parts if part not in (None, 0)}
+    if packet.truncated:
+        out["truncated"] = True
     lengths = zip(("hop_options", "destination_options"), packet.option_headers, strict=True)
     out.update({key: units for key, units in lengths if units is not None})
     if packet.time is not None:

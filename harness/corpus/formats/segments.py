@@ -53,4 +53,5 @@ def announcing(flow: Flow, sizes: tuple[int, ...], turn: int) -> Flow:
 
 def _lacks_mss(packet: Packet) -> bool:
     """Return whether the packet is a SYN without an MSS."""
-    return packet.proto == Protocol.TCP and bool(packet.flags & TcpFlag.SYN) and packet.mss is None
+    bare = packet.proto != Protocol.TCP or packet.is_headless
+    return not bare and bool(packet.flags & TcpFlag.SYN) and packet.mss is None

@@ -351,7 +351,7 @@ def _value(field: Field, sighting: Sighting, places: Places) -> object:
         case Field.ICMP_CODE:
             return packet.icmp_code or 0 if packet.is_icmp else None
         case Field.TCP_FLAGS:
-            has_flags = packet.proto == Protocol.TCP and not packet.is_later_fragment
+            has_flags = packet.proto == Protocol.TCP and not packet.is_headless
             return int(packet.flags) if has_flags else None
         case Field.MARK:
             return sighting.mark

@@ -14,8 +14,9 @@ from typing import Any, Final
 
 from backends.model.flow import Again, Flow, IcmpError, Reply, Send, Step
 from backends.model.node import Node
-from backends.model.packet import GRE, Packet
+from backends.model.packet import GRE, TRANSPORT_HEADERS, Packet
 from backends.model.withfields import with_fields
+from backends.wire.frames import truncated
 from harness.corpus.formats.entry import entry_of
 from harness.corpus.formats.headers import with_header
 from harness.corpus.formats.packets import icmp_has_identifier
@@ -40,18 +41,24 @@ _STRANGE_FLAGS: Final = (
     TcpFlag.FIN | TcpFlag.PSH | TcpFlag.URG,
 )
 _CONGESTION: Final = (TcpFlag.ECE, TcpFlag.CWR, TcpFlag.ECE | TcpFlag.CWR)
+_WHOLE: Final = 0.9
 _EPHEMERAL: Final = range(1024, 65536)
 
 
-def random_flows(ruleset: Ruleset, node: Node, *, seed: int, count: int) -> Iterator[Flow]:
+def random_flows(
+    ruleset: Ruleset, node: Node, *, seed: int, count: int, truncating: bool = False
+) -> Iterator[Flow]:
     """Draw ``count`` flows of the ruleset's family. Their ids are ``random-<seed>-<number>``.
+
+    With ``truncating``, one of ten packets that begin a flow ends within its transport header.
 
     The source ports of most flows repeat only after sixty thousand flows, so that a kernel can replay the
     flows without its connections being deleted in between.
     """
     draw = random.Random(seed)
     encapsulation = random.Random(f"encapsulation {seed}")
-    artist = _Artist(draw, encapsulation, constants_of(ruleset, node), node, ruleset.family)
+    scissors = random.Random(f"truncation {seed}") if truncating else None
+    artist = _Artist(draw, encapsulation, scissors, constants_of(ruleset, node), node, ruleset.family)
     sizes = announced_sizes(ruleset)
     for number in range(count):
         artist.sport = _EPHEMERAL[(number * 7919) % len(_EPHEMERAL)]
@@ -65,6 +72,8 @@ class _Artist:
     draw: random.Random
     encapsulation: random.Random
     """A separate generator for headers in GRE packets, so that the other packets of a seed do not change."""
+    scissors: random.Random | None
+    """A separate generator for truncated packets; None if none are drawn."""
     constants: Constants
     node: Node
     family: Family
@@ -143,7 +152,18 @@ class _Artist:
             aimed = self._aimed(packet, self.draw.choice(self.constants.targets))
             if not made_here or self._can_send(aimed.src, aimed.dst):
                 packet = aimed
-        return Send(packet=self._with_headers(self._encapsulating(packet), entry), entry=entry)
+        whole = self._with_headers(self._encapsulating(packet), entry)
+        return Send(packet=self._truncated(whole), entry=entry)
+
+    def _truncated(self, packet: Packet) -> Packet:
+        """Return the packet, sometimes without the end of its transport header."""
+        length = TRANSPORT_HEADERS.get((self.family, packet.proto))
+        if self.scissors is None or length is None or packet.fragment is not None:
+            return packet
+        if self.scissors.random() < _WHOLE:
+            return packet
+        ends = (0, 2, 4, length - 1, self.scissors.randrange(length))
+        return truncated(packet, self.scissors.choice(ends))
 
     def _encapsulating(self, packet: Packet) -> Packet:
         """Return a GRE packet with a header of its own, and any other packet as it is."""

@@ -50,22 +50,19 @@ def _multiport(options: Options, context: Context) -> tuple[Test, ...]:
     values = _list(option.arguments[0], option=0)
     match option.name:
         case "--sports":
-            return (FieldTest(field=Field.SPORT, values=values, negated=option.negated),)
+            return (_ports(Field.SPORT, values, negated=option.negated),)
         case "--dports":
-            return (FieldTest(field=Field.DPORT, values=values, negated=option.negated),)
+            return (_ports(Field.DPORT, values, negated=option.negated),)
         case _ if option.negated:
             # neither port; two tests rather than a negated AnyOf, which would hold of a later
             # fragment, where multiport_mt is false
-            return (
-                FieldTest(field=Field.SPORT, values=values, negated=True),
-                FieldTest(field=Field.DPORT, values=values, negated=True),
-            )
+            return _ports(Field.SPORT, values, negated=True), _ports(Field.DPORT, values, negated=True)
         case _:
-            either = (
-                FieldTest(field=Field.SPORT, values=values),
-                FieldTest(field=Field.DPORT, values=values),
-            )
-            return (AnyOf(tests=either),)
+            return (AnyOf(tests=(_ports(Field.SPORT, values), _ports(Field.DPORT, values))),)
+
+
+def _ports(field: Field, values: tuple[Interval, ...], *, negated: bool = False) -> FieldTest:
+    return FieldTest(field=field, values=values, negated=negated, reads_ports=True)
 
 
 MULTIPORT: Final = MatchExtension(

@@ -289,10 +289,11 @@ def misread(family: Family, rules: str, node: str) -> list[str]:
     ruleset = read_ruleset((CORPUS / rules).read_bytes(), name=rules, family=family)
     place = node_from_json((CORPUS / node).read_text(), name=node)
     ids = []
-    for flow in random_flows(ruleset, place, seed=0, count=200):
+    for flow in random_flows(ruleset, place, seed=0, count=200, truncating=True):
         sent = Conversation(flow).emit(flow.first)
         assert sent is not None
         read = parse(build(sent.packet))
+        assert read.packet.truncated is sent.packet.truncated
         if identity(read.packet) != identity(sent.packet) or bool(read.faults) != sent.packet.bad_checksum:
             ids.append(flow.id)
     return ids

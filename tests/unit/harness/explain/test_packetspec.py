@@ -47,6 +47,19 @@ def test_headers_with_options(worker: Job) -> None:
         packet("udp 1.1.1.1:1 > 2.2.2.2:2 from node hop 0", worker)
 
 
+def test_a_truncated_packet_has_the_first_bytes_of_its_header(worker: Job) -> None:
+    text = "tcp 10.244.0.5:7 > 10.96.0.10:53"
+    made = packet(f"{text} truncated 5 flags SA", worker)
+    assert (made.truncated, made.payload, made.dport) == (True, bytes.fromhex("00070035") + bytes(1), None)
+    assert str(made) == "tcp 10.244.0.5 > 10.96.0.10, 5 bytes of its header"
+    for wrong, reason in (
+        ("truncated 20", "no transport header of more than 20 bytes"),
+        ("truncated 2 payload 00", "has no payload, length, checksum or fragment"),
+    ):
+        with pytest.raises(ParseError, match=reason):
+            packet(f"{text} {wrong}", worker)
+
+
 def test_fragments(worker: Job) -> None:
     text = "udp 10.244.0.5:1 > 10.96.0.10:53"
     first = packet(f"{text} fragment 0", worker)

@@ -122,7 +122,7 @@ def random_differences(seed: int, family: Family) -> list[str]:
     ruleset = read_ruleset(random_rules(seed, family).encode(), name=f"seed {seed}", family=family)
     flows = [
         Flow(id=flow.id, steps=flow.steps[:2])  # each packet multiplies the branches
-        for flow in random_flows(ruleset, NODES[family], seed=seed, count=6)
+        for flow in random_flows(ruleset, NODES[family], seed=seed, count=6, truncating=True)
     ]
     return list(differences(Job(rules=ruleset, node=NODES[family]), tuple(flows)))
 
