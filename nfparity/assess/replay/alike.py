@@ -4,7 +4,7 @@ kube-proxy writes the rules of a service from a few of its properties. If two se
 properties, the outcomes of a packet to one are those of the same packet to the other, with the addresses and
 ports exchanged: a :class:`Renaming`. The first and the last flow of a class are tested in full. Each other
 flow is simulated, and sent once through both modes. If its outcomes are not the renamed outcomes of the first
-flow, it is tested in full, too.
+flow, it is tested in full, too. Flows for a known difference and those of a corpus are in different classes.
 
 In iptables mode this needs no assumption: the simulator computes every outcome of every flow, and a flow
 whose outcomes are not the renamed ones of the first is in no class. In nftables mode it assumes rules that
@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from backends.model.flow import Flow, Send
+from backends.model.flow import Flow, Send, Step
 from backends.model.outcome import FlowResult, Outcome, OutcomeBranch
 from backends.model.packet import Packet
 from backends.model.withfields import with_fields
@@ -156,9 +156,9 @@ class Kinds:
     def of(self, flow: Flow) -> tuple[Hashable, _Constants] | None:
         """Return a flow's class and its constants; None if it uses no service, or a unique one.
 
-        Two flows of a class have the same packet apart from constants, and equal constants at the same
+        Two flows of a class have the same packets apart from constants, and equal constants at the same
         positions. No other rule and no route distinguishes a constant from its counterpart. Their services
-        have the same properties.
+        have the same properties, and later packets go to addresses of these services or of the client.
         """
         packet = flow.first.packet
         services, place = self._services(packet)
@@ -173,18 +173,22 @@ class Kinds:
             addresses += [*service.external_addresses, *(e.address for e in endpoints)]
             ports += [service.port, service.node_port, service.health_check_port]
             ports += [e.port for e in endpoints]
-        ranges = tuple(packet.src in source_range for s in services for source_range in s.source_ranges or ())
+        later = [step for step in flow.steps[1:] if isinstance(step, Send)]
+        if any(send.packet.dst not in addresses for send in later):
+            return None
+        addresses += [address for send in later for address in (send.packet.src, send.packet.dst)]
+        ports += [port for send in later for port in (send.packet.sport, send.packet.dport)]
+        senders = [packet.src, *(send.packet.src for send in later)]
+        ranges = tuple(a in r for a in senders for s in services for r in s.source_ranges or ())
         key = (
-            flow.id.partition("/")[0],
+            _difference(flow),
             place,
-            with_fields(packet, src=0, dst=0, sport=None, dport=None),
-            flow.first.entry,
-            len(flow.steps),
-            tuple(step for step in flow.steps[1:] if not isinstance(step, Send)),
+            tuple(map(_but_constants, flow.steps)),
             tuple(map(self._service, services)),
             ranges,
-            self._address(packet.src),
-            self._port(packet.dport),
+            tuple(map(self._address, senders)),
+            tuple([self._address(send.packet.dst) for send in later]),
+            tuple([self._port(p) for s in (flow.first, *later) for p in (s.packet.sport, s.packet.dport)]),
             tuple(map(addresses.index, addresses)),
             tuple(map(ports.index, ports)),
         )
@@ -253,6 +257,19 @@ class Kinds:
 
     def _port(self, port: object) -> Hashable:
         return tuple([port in interval for interval in self._ports]) if isinstance(port, int) else port
+
+
+def _difference(flow: Flow) -> str:
+    """Return the known difference that a flow is made for; empty for a flow of a corpus."""
+    difference, slash, _ = flow.id.partition("/")
+    return difference if slash else ""
+
+
+def _but_constants(step: Step) -> Step:
+    """Return a step without the addresses and ports of its packet."""
+    if not isinstance(step, Send):
+        return step
+    return replace(step, packet=with_fields(step.packet, src=0, dst=0, sport=None, dport=None))
 
 
 def _shared_places(facts: Facts) -> frozenset[Service]:

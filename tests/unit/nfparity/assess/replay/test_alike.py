@@ -13,9 +13,10 @@ from backends.model.contract import Availability, Backend, Job, Session
 from backends.model.flow import Flow, Repeated
 from backends.model.outcome import FlowResult
 from backends.simulator import Simulation
+from harness.corpus.generate import generate_corpus
 from nfparity.assess.assessing import Assessment, assess, detector_flows
 from nfparity.assess.node.facts import Facts, gather
-from nfparity.assess.replay.alike import FEWEST, FlowClass, flow_classes
+from nfparity.assess.replay.alike import FEWEST, FlowClass, Kinds, flow_classes
 from nfparity.kubeproxy import recover
 from tests.lab.kuberules import Cluster, Shape, draw_cluster, kube_proxy_rules
 from translate.ir import Ruleset
@@ -86,13 +87,19 @@ def side(rules: str) -> Counting:
     return Counting(read_ruleset(rules.encode(), name="then"))
 
 
-def assessed(before: Backend, after: Backend, *, by_class: bool) -> Assessment:
-    ids = detector_flows(facts())[0]
+@cache
+def corpus() -> tuple[Flow, ...]:
+    return generate_corpus(Job(rules=facts().ruleset, node=facts().node), seed=0).flows
+
+
+def assessed(before: Backend, after: Backend, *, by_class: bool, corpus: tuple[Flow, ...] = ()) -> Assessment:
+    """Return the findings of the detectors' flows, or of a corpus."""
     return assess(
         facts(),
         before=before,
         after=after,
-        only=ids,
+        corpus=corpus,
+        only=[flow.id for flow in corpus] or detector_flows(facts())[0],
         by_class=by_class,
         progress=lambda name, done, total: None,
     )
@@ -149,21 +156,65 @@ def test_a_class_is_run_less_often() -> None:
     assert runs[1] < runs[0]
 
 
-def classes() -> tuple[FlowClass, ...]:
-    flows = [f for f in detector_flows(facts())[0].values() if len(f.steps) == 1]
+@pytest.mark.parametrize(
+    "name",
+    [
+        "one endpoint of one service elsewhere",
+        pytest.param("no masquerade of hairpins", marks=pytest.mark.slow),
+    ],
+)
+def test_flows_of_a_corpus_are_in_classes_too(name: str) -> None:
+    runs, assessments = [], []
+    for by_class in (False, True):
+        after = side(AFTERWARDS[name]())
+        assessments.append(assessed(side(text()), after, by_class=by_class, corpus=corpus()))
+        runs.append(after.runs)
+    whole, some = assessments
+    assert (some.findings, some.unexplained) == (whole.findings, whole.unexplained)
+    assert some.changes
+    assert runs[1] < runs[0]
+
+
+def classes(flows: Iterable[Flow]) -> tuple[FlowClass, ...]:
+    flows = [flow for flow in flows if len(flow.steps) == 1]
     simulation = Simulation(Job(rules=facts().ruleset, node=facts().node))
     return flow_classes(facts(), flows, {flow.id: simulation.simulate(flow) for flow in flows})
 
 
 def test_classes_are_large_and_apart() -> None:
-    found = classes()
+    found = classes(detector_flows(facts())[0].values())
     ids = [i for one in found for i in (one.first, one.last, *(i for i, _ in one.others))]
     assert len(ids) == len(set(ids)) > 100
     assert all(len(one.others) + 2 >= FEWEST for one in found)
 
 
 def test_flows_of_one_class_are_of_one_difference_and_one_kind_of_client() -> None:
-    for one in classes():
+    for one in classes(detector_flows(facts())[0].values()):
         names = [i.split("/") for i in (one.first, one.last, *(i for i, _ in one.others))]
         assert len({name[0] for name in names}) == 1
         assert len({name[-1] for name in names if name[-1] in ("inside", "outside", "node")}) < 2
+
+
+def test_flows_of_one_class_send_equal_packets_apart_from_constants() -> None:
+    by_id = {flow.id: flow for flow in corpus()}
+    found = classes(corpus())
+    assert len(found) > 20
+    for one in found:
+        first, *others = (by_id[i].first for i in (one.first, one.last, *(i for i, _ in one.others)))
+        for other in others:
+            assert other.entry == first.entry
+            same = replace(
+                other.packet,
+                src=first.packet.src,
+                dst=first.packet.dst,
+                sport=first.packet.sport,
+                dport=first.packet.dport,
+            )
+            assert same == first.packet
+
+
+def test_a_flow_that_goes_on_to_another_service_is_in_no_class() -> None:
+    kinds = Kinds(facts())
+    flow, other = [f for f in corpus() if f.id.endswith("-inside") and kinds.of(f) is not None][:2]
+    assert kinds.of(replace(flow, steps=(*flow.steps, flow.first))) is not None
+    assert kinds.of(replace(flow, steps=(*flow.steps, other.first))) is None
