@@ -1,9 +1,9 @@
 """Comparison of nfparity's and iptables-restore-translate's translations: loading, and outcomes of packets.
 
-``python -m tests.lab.translators`` prints the table of docs/testing.md. Each tool translates the same rules;
-the result is loaded by libnftables into a private namespace, and the corpus is replayed against the
-simulator. Where nft refuses a whole file, each of its tables is also tried by itself, against
-the simulator with that table alone.
+``python -m tests.lab.translators`` prints the first table of docs/translators.md. Each tool translates the
+same rules; the result is loaded into a private namespace by the nft of the tool's release, and the corpus is
+replayed against the simulator. Where nft refuses a whole file, each of its tables is also tried by itself,
+against the simulator with that table alone.
 """
 
 from __future__ import annotations
@@ -12,25 +12,30 @@ import argparse
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from backends.model.contract import Job
 from backends.nftables.backend import NftablesLoader
+from backends.replay.loader import Loader
 from backends.replay.session import open_session
 from backends.simulator import SimulatorBackend
-from backends.testbed.command import find_tool
 from harness.diff.batch import Batch
 from harness.diff.compare import compare
 from nfparity.inputs.batches import load_batches
+from tests.lab.commandloader import CommandLoader
 from tests.lab.errors import print_error
 from translate.errors import InputError, MachineError
-from translate.ir import Ruleset, TableName
+from translate.ir import Family, Ruleset, TableName
 from translate.nft import emit
 from translate.passes import lower
-from translate.write import write_save
+from translate.write import write_ipsets, write_save
+from vm.nft import ensure_nft
+from vm.translator import ensure_translator
 
-__all__ = ["TRANSLATORS", "Result", "compare_translators"]
+__all__ = ["Result", "Translator", "compare_translators", "translators"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,27 +56,60 @@ class Result:
         return f"| {self.translator} | {self.tables} | {self.status} | {loads} | {flows} |"
 
 
-def _xlate(ruleset: Ruleset) -> tuple[str, int]:
-    tool = find_tool("iptables-restore-translate")
-    if tool is None:
-        raise MachineError("iptables-restore-translate is not installed (Debian package iptables)")
-    # It reads no standard input: "missing file name".
-    done = subprocess.run(
-        (tool, "-f", "/dev/stdin"), input=write_save(ruleset), capture_output=True, text=True, check=False
+@dataclass(frozen=True, slots=True)
+class Translator:
+    """A translator: ``translate`` returns the text and the exit status of the tool."""
+
+    name: str
+    translate: Callable[[Ruleset], tuple[str, int]]
+    nft: tuple[str, ...] = ()
+    """The command that loads its text; empty for libnftables of this machine."""
+
+    def loader(self, text: str, family: Family) -> Loader:
+        """Return the loader of a translated text."""
+        return CommandLoader(self.nft, text, family) if self.nft else NftablesLoader(text, family)
+
+
+def _debian(release: str, number: int) -> Translator:
+    """Return the translator of a Debian release, with its nft."""
+    build = Path("build")
+    commands = {family: ensure_translator(release, family, build=build, say=_say) for family in Family}
+
+    def translate(ruleset: Ruleset) -> tuple[str, int]:
+        # It asks the kernel for ipsets, and it reads no standard input: "missing file name".
+        with tempfile.TemporaryDirectory() as folder:
+            rules, sets = Path(folder, "rules"), Path(folder, "sets")
+            rules.write_text(write_save(ruleset))
+            sets.write_text(write_ipsets(ruleset.sets) if ruleset.sets else "")
+            script = 'test ! -s "$0" || ipset restore -f "$0"; exec "$@"'
+            done = subprocess.run(
+                ("unshare", "-n", "sh", "-c", script, sets, *commands[ruleset.family], "-f", rules),
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+        return done.stdout, done.returncode
+
+    nft = ensure_nft(release, build=build, say=_say)
+    return Translator(
+        f"iptables-restore-translate of Debian {number}", translate, () if nft == ("nft",) else nft
     )
-    return done.stdout, done.returncode
 
 
-def _ours(level: int) -> Callable[[Ruleset], tuple[str, int]]:
-    return lambda ruleset: (emit(lower(ruleset, level=level)).text, 0)
+def _ours(level: int) -> Translator:
+    return Translator(f"nfparity -O{level}", lambda ruleset: (emit(lower(ruleset, level=level)).text, 0))
 
 
-TRANSLATORS: dict[str, Callable[[Ruleset], tuple[str, int]]] = {
-    "iptables-restore-translate": _xlate,
-    "nfparity -O0": _ours(0),
-    "nfparity -O1": _ours(1),
-    "nfparity -O2": _ours(2),
-}
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)
+
+
+def translators(levels: Sequence[int]) -> tuple[Translator, ...]:
+    """Return the translators of both Debian releases and nfparity at these levels.
+
+    Raises MachineError if a release's packages cannot be fetched.
+    """
+    return (_debian("bookworm", 12), _debian("trixie", 13), *map(_ours, levels))
 
 
 def compare_translators(batches: Sequence[Batch]) -> Iterator[Result]:
@@ -79,33 +117,28 @@ def compare_translators(batches: Sequence[Batch]) -> Iterator[Result]:
     table.
     """
     names = [table.name for table in batches[0].ruleset.tables]
-    for name, translate in TRANSLATORS.items():
-        whole = _try(name, translate, batches, names)
+    for translator in translators((0, 1, 2)):
+        whole = _try(translator, batches, names)
         yield whole
         if whole.refused:
             for which in names:
-                yield _try(name, translate, batches, [which])
+                yield _try(translator, batches, [which])
 
 
-def _try(
-    name: str,
-    translate: Callable[[Ruleset], tuple[str, int]],
-    batches: Sequence[Batch],
-    tables: Sequence[TableName],
-) -> Result:
+def _try(translator: Translator, batches: Sequence[Batch], tables: Sequence[TableName]) -> Result:
     flows = 0
     status = 0
     different: list[str] = []
     for batch in batches:
         kept = tuple(table for table in batch.ruleset.tables if table.name in tables)
         ruleset = replace(batch.ruleset, tables=kept)
-        text, status = translate(ruleset)
+        text, status = translator.translate(ruleset)
         job = Job(rules=ruleset, node=batch.node)
         flows += len(batch.flows)
         try:
             with (
                 SimulatorBackend().open(job) as reference,
-                open_session(batch.node, NftablesLoader(text)) as kernel,
+                open_session(batch.node, translator.loader(text, ruleset.family)) as kernel,
             ):
                 wanted = reference.replay(batch.flows)
                 for flow, want, result in zip(batch.flows, wanted, kernel.replay(batch.flows), strict=True):
@@ -115,9 +148,9 @@ def _try(
             refused = len(re.findall(r"\bError: ", str(e)))
             if not refused:
                 raise
-            return Result(translator=name, tables=_listed(tables), status=status, refused=refused)
+            return Result(translator=translator.name, tables=_listed(tables), status=status, refused=refused)
     return Result(
-        translator=name,
+        translator=translator.name,
         tables=_listed(tables),
         status=status,
         refused=0,

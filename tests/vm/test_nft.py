@@ -13,7 +13,7 @@ from vm.nft import RELEASES, ensure_nft
 def test_an_unpacked_nft_runs_with_the_loader_of_its_release(
     libraries: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vm.nft, "_machine_version", lambda: "0.9.8")
+    monkeypatch.setattr(vm.nft, "machine_version", lambda _: "0.9.8")
     root = tmp_path / "nft" / "trixie"
     (root / libraries).mkdir(parents=True)
     (root / libraries / "ld-linux-x86-64.so.2").touch()
@@ -28,5 +28,5 @@ def test_an_unpacked_nft_runs_with_the_loader_of_its_release(
 def test_the_machines_own_is_taken_where_it_has_the_version(
     release: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vm.nft, "_machine_version", lambda: RELEASES[release])
+    monkeypatch.setattr(vm.nft, "machine_version", lambda _: RELEASES[release])
     assert ensure_nft(release, build=tmp_path, say=pytest.fail) == ("nft",)

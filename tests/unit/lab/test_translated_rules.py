@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.lab.translated_rules import single_rules
+from tests.lab import translated_rules
+from tests.lab.translated_rules import Fate, by_extension, single_rules, summary
 from translate.ir import Drop
 from translate.read import read_ruleset
 
@@ -31,3 +32,24 @@ def test_a_rule_comes_with_the_jumps_that_lead_to_it() -> None:
 def test_a_rule_without_a_target_drops() -> None:
     _, ruleset = list(single_rules(read_ruleset(RULES, name="rules")))[-1]
     assert [rule.actions for rule in ruleset.rules()][-1] == (Drop(),)
+
+
+def test_fates_are_counted_for_each_translator_and_each_extension() -> None:
+    text = b"*filter\n-A INPUT -m mark --mark 1 -j DROP\n-A INPUT -m mark --mark 2 -j LOG\nCOMMIT\n"
+    first, second = read_ruleset(text, name="rules").rules()
+    fates = {"one": [(Fate.CORRECT, first), (Fate.COMMENT, second)], "two": [(Fate.REFUSED, first)]}
+    assert summary(fates).splitlines()[2:] == [
+        "| one | 1 | 0 | 0 | 1 | 0 | 0 |",
+        "| two | 0 | 0 | 0 | 0 | 1 | 0 |",
+    ]
+    fates["two"].append((Fate.WRONG, second))
+    assert by_extension(fates).splitlines()[2:] == [
+        "| `-j LOG` | 1 | 1 a comment | 1 wrong |",
+        "| `-m mark` | 2 | 1 correct, 1 a comment | 1 wrong, 1 refused |",
+    ]
+
+
+def test_a_rule_that_is_left_out_is_a_comment() -> None:
+    assert translated_rules._COMMENT.search("# -t filter -A INPUT -m string --algo bm -j DROP \n")
+    assert translated_rules._COMMENT.search("add table ip filter\n# -A INPUT -m string -j DROP\n")
+    assert not translated_rules._COMMENT.search("# Translated by iptables-restore-translate v1.8.9\n")
