@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from harness.corpus.formats.ruletext import action_text, effect_text, test_text
-from translate.ir import Family, Rule, Ruleset
+from translate.ir import Family, Rule, Ruleset, SetUpdate
 
 __all__ = ["DescribedRule", "describe", "description_lines"]
 
@@ -39,7 +39,11 @@ def describe(ruleset: Ruleset) -> Iterator[DescribedRule]:
                     chain=chain.name,
                     index=index,
                     line=rule.origin.line,
-                    tests=tuple(test_text(test, ruleset.family) for test in rule.tests),
+                    tests=tuple(
+                        test_text(test, ruleset.family)
+                        for test in rule.tests
+                        if not isinstance(test, SetUpdate)  # in the effect
+                    ),
                     action=_action(rule, ruleset.family),
                     effect=effect_text(rule, ruleset.family),
                     unknown=tuple(unknown.reason for unknown in rule.unknown),

@@ -9,7 +9,9 @@ from __future__ import annotations
 from typing import Final, assert_never
 
 from backends.model.clock import LATEST_TIME, time_to_text
+from harness.corpus.formats.fieldwords import field_sentence
 from harness.corpus.formats.packets import flags_to_text, protocol_name
+from harness.corpus.formats.statewords import limit_text, recent_text, update_text
 from translate.ir import (
     ACCOUNTS,
     Accept,
@@ -100,6 +102,9 @@ def effect_text(rule: Rule, family: Family) -> str:
     """Return the effect of the rule on a packet that matches it."""
     if rule.actions:
         return action_text(rule.actions[0], family)
+    updates = [update_text(test) for test in rule.tests if isinstance(test, SetUpdate)]
+    if updates:
+        return " and ".join(updates)
     hidden = {unknown.hides for unknown in rule.unknown}
     if hidden & {Hidden.ACTION, Hidden.RULES}:
         return "has an unknown effect"
@@ -141,7 +146,7 @@ def value_text(field: Field, value: int | str, family: Family) -> str:
 
 def _interval_text(field: Field, value: Value, family: Family) -> str:
     if isinstance(value, Name):
-        return f"{value.text}+" if value.wildcard else value.text
+        return (f"{value.text}+" if value.text else "any") if value.wildcard else value.text or "none"
     if value.is_point:
         return value_text(field, value.low, family)
     if field.is_address:
@@ -161,6 +166,8 @@ def test_text(test: Test, family: Family) -> str:
     """Return a description of a test, for example ``ip.saddr is not 10.244.0.0/16``."""
     match test:
         case FieldTest():
+            if (sentence := field_sentence(test, family)) is not None:
+                return sentence
             values = " or ".join(_interval_text(test.field, v, family) for v in test.values)
             name = test.field.text if test.mask is None else f"{test.field.text} & {test.mask:#x}"
             return f"{name} is {'not ' if test.negated else ''}{values}"
@@ -171,12 +178,12 @@ def test_text(test: Test, family: Family) -> str:
             share = test.numerator / 2**31
             return f"chance of {1 - share if test.negated else share:.11g}"
         case Nth():
-            return f"packet {test.packet + 1} of every {test.every}{' not' if test.negated else ''}"
+            return f"{'not ' if test.negated else ''}packet {test.packet + 1} of every {test.every}"
         case Limit():
             return limit_text(test)
         case HashLimit():
             per = f" per {' and '.join(field.text for field in test.key)}" if test.key else ""
-            return f"{'not ' if test.above else ''}{limit_text(test)}{per}"
+            return f"{limit_text(test)}{per}"
         case ConnectionLimit():
             whole = test.mask == (1 << family.bits) - 1
             network = "address" if whole else f"network /{test.mask.bit_count()}"
@@ -190,55 +197,78 @@ def test_text(test: Test, family: Family) -> str:
             entry = f"excluded by a nomatch entry of {of}" if test.nomatch else f"in {of}"
             return f"{'not ' if test.negated else ''}{entry}"
         case ConnLabel(number=label, add=add):
-            text = f"connection {'that gets' if add else 'with'} label {label}"
-            return f"not a {text}" if test.negated else text
+            if add:
+                return f"its connection {'cannot get' if test.negated else 'gets'} label {label}"
+            return f"its connection {'does not have' if test.negated else 'has'} label {label}"
         case ClusterShare(total=total, nodes=nodes):
             own_nodes = ", ".join(str(n + 1) for n in range(total) if nodes >> n & 1)
-            return f"{'not ' if test.negated else ''}for node {own_nodes} of {total}, by the original source"
-        case SetUpdate(delete=True):
-            return f"deleted from set {test.name} ({','.join(test.directions)})"
+            whose = f"for node {own_nodes} of {total} by its connection's source"
+            return f"it is {'not ' if test.negated else ''}{whose}"
         case SetUpdate():
-            return f"added to set {test.name} ({','.join(test.directions)})"
+            return f"it {update_text(test)}"
         case Account():
-            return f"counted in {test.name}"
+            return f"counted in nfacct object {test.name}"
         case WordTest():
             return f"{'not ' if test.negated else ''}the bytes {words_text(test.words)}"
         case Recent():
-            return f"{'not ' if test.negated else ''}recent {test.mode} in list {test.name}"
+            return recent_text(test)
         case _:
             assert_never(test)
-
-
-def limit_text(test: Limit | HashLimit) -> str:
-    """Return a description of a token bucket, such as ``at most 3 packets a minute after a burst of 10``."""
-    rates = ((seconds * 10**9 / test.interval, unit) for unit, seconds in _UNITS.items())
-    rate, unit = next((rate for rate in rates if rate[0] >= 0.999), (86400e9 / test.interval, "day"))
-    packets = f"{rate:.4g} packet{'' if f'{rate:.4g}' == '1' else 's'}"
-    return f"at most {packets} a {unit} after a burst of {test.burst}"
-
-
-_UNITS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
 
 
 def _to(addresses: Interval | None, ports: NatPorts, family: Family) -> str:
     text = "" if addresses is None else _interval_text(Field.DADDR, addresses, family)
     if ports.interval is not None:
-        text += f":{_interval_text(Field.DPORT, ports.interval, family)}"
+        number = _interval_text(Field.DPORT, ports.interval, family)
+        text = f"[{text}]" if text and family is Family.IP6 else text
+        text = f"{text}:{number}" if text else f"to port {number}"
+    if ports.base is not None:
+        text += f", as far from the first port as the old one is from {ports.base}"
     if ports.random or ports.fully_random:
         text += " with a random port"
+    if ports.persistent:
+        text += " and the same address for each source"
     return text.strip()
 
 
-def _marking(name: str, value: int, mask: int) -> str:
+def _flags(flags: int) -> str:
+    return " and ".join(flag.name for flag in TcpFlag if flags & flag and flag.name)
+
+
+def _whereto(addresses: Interval | None, ports: NatPorts, family: Family) -> str:
+    text = _to(addresses, ports, family)
+    return text if addresses is None else f"to {text}"
+
+
+def _marking(name: str, value: int, mask: int, bits: int = 32) -> str:
+    """Return a description of ``name = (name & ~mask) ^ value`` for a field of so many bits."""
+    if mask == (1 << bits) - 1:
+        return f"sets {name} to {value:#x}"
     if value == mask:
         return f"sets {name} {value:#x}"
-    if value & mask == 0 and value:
+    if not value:
+        return f"clears {name} {mask:#x}"
+    if value & mask == 0:
         return f"flips {name} {value:#x}"
-    return f"sets {name} ({name} & ~{mask:#x}) ^ {value:#x}"
+    if value & ~mask == 0:
+        return f"sets {name} to {value:#x} in the bits {mask:#x}"
+    return f"sets {name} to {value:#x} in the bits {mask:#x}, and flips its bits {value & ~mask:#x}"
 
 
-def _shifted(mark: str, shift: int) -> str:
-    return f"({mark} {'<<' if shift > 0 else '>>'} {abs(shift)})" if shift else mark
+def _copying(source: str, taken: int, shift: int, target: str, kept: int) -> str:
+    """Return a description of ``target = (target & ~kept) ^ (source & taken)``, shifted."""
+    text = source if taken == _ALL else f"{source} & {taken:#x}"
+    if shift:
+        text = source if taken == _ALL else f"({text})"
+        text = f"{text} {'<<' if shift > 0 else '>>'} {abs(shift)}"
+    if kept == _ALL:
+        return f"sets {target} to {text}"
+    if kept == taken and not shift:
+        return f"copies the bits {taken:#x} of {source} to {target}"
+    return f"clears {target} {kept:#x}, and flips its bits that are set in {text}"
+
+
+_ALL: Final = 0xFFFFFFFF
 
 
 def action_text(action: Action, family: Family) -> str:
@@ -270,45 +300,53 @@ def action_text(action: Action, family: Family) -> str:
             without = "lets it pass the table" if bypass else "drops it"
             return f"hands it to the program at {queue}, and {without} if none reads it"
         case StripOptions(options=options):
-            return f"removes the TCP options {', '.join(map(str, options)) or 'of no number'}"
+            return f"removes the TCP options {', '.join(map(str, options))}" if options else "changes nothing"
         case SetConnmark(value=value, mask=mask, shift=0):
             return _marking("connmark", value, mask)
         case SetConnmark(value=value, mask=mask, shift=shift):
-            return f"sets connmark {_shifted(f'((connmark & ~{mask:#x}) ^ {value:#x})', shift)}"
+            by = f"{'left' if shift > 0 else 'right'} by {abs(shift)}"
+            return f"{_marking('connmark', value, mask)}, then shifts connmark {by}"
         case SaveMark(nfmask=nfmask, ctmask=ctmask, shift=shift):
-            return f"sets connmark (connmark & ~{ctmask:#x}) ^ {_shifted(f'(mark & {nfmask:#x})', shift)}"
+            return _copying("mark", nfmask, shift, "connmark", ctmask)
         case RestoreMark(nfmask=nfmask, ctmask=ctmask, shift=shift):
-            return f"sets mark (mark & ~{nfmask:#x}) ^ {_shifted(f'(connmark & {ctmask:#x})', shift)}"
+            return _copying("connmark", ctmask, shift, "mark", nfmask)
         case SetTos(value=value, mask=0xFC) if not value & ~0xFC:
             return f"sets DSCP {value >> 2:#x}"
+        case SetTos(value=value, mask=0x03) if not value & ~0x03:
+            return f"sets the ECN bits to {value}"
         case SetTos(value=value, mask=mask):
-            return _marking("TOS", value, mask)
+            return _marking("TOS", value, mask, 8)
         case TranslatePrefix(source=source, new=new, bits=bits):
             side = "source" if source else "destination"
-            return f"moves the {side} to {format_address(family, new)}/{bits}"
+            return f"replaces the prefix of its {side} by {format_address(family, new)}/{bits}"
         case SetTcpFlags(value=value, mask=mask):
-            return _marking("TCP flags", value, mask)
+            put, cleared = _flags(value & mask), _flags(mask & ~value)
+            if put and cleared:
+                return f"sets the TCP flags {put}, and clears {cleared}"
+            return f"sets the TCP flags {put}" if put else f"clears the TCP flags {cleared}"
         case SetTtl(value=value):
             return f"sets the TTL to {value}"
         case AddTtl(number=by):
             return f"{'raises' if by > 0 else 'lowers'} the TTL by {abs(by)}"
         case Dnat():
-            return f"sends to {_to(action.addresses, action.ports, family)}"
+            return f"sends {_whereto(action.addresses, action.ports, family)}"
         case Snat():
-            return f"makes it come from {_to(action.addresses, action.ports, family)}"
+            origin = _to(action.addresses, action.ports, family).removeprefix("to ")
+            return f"makes it come from {origin}"
         case Masquerade():
             ports = _to(None, action.ports, family)
-            return f"masquerades{f' {ports}' if ports else ''}"
+            return f"masquerades {ports}".rstrip()
         case Redirect():
             ports = _to(None, action.ports, family)
-            return f"redirects to this node{f' {ports}' if ports else ''}"
+            return f"redirects to this node {ports.replace('to port', 'at port')}".rstrip()
         case Netmap(network=network, mask=mask, side=side):
             which = "its address" if side is None else f"its {'source' if side == 'src' else 'destination'}"
             return f"maps {which} into {format_address(family, network)}/{mask.bit_count()}"
         case Log():
             return f"logs it{f' as {action.prefix!r}' if action.prefix else ''}"
         case NfLog():
-            return f"logs it to NFLOG group {action.group}"
+            prefix = f" as {action.prefix!r}" if action.prefix else ""
+            return f"logs it to NFLOG group {action.group}{prefix}"
         case Audit():
             return "writes an audit record"
         case Trace():
@@ -343,8 +381,10 @@ def _template_text(action: Template) -> str:
     if action.timeout:
         parts.append(f"gives a new connection the timeouts {action.timeout}")
     if action.events is not None or action.expectation_events is not None:
-        names = ", ".join(action.events or action.expectation_events or ("none",))
-        parts.append(f"reports the events {names} of a new connection")
+        names = f"the events {', '.join(action.events)}" if action.events else "no events"
+        parts.append(f"reports {names} of a new connection")
+        names = ", ".join(action.expectation_events or ())
+        parts.append(f"reports {f'the events {names}' if names else 'no events'} of its expectations")
     return " and ".join(parts) or "makes conntrack track it normally, regardless of later rules of table raw"
 
 

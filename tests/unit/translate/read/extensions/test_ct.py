@@ -79,7 +79,7 @@ def test_a_zone_in_nftables(options: str, statement: str, sentence: str) -> None
         ("--zone mark", "does not accept the packet's mark as a zone", "in the zone of its mark"),
         ("--timeout slow", "a timeout policy only after", "gives a new connection the timeouts slow"),
         ("--ctevents new", "a choice of events only after", "reports the events new of a new connection"),
-        ("--expevents new", "a choice of events only after", "reports the events new of a new connection"),
+        ("--expevents new", "a choice of events only after", "reports the events new of its expectations"),
     ],
 )
 def test_what_nftables_cannot_say(options: str, reason: str, sentence: str) -> None:
