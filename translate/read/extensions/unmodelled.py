@@ -47,6 +47,11 @@ _ONE_FAMILY: Final = {
 
 _REASONS: Final = {
     "ULOG": "Linux has had no ULOG since 3.17; NFLOG took its place",
+    "CLUSTERIP": "Linux has removed CLUSTERIP; -m cluster took its place",
+    "HMARK": (
+        "HMARK hashes the lower address first and then flips bits of the hash by the protocol (hmark_hash);"
+        " the hash of nftables has the fields in a fixed order"
+    ),
 }
 """Further reasons why a target that is not modelled cannot be translated."""
 

@@ -45,6 +45,19 @@ def test_a_rule_is_written_as_it_was(words: str) -> None:
         lower(ruleset, level=0)
 
 
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ("-j HMARK --hmark-tuple src --hmark-mod 5 --hmark-rnd 1", "the lower address first"),
+        ("-j CLUSTERIP --new --hashmode sourceip", "-m cluster took its place"),
+    ],
+)
+def test_a_translation_says_why_a_target_cannot_be_modelled(words: str, reason: str) -> None:
+    ruleset = read_ruleset(dump(words).encode(), name="rules", family=Family.IP)
+    with pytest.raises(UnsupportedError, match=reason):
+        lower(ruleset, level=0)
+
+
 def test_what_is_unknown_of_a_rule_is_named() -> None:
     rule = read("-m osf --genre Linux -m realm --realm lab -j ULOG")
     assert rule.unknown == (
