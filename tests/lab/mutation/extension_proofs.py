@@ -33,6 +33,13 @@ NEUTRAL: Final = (
         "the node reassembles what it delivers to itself before INPUT (ip_local_deliver): no offset there",
     ),
     Reason(
+        "-m u32",
+        r"^(mark-bit|lost-test): \w+_INPUT\w*: .*@nh,32,32 & 0x3fff == 0x0 .* → "
+        r"(?!.*@nh,32,32 & 0x3fff == 0x0 )",
+        "the node reassembles what it delivers to itself before INPUT, and a whole packet has neither an"
+        " offset nor the flag for more fragments (ip_frag_reasm)",
+    ),
+    Reason(
         "",
         r"^lost-test: \S+: meta l4proto (50|51|108) (?P<rest>.*(esp|ah|comp) \w+ .*) → (?P=rest)$",
         "nft itself tests the protocol before a key of its header (payload_gen_dependency)",
@@ -128,6 +135,26 @@ NEUTRAL: Final = (
         "without options to strip, the rule has no statement",
     ),
     Reason(
+        "",
+        r"^lost-test: \S+: (ip frag-off & 0x1fff == 0|@th,0,24 >= 0) (?P<rest>tcp flags .*) → (?P=rest)$",
+        "Linux reads no transport header of a later fragment, since 5.18 (nft_payload_eval)",
+    ),
+    Reason(
+        "-j CONNMARK",
+        r"^mark-operation: \S+: (ct|meta) mark & (?P<bit>0x\w+) == (?P=bit) (ct|meta) mark set \S+ mark \^ ",
+        "the bit was cleared by the first rule of the chain, and no other rule of it sets the bit",
+    ),
+    Reason(
+        "-m tcpmss",
+        r"^lost-test: \S+: meta l4proto tcp (?P<rest>tcp option maxseg .*) → (?P=rest)$",
+        "nft_exthdr itself reads the options of TCP alone (nft_tcp_header_pointer)",
+    ),
+    Reason(
+        "-j CT",
+        r"^\S+: raw_OUTPUT: tcp dport 21 ct state invalid ct zone set 0 ",
+        "a template of the default zone has an effect only on a later -j CT, and there is none",
+    ),
+    Reason(
         "-j CT",
         r"^value: \S+: .*ct (\w+ )?zone set (\d+) .* → ",
         "no other rule names a zone: one apart from the default zone is as good as another",
@@ -145,6 +172,17 @@ OUT_OF_REACH: Final = (
         r"^\S+: \S+: .*@recent_\w+_time .* (jump \S+|drop) comment",
         "lists that count are filled in turn, so the last one implies the others until --seconds are over;"
         " tests/kernel/test_recent.py",
+    ),
+    Reason(
+        "-j CT",
+        r"^\S+: raw_OUTPUT_behind_conntrack: ct state new jump ",
+        "a helper shows in the connections that it expects, and the testbed has no conversation of FTP;"
+        " tests/kernel/test_helpers.py",
+    ),
+    Reason(
+        "-m u32",
+        r"^lost-test: \S+: @nh,0,32 & 0xfffff == 0xf1a70 (?P<rest>.*) → (?P=rest)$",
+        "all IPv6 packets of the testbed have the flow label 0xf1a70",
     ),
     Reason(
         "-m cluster",

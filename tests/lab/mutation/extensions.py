@@ -233,10 +233,15 @@ _BEFORE: Final[Mapping[str, Sequence[str]]] = {
 _FLAGS: Final = ("FIN", "SYN", "RST", "PSH", "ACK", "URG")
 _AFTER: Final[Mapping[str, Sequence[str]]] = {
     "CONNMARK": ("-j CONNMARK --restore-mark",),
-    "ECN": tuple(
-        f"-p tcp -m tcp --tcp-flags {flag} {flag} -j MARK --or-mark {1 << bit}"
-        for bit, flag in enumerate(_FLAGS)
+    "ECN": (
+        *(
+            f"-p tcp -m tcp --tcp-flags {flag} {flag} -j MARK --or-mark {1 << bit}"
+            for bit, flag in enumerate(_FLAGS)
+        ),
+        "-p tcp -m ecn --ecn-tcp-ece -j MARK --or-mark 0x40",
+        "-p tcp -m ecn --ecn-tcp-cwr -j MARK --or-mark 0x80",
     ),
+    "TOS": ('-m u32 --u32 "0>>28=6&&0>>16&0xf=0:14" -j DROP',),  # all flow labels begin with 0xf
 }
 """Rules around a target of the same chain: every bit of a mark set and not set, and the result."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, filterfalse
 from typing import Any, Final
 
 from backends.model.contract import Job
@@ -61,10 +61,12 @@ _HIGH_OFFSET: Final = 4096
 _ESP, _AH, _IPCOMP = INDEX_PROTOCOLS.values()
 _PROTOCOLS: Final = (
     *(Protocol.TCP, Protocol.UDP, Protocol.UDPLITE, Protocol.SCTP),
-    *(GRE, _ESP, _AH, 99, _IPCOMP, 134, 145),
+    *(GRE, _ESP, _AH, 99, _IPCOMP, 129, 134, 145, 186),
 )
-"""Protocols with ports, with headers of their own, with neither, and TCP and UDP with the highest bit set."""
+"""Protocols with ports, with headers of their own, with neither, and usual ones with the highest bit set."""
 _PORTED: Final = frozenset({Protocol.TCP, Protocol.UDP, Protocol.UDPLITE, Protocol.SCTP})
+_FULL: Final = 0x20010DB8FFFFFFFF << 64 | 7
+"""An address with most bits set, for what would be read of the header of IPv6 instead of a later one."""
 _PLAIN: Final[dict[str, Any]] = dict.fromkeys(
     ("sport", "dport", "mss", "icmp_type", "icmp_code", "icmp_id", "quoted")
 )
@@ -97,8 +99,9 @@ _EVERY_VALUE: Final = {
     "-j DSCP": (Field.TOS,),
     "-j ECN": (Field.TOS, Field.TCP_FLAGS),
     "-j SYNPROXY": (Field.TCP_FLAGS,),
+    "-m u32": (Field.ICMP_TYPE, Field.ICMP_CODE),
 }
-"""Fields that a target changes by a rule for each value."""
+"""Fields of which every value is tried: a target changes each by a rule of its own, ``u32`` tests bits."""
 _READS_WHOLE: Final = frozenset({Field.TAKER, Field.TAKER_WILDCARD, Field.TAKER_TRANSPARENT})
 
 
@@ -122,7 +125,14 @@ def further_flows(extension: str, ruleset: Ruleset, node: Node, generated: Seque
     )
     drawn = random_flows(ruleset, node, seed=0, count=_RANDOM)
     flows = chain(special, sequences if counting else (), fragments, varied, drawn)
-    yield from _predictable(flows, Job(rules=ruleset, node=node))
+    kept = filterfalse(_gets_mss, flows) if extension == "-j TCPMSS" else flows
+    yield from _predictable(kept, Job(rules=ruleset, node=node))
+
+
+def _gets_mss(flow: Flow) -> bool:
+    """Return whether a flow has a SYN without an MSS, which only iptables' TCPMSS gives one."""
+    sent = (step.packet for step in flow.steps if isinstance(step, Send))
+    return any(p.proto == Protocol.TCP and p.mss is None and TcpFlag.SYN in p.flags for p in sent)
 
 
 def _bases(generated: Sequence[Flow]) -> Sequence[Flow]:
@@ -169,6 +179,9 @@ def _later_fragments(flows: Iterable[Flow]) -> Iterator[Flow]:
         for offset in (_USUAL_OFFSET, _HIGH_OFFSET):
             later = with_fields(bare, fragment=Fragment(offset))
             yield Flow(id=f"{flow.id}-later-{offset}", steps=(Send(packet=later, entry=entry),))
+        if packet.family is Family.IP6:
+            later = with_fields(bare, fragment=Fragment(_USUAL_OFFSET), src=_FULL)
+            yield Flow(id=f"{flow.id}-later-full", steps=(Send(packet=later, entry=entry),))
 
 
 def _behind_ip(packet: Packet) -> bytes:

@@ -27,6 +27,7 @@ from translate.ir import (
     Quota,
     Recent,
     Ruleset,
+    WordTest,
 )
 
 __all__ = ["COUNTING", "IDENTIFIER", "plain_flows", "sequences_between_hosts", "special_flows"]
@@ -59,7 +60,9 @@ def plain_flows(node: Node, family: Family) -> Iterator[Flow]:
 
 
 def special_flows(ruleset: Ruleset, node: Node) -> Iterator[Flow]:
-    """Yield packets at the limit of a quota, and frames to many for packets to one and to a group."""
+    """Yield packets at the limit of a quota, frames to many for packets to one and to a group, and packets
+    with the words that ``-m u32`` tests.
+    """
     received = [flow for flow in plain_flows(node, ruleset.family) if "received" in flow.id]
     for flow, test in product(received, [t for rule in ruleset.rules() for t in rule.tests]):
         packet, entry = flow.first.packet, flow.first.entry
@@ -76,12 +79,28 @@ def special_flows(ruleset: Ruleset, node: Node) -> Iterator[Flow]:
                     groups, (PacketType.UNICAST, PacketType.BROADCAST, PacketType.MULTICAST)
                 )
             ]
+        elif isinstance(test, WordTest) and packet.has_ports:
+            changed = [with_fields(packet, payload=bytes(_WORDS)), *_with_words(packet, test)]
+        elif isinstance(test, WordTest):
+            bare: dict[str, Any] = dict.fromkeys(("icmp_type", "icmp_code", "icmp_id"))
+            bare |= {"proto": packet.proto | 0x80, "payload": bytes(_WORDS)}
+            changed = [with_fields(packet, **bare)]
         for number, each in enumerate(changed):
             if each is not None:
                 yield replace(flow, id=f"{flow.id}-special-{number}", steps=(Send(packet=each, entry=entry),))
 
 
 _LONGEST: Final = 1500
+_WORDS: Final = 40
+"""Zeros that reach behind the words of the samples."""
+
+
+def _with_words(packet: Packet, test: WordTest) -> Iterator[Packet]:
+    """Yield the packet with halves of the tested words as its ports, behind the IP header."""
+    for value in (interval.low for word in test.words for interval in word.values):
+        for port in {value & 0xFFFF, value >> 16} - {0}:
+            yield with_fields(packet, sport=port)
+            yield with_fields(packet, dport=port)
 
 
 def _near(quota: Quota) -> tuple[int, int, int]:
@@ -98,7 +117,7 @@ _GROUPS: Final = {
 def sequences_between_hosts(ruleset: Ruleset, node: Node, *, connections: bool) -> Iterator[Flow]:
     """Yield long flows between a few hosts, for rules that count the packets or connections of each.
 
-    ``connections``: every packet begins one.
+    ``connections``: every packet begins one; otherwise only in every second flow.
     """
     draw = random.Random(0)
     family = ruleset.family
@@ -117,7 +136,8 @@ def sequences_between_hosts(ruleset: Ruleset, node: Node, *, connections: bool) 
         protocols = draw.choice([(6,), (17,), (6, 17), (17, 6, 6, 6)])
         steps = []
         for sent in range(draw.choice((4, 8, 20, 44))):
-            port = _SOURCE_PORT + (sent if connections else draw.randrange(ports[0]))
+            drawn = draw.randrange(ports[0])
+            port = _SOURCE_PORT + (sent if connections or number % 2 else drawn)
             packet = Packet(
                 family=family,
                 src=draw.choice(sources),
