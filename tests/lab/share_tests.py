@@ -148,10 +148,10 @@ def _opened(name: str, level: int, job: Job, shift: float) -> AbstractContextMan
 def detection_power(
     runs: int, probability: Fraction, real: float, *, false_alarm_rate: float, tests: int
 ) -> float:
-    """Return the chance that the test finds a share unfair that is ``real`` instead of ``probability``.
+    """Return the chance that the test detects a share of ``real`` where ``probability`` is right.
 
-    Exact: the chance that a binomial count of ``runs`` falls outside of the counts that pass. ``tests``
-    is the number of branches among which ``false_alarm_rate`` is divided.
+    The result is exact: the chance that a binomial count of ``runs`` is none of the counts that pass. The
+    ``false_alarm_rate`` is divided by ``tests``, the number of branches.
     """
     threshold = false_alarm_rate / tests
     mean = math.floor(runs * probability)

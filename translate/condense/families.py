@@ -9,7 +9,7 @@ A family is condensed under these conditions, which the package's docstring expl
 * no constant is equal to an address that is written in the block itself (:func:`_qualifies`);
 * no field is compared with a constant and with a prefix, in one chain or in two with a jump between them
   (:func:`_compares_with_prefix`);
-* no two rules of a shared chain match the same packet, as far as there are members (:func:`_disjoint`);
+* no two rules of a shared chain, up to its last rule of a member, match the same packet (:func:`_disjoint`);
 * a chain that members call besides their own does the same to every packet and calls nothing
   (:func:`_does_the_same`);
 * shared chains are reached without a comparison of addresses or ports (:func:`_before`), or with a comparison

@@ -86,7 +86,7 @@ def _chain_problems(chain: LoweredChain, chains: dict[str, LoweredChain]) -> Ite
 
 def _lookup_problems(lookup: Lookup) -> Iterator[str]:
     if len(set(lookup.fields)) != len(lookup.fields) or not lookup.fields:
-        yield "lookup without fields, or twice the same"
+        yield "a lookup without fields, or with one field twice"
     for entry in lookup.entries:
         if len(entry.key) != len(lookup.fields):
             yield f"key {entry.key} does not have one value per field"

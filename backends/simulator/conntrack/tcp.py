@@ -178,7 +178,7 @@ class TcpTrack:
     def _ignore(
         self, packet: Packet, direction: int, index: TcpIndex, old: TcpState, new: TcpState
     ) -> tuple[TcpState, bool]:
-        """Accept a segment that may be valid while conntrack is out of sync; False when back in sync."""
+        """Record a segment that passes because conntrack may be out of sync; False when in sync again."""
         if (
             index is TcpIndex.SYNACK
             and self.last_index is TcpIndex.SYN

@@ -152,28 +152,20 @@ def _may_be_reset(packet: Packet) -> bool:
 
 def synack(packet: Packet) -> Packet:
     """Return the SYN with ACK that a node sends in place of the server (``synproxy_send_client_synack``)."""
-    return Packet(
-        family=packet.family,
-        src=packet.dst,
-        dst=packet.src,
-        proto=packet.proto,
-        sport=packet.dport,
-        dport=packet.sport,
-        flags=TcpFlag.SYN | TcpFlag.ACK,
-        ack=(packet.seq + 1) & 0xFFFFFFFF,
-        time=packet.time,
-        cpu=packet.cpu,
-    )
+    return _segment(packet, TcpFlag.SYN | TcpFlag.ACK, seq=0, ack=(packet.seq + 1) & 0xFFFFFFFF)
 
 
 def reset(packet: Packet) -> Packet:
     """Return the RST that answers a segment (``nf_reject_ip_tcphdr_put``)."""
     phantom = bool(packet.flags & TcpFlag.SYN) + bool(packet.flags & TcpFlag.FIN)
     if packet.flags & TcpFlag.ACK:
-        flags, seq, ack = TcpFlag.RST, packet.ack, 0
-    else:
-        flags, seq = TcpFlag.RST | TcpFlag.ACK, 0
-        ack = (packet.seq + phantom + len(packet.payload)) & 0xFFFFFFFF
+        return _segment(packet, TcpFlag.RST, seq=packet.ack, ack=0)
+    ack = (packet.seq + phantom + len(packet.payload)) & 0xFFFFFFFF
+    return _segment(packet, TcpFlag.RST | TcpFlag.ACK, seq=0, ack=ack)
+
+
+def _segment(packet: Packet, flags: TcpFlag, *, seq: int, ack: int) -> Packet:
+    """Return a segment without data to the sender of ``packet``."""
     return Packet(
         family=packet.family,
         src=packet.dst,

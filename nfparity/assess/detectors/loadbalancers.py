@@ -59,11 +59,16 @@ def _k15(facts: Facts) -> Iterator[Flow]:
 
 
 def _k16(facts: Facts) -> Iterator[Flow]:
+    return _from_node(facts, "K16", Purpose.NO_ENDPOINTS)
+
+
+def _from_node(facts: Facts, entry: str, refusal: Purpose) -> Iterator[Flow]:
+    """Yield packets of the node to each external address of the services with this refusal."""
     node = facts.client("node")
     for service in facts.services:
-        if node is not None and _has_refusal(service, Purpose.NO_ENDPOINTS):
+        if node is not None and _has_refusal(service, refusal):
             yield from _to_each_address(
-                facts, "K16", service, (node,), "the node itself uses an external address"
+                facts, entry, service, (node,), "the node itself uses an external address"
             )
 
 
@@ -90,12 +95,7 @@ def _other_node_port(facts: Facts, service: Service) -> Service | None:
 
 
 def _k24(facts: Facts) -> Iterator[Flow]:
-    node = facts.client("node")
-    for service in facts.services:
-        if node is not None and _has_refusal(service, Purpose.NO_LOCAL_ENDPOINTS):
-            yield from _to_each_address(
-                facts, "K24", service, (node,), "the node itself uses an external address"
-            )
+    return _from_node(facts, "K24", Purpose.NO_LOCAL_ENDPOINTS)
 
 
 def _k41(facts: Facts) -> Iterator[Flow]:

@@ -77,7 +77,7 @@ class Names:
     """The objects that nft's names stand for: chains that are not run, counters, limits, sets of ``-m
     recent``.
 
-    ``limits`` has quotas as well, and ``over`` those that hold only when they are exceeded.
+    ``limits`` has quotas as well; ``over`` are those that hold only after they are exceeded.
     ``lists`` are the names of all lists, in order.
     """
 

@@ -202,7 +202,7 @@ def _showing(side: _Side, choices: Iterable[_Choice]) -> Iterator[_Choice]:
 
 
 def _copied(member: Member, choices: Iterable[_Choice]) -> Iterator[_Copied]:
-    """Yield those choices that are flows of the corpus, in the form in which other members get them."""
+    """Yield the choices that are flows of the corpus, in the form in which other members get them."""
     lists = any(constant.kind == Kind.LIST for constant in member.constants)
     for steps, _, use, goal in choices:
         if goal is not None:
