@@ -33,7 +33,16 @@ RULE_FILES = (
 FILES = frozenset(
     {
         *RULE_FILES,
-        *("ipset-save", "nft.json", "addr.json", "route.json", "route6.json", "rule.json", "rule6.json"),
+        *(
+            "ipset-save",
+            "ipvs-save",
+            "nft.json",
+            "addr.json",
+            "route.json",
+            "route6.json",
+            "rule.json",
+            "rule6.json",
+        ),
         *("sysctl.json", "meta.json", "objects.json"),
     }
 )

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 from harness.files.errors import MACHINE, CaptureError
+from nfparity.capture.ipvs import read_ipvs
 from nfparity.capture.modules import read_modules
 from nfparity.capture.network import read_network
 from nfparity.capture.rules import Rules
@@ -40,6 +41,9 @@ def capture_node(
     if rules.unread and not rules.files and "nft.json" not in files:
         why = "; ".join(notes.lines)
         raise CaptureError(f"no rules can be read here (as root, with iptables?): {why}", MACHINE)
+    virtual = read_ipvs(tools, notes, proc)
+    if virtual is not None:
+        files["ipvs-save"] = virtual
     files["sysctl.json"] = _text(read_switches(proc))
     node = os.uname()
     modules = read_modules(node.release, proc=proc, lib=lib)

@@ -26,6 +26,7 @@ _READ = (
     "net/ipv4/tcp_fwmark_accept",
     "net/ipv4/fib_multipath_hash_policy",
     "net/ipv4/icmp_ratelimit",
+    "net/ipv4/vs/*",
     "net/bridge/*",
     "net/netfilter/*",
     "net/netfilter/nf_log/*",

@@ -36,6 +36,7 @@ def load_snapshot(path: str) -> Snapshot:
         nft=_text(files, "nft.json", path),
         meta=meta,
         objects=_text(files, "objects.json", path),
+        ipvs=_text(files, "ipvs-save", path),
     )
     return made if node is not None else replace(made, node=_inferred(made))
 

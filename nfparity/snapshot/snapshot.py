@@ -19,9 +19,9 @@ class Snapshot:
 
     ``name`` is as given by the user. ``rules`` are the captured rules by variant and family, with their
     ipsets; they may be read on first use, and raise ParseError then. ``nft`` is the output of ``nft -j list
-    ruleset``, ``objects`` the API objects as JSON text, and ``meta`` the content of ``meta.json``. Captured
-    facts that a Node cannot represent are in :attr:`backends.model.node.Node.assumed`, which every report
-    prints.
+    ruleset``, ``ipvs`` that of ``ipvsadm-save -n``, ``objects`` the API objects as JSON text, and ``meta``
+    the content of ``meta.json``. Captured facts that a Node cannot represent are in
+    :attr:`backends.model.node.Node.assumed`, which every report prints.
     """
 
     name: str
@@ -30,6 +30,7 @@ class Snapshot:
     nft: str | None = None
     meta: Mapping[str, object] = field(default_factory=dict)
     objects: str | None = None
+    ipvs: str | None = None
 
     @property
     def families(self) -> tuple[Family, ...]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from harness.files.errors import CaptureError
 from nfparity.capture.anonymise import jsonfiles
+from nfparity.capture.anonymise.ipvstext import anonymise_services
 from nfparity.capture.anonymise.mapping import Mapping
 from nfparity.capture.anonymise.ruletext import anonymise_rules
 from nfparity.capture.anonymise.settext import anonymise_sets
@@ -18,6 +19,7 @@ __all__ = ["anonymise"]
 _TEXTS: dict[str, Callable[[str, Mapping], str]] = {
     **dict.fromkeys(RULE_FILES, anonymise_rules),
     "ipset-save": anonymise_sets,
+    "ipvs-save": anonymise_services,
 }
 _JSON: dict[str, Callable[[Any, Mapping], Any]] = {
     # Interfaces come first: a word in nft.json is recognised as an interface only by its name.

@@ -33,9 +33,9 @@ class Original:
         path = RULESETS / self.rules
         node = node_from_json((RULESETS / self.node).read_text(), name=self.node)
         made = {name: path.read_bytes(), "meta.json": b'{"hostname": "test-node"}', **written(node)}
-        for extra, there in (("ipset-save", "ipset-save"), ("objects.json", "objects.json")):
+        for extra in ("ipset-save", "ipvs-save", "objects.json"):
             if (path.parent / extra).is_file():
-                made[there] = (path.parent / extra).read_bytes()
+                made[extra] = (path.parent / extra).read_bytes()
         return made
 
 
