@@ -37,6 +37,7 @@ _PROGRAMS: Final = {
     "iptables-nft-restore": ("iptables", "--version", "backend iptables-nft"),
     "nft": ("nftables", "--version", "kernel backends"),
     "ip": ("iproute2", "-V", "kernel backends"),
+    "ipvsadm": ("ipvsadm", "--version", "nodes whose kube-proxy is in ipvs mode"),
     "ipset": ("ipset", "--version", "rules with -m set on the iptables backends"),
 }
 _TEST_PROGRAMS: Final = {

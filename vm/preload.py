@@ -24,7 +24,7 @@ __all__ = ["EXCLUDED", "pack", "preload_paths"]
 PROJECT_PARTS = ("translate", "backends", "harness", "nfparity", "tests/corpus")
 # Programs that the test calls hundreds of times, and the library that compiles tc programs (a hundred
 # megabytes).
-PROGRAMS = ("sh", "ip", "tc", "nft", "xtables-legacy-multi", "xtables-nft-multi")
+PROGRAMS = ("sh", "setpriv", "ip", "tc", "nft", "ipvsadm", "xtables-legacy-multi", "xtables-nft-multi")
 LIBRARIES = ("libbcc.so.0", "libnftables.so.1")
 HEADER_PARTS = ("include", "arch/x86")
 SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"

@@ -26,7 +26,7 @@ system_packages() {
     echo python3-venv
     case $level in
     check) ;;
-    run | test | vm) echo nftables iptables ipset iproute2 kmod python3-nftables python3-bpfcc \
+    run | test | vm) echo nftables iptables ipset ipvsadm iproute2 kmod python3-nftables python3-bpfcc \
         debian-archive-keyring python-apt-common ;;
     *) die "unknown level \"$level\"; one of check, run, test, vm" ;;
     esac
