@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from nfparity.assess.assessing import Assessment, Finding
-from nfparity.assess.catalogue import catalogue
+from nfparity.assess.catalogue import every_entry
 from nfparity.assess.replay.orders import OrderDifference
 from nfparity.assess.summary import Summary
 from translate.errors import InputError
@@ -60,7 +60,7 @@ class Accepted:
     @classmethod
     def of_names(cls, names: Iterable[str]) -> Accepted:
         """Return the findings with these names. Raises InputError for an id that is not in the catalogue."""
-        known = {_ORDER, *(entry.id for entry in catalogue())}
+        known = {_ORDER, *(entry.id for entry in every_entry())}
         for name in names:
             if name.partition("/")[0] not in known:
                 raise InputError(

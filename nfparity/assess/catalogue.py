@@ -1,4 +1,7 @@
-"""The catalogue of known differences, read from ``catalogue.toml`` and checked."""
+"""The catalogues of known differences, read from ``catalogue.toml`` and ``ipvs/catalogue-ipvs.toml``.
+
+Ids begin with K for changes from the iptables mode, and with I for changes from the ipvs mode.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,21 @@ from typing import Final
 
 from nfparity.assess.fate import Fate
 
-__all__ = ["CATALOGUE", "Decided", "Entry", "Version", "catalogue", "entry", "read_catalogue"]
+__all__ = [
+    "CATALOGUE",
+    "IPVS_CATALOGUE",
+    "Decided",
+    "Entry",
+    "Version",
+    "catalogue",
+    "entry",
+    "every_entry",
+    "ipvs_catalogue",
+    "read_catalogue",
+]
 
 CATALOGUE: Final = Path(__file__).with_name("catalogue.toml")
+IPVS_CATALOGUE: Final = Path(__file__).parent / "ipvs" / "catalogue-ipvs.toml"
 
 Version = tuple[int, int]
 """A Kubernetes minor: 1.30 is ``(1, 30)``."""
@@ -65,14 +80,25 @@ class Entry:
 
 @cache
 def catalogue() -> tuple[Entry, ...]:
-    """Return the entries in the order of their ids."""
+    """Return the changes from the iptables mode in the order of their ids."""
     return read_catalogue(CATALOGUE.read_text(encoding="utf-8"))
+
+
+@cache
+def ipvs_catalogue() -> tuple[Entry, ...]:
+    """Return the changes from the ipvs mode in the order of their ids."""
+    return read_catalogue(IPVS_CATALOGUE.read_text(encoding="utf-8"))
+
+
+def every_entry() -> tuple[Entry, ...]:
+    """Return the entries of both catalogues."""
+    return (*catalogue(), *ipvs_catalogue())
 
 
 @cache
 def entry(k: str) -> Entry:
     """Return the entry with that id; KeyError when there is none."""
-    for candidate in catalogue():
+    for candidate in every_entry():
         if candidate.id == k:
             return candidate
     raise KeyError(k)

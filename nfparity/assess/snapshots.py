@@ -7,15 +7,21 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from typing import Final
 
+from backends.combined.backend import CombinedLoader
+from backends.given_nftables.backend import GivenNftLoader
+from backends.ipvs.backend import IpvsBackend, own_addresses, with_device
 from backends.model.clock import at_present
 from backends.model.contract import Backend, Job
 from backends.model.flow import Flow
+from backends.model.ipvs import IpvsTable, read_table
 from backends.model.node import Node
+from backends.replay.loader import Loader
 from harness.corpus.generate import generate_corpus
 from harness.diff.replay import Progress
 from harness.diff.sampling import MISS, Sampling
 from nfparity.assess.assessing import Assessment, assess, detector_flows
 from nfparity.assess.catalogue import Version, catalogue
+from nfparity.assess.ipvs.assessing import assess_ipvs
 from nfparity.assess.node.components import IPTABLES, NativeTables, native_tables
 from nfparity.assess.node.facts import Facts, gather
 from nfparity.assess.replay.backends import IptablesModeBackend, NftablesModeBackend, iptables_backend
@@ -32,6 +38,10 @@ __all__ = ["AssessOptions", "assess_snapshot", "check_shared"]
 
 _NEWEST: Final = max((int(a), int(b)) for a, _, b in (v.partition(".") for v in LAYOUTS))
 _IPTABLES: Final = frozenset({IPTABLES})
+_WITHOUT_IPVS: Final = (
+    "a Debian kernel in a virtual machine has it; from a checkout of nfparity:\n"
+    "  vm/setup.sh vm && .venv/bin/python -m vm --kernel 6.1 -- .venv/bin/nfparity assess SNAPSHOT"
+)
 _LOCALNET: Final = "net.ipv4.conf.all.route_localnet"
 
 
@@ -85,15 +95,22 @@ def assess_snapshot(
     assessments: list[Assessment] = []
     untested: list[Untested] = []
     native = native_tables(snapshot, snapshot.node if options.node is None else options.node)
-    for family, ruleset, state in _served(snapshot, options):
+    virtual = None if snapshot.ipvs is None else read_table(snapshot.ipvs, name=f"{snapshot.name}/ipvs-save")
+    for family, ruleset, state in _served(snapshot, options, virtual):
         tables = native.reaching(family)
-        facts = _facts(snapshot, options, tables, family, ruleset, state)
+        facts = _facts(snapshot, options, tables, family, ruleset, state, virtual)
         nftables = _nftables_mode(options, facts, tables.loaded)
         if nftables is None:
             reason = f"{options.against} has no table for this family, but kube-proxy serves it here"
             untested.append(Untested(family, reason))
             continue
         after, notes = nftables
+        if state.mode is Mode.IPVS:
+            assert virtual is not None
+            assessments.append(
+                _from_ipvs(facts, virtual, tables, after, notes, options, known=known, progress=progress)
+            )
+            continue
         facts = replace(facts, assumed=(*facts.assumed, *notes, *untested_orders(after, facts)))
         before = IptablesModeBackend(tables.loaded) if tables.loaded else iptables_backend()
         _probe(before, after, known=known)
@@ -135,6 +152,40 @@ def assess_snapshot(
     )
 
 
+def _from_ipvs(
+    facts: Facts,
+    virtual: IpvsTable,
+    tables: NativeTables,
+    after: NftablesModeBackend,
+    notes: tuple[str, ...],
+    options: AssessOptions,
+    *,
+    known: set[str],
+    progress: Progress,
+) -> Assessment:
+    """Return the assessment of a node in ipvs mode."""
+    family = facts.family
+
+    def beside(rules: Loader) -> Loader:
+        others = [GivenNftLoader(listing, family) for listing in tables.loaded]
+        return CombinedLoader(rules, *others) if others else rules
+
+    before = IpvsBackend(virtual, beside)
+    if before.name not in known and not (availability := before.probe()).ok:
+        raise MachineError(f"a node in ipvs mode cannot run here: {availability.reason}\n{_WITHOUT_IPVS}")
+    known.add(before.name)
+    _probe(after, known=known)
+    return assess_ipvs(
+        replace(facts, assumed=(*facts.assumed, *notes)),
+        virtual.of(family),
+        before=before,
+        after=after,
+        only=options.only,
+        miss=options.miss,
+        progress=progress,
+    )
+
+
 def _probe(*sides: Backend, known: set[str]) -> None:
     for side in sides:
         if side.name in known:
@@ -147,7 +198,9 @@ def _probe(*sides: Backend, known: set[str]) -> None:
         known.add(side.name)
 
 
-def _served(snapshot: Snapshot, options: AssessOptions) -> list[tuple[Family, Ruleset, KubeProxyState]]:
+def _served(
+    snapshot: Snapshot, options: AssessOptions, virtual: IpvsTable | None
+) -> list[tuple[Family, Ruleset, KubeProxyState]]:
     text, name = snapshot.objects, f"{snapshot.name}/objects.json"
     if options.objects is not None:
         text, name = options.objects, options.objects_name
@@ -157,13 +210,17 @@ def _served(snapshot: Snapshot, options: AssessOptions) -> list[tuple[Family, Ru
     modes: dict[Mode, None] = {}
     for family in wanted:
         ruleset = snapshot.ruleset(family, options.variant)
-        state = recover(ruleset, objects)
+        state = recover(ruleset, objects, ipvs=virtual)
         modes[state.mode] = None
-        if state.mode is Mode.IPTABLES:
+        if state.mode is not Mode.NONE and state.endpoints_known:
             served.append((family, ruleset, state))
     if not served:
-        mode = "; kube-proxy is in ipvs mode" if Mode.IPVS in modes else ""
-        raise InputError(f"{snapshot.name}: no rules of kube-proxy's iptables mode{mode}")
+        if Mode.IPVS in modes:
+            raise InputError(
+                f"{snapshot.name}: kube-proxy is in ipvs mode, and ipvs-save is missing: the output of "
+                "ipvsadm-save -n, which nfparity capture records"
+            )
+        raise InputError(f"{snapshot.name}: no rules of kube-proxy's iptables mode")
     return served
 
 
@@ -188,8 +245,13 @@ def _facts(
     family: Family,
     ruleset: Ruleset,
     state: KubeProxyState,
+    virtual: IpvsTable | None,
 ) -> Facts:
     node = snapshot.node if options.node is None else options.node
+    if state.mode is Mode.IPVS and virtual is not None:
+        node = with_device(node, virtual)
+        if own_addresses(node, family) <= set(state.node_port_addresses or ()):
+            state = replace(state, node_port_addresses=None)
     if state.localhost_node_ports and _LOCALNET not in node.sysctls:
         why = f"{_LOCALNET} is 1, because kube-proxy's rules serve node ports on 127.0.0.1"
         node = replace(node, sysctls={**node.sysctls, _LOCALNET: "1"}, assumed=(*node.assumed, why))

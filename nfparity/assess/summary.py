@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from nfparity.assess.assessing import Assessment, Finding
 from nfparity.assess.catalogue import Entry, Version
 from nfparity.assess.difference import ChangedPacket
+from nfparity.kubeproxy.state import Mode
 from translate.ir import Family
 
 __all__ = ["Group", "Summary", "Untested"]
@@ -61,6 +62,11 @@ class Summary:
     def changes(self) -> bool:
         """True if there is any finding."""
         return any(assessment.changes for assessment in self.assessments)
+
+    @property
+    def from_ipvs(self) -> bool:
+        """True if kube-proxy is in ipvs mode before the change."""
+        return any(assessment.facts.state.mode is Mode.IPVS for assessment in self.assessments)
 
     @property
     def kubernetes(self) -> str:

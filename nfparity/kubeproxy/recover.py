@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from backends.model.ipvs import IpvsTable
 from nfparity.kubeproxy.naming import completed, names_of_chains
 from nfparity.kubeproxy.objects import ApiObjects
 from nfparity.kubeproxy.rules.common_chains import read_shared
@@ -30,15 +31,19 @@ _API_SERVER: Final = "default/kubernetes:"
 
 
 @collector_paused()
-def recover(ruleset: Ruleset, objects: ApiObjects | None = None) -> KubeProxyState:
+def recover(
+    ruleset: Ruleset, objects: ApiObjects | None = None, *, ipvs: IpvsTable | None = None
+) -> KubeProxyState:
     """Return the state of the kube-proxy that wrote these rules.
+
+    ``ipvs`` are the virtual services of a node in ipvs mode, which have the endpoints.
 
     ``objects`` are the Services and EndpointSlices of the cluster. They provide names that are missing in
     comments (the chain name is a hash of the service name), and facts that no rule shows; facts from rules
     have priority. A ruleset without kube-proxy's rules gives a state of mode NONE without facts.
     """
     if is_ipvs(ruleset):
-        return _ipvs(ruleset)
+        return _ipvs(ruleset, objects, ipvs)
     if not any(c.name == SERVICE_CHAIN for t in ruleset.tables for c in t.chains):
         return KubeProxyState(family=ruleset.family, mode=Mode.NONE)
     reading = Reading(ruleset)
@@ -138,21 +143,29 @@ def _placed(services: list[Service]) -> tuple[Service, ...]:
     return tuple(placed)
 
 
-def _ipvs(ruleset: Ruleset) -> KubeProxyState:
-    notes = ["ipvs mode: endpoints are only in the kernel's IPVS tables"]
-    if not ruleset.sets:
-        notes.append("the ipsets were not given, so no service is known")
+def _ipvs(ruleset: Ruleset, objects: ApiObjects | None, table: IpvsTable | None) -> KubeProxyState:
     reading = Reading(ruleset)
     read_shared(reading)
+    recovered = ipvs_services(ruleset, None if table is None else table.of(ruleset.family))
+    services = recovered.services
+    if objects is not None and table is not None:
+        services = tuple(completed(services, objects, ruleset.family))
     return KubeProxyState(
         family=ruleset.family,
         mode=Mode.IPVS,
-        services=ipvs_services(ruleset),
+        services=services,
+        pods=recovered.pods,
+        masquerade_all=recovered.masquerade_all,
         mark=reading.mark,
         fully_random=reading.fully_random,
+        node_port_addresses=recovered.node_port_addresses,
+        health_check_ports=recovered.health_check_ports,
         lines=tuple(reading.lines),
-        remainder=tuple(
+        remainder=()
+        if table is not None
+        else tuple(
             replace(r, reason="a rule of the ipvs mode, which is not analysed") for r in reading.remainder
         ),
-        notes=tuple(notes),
+        notes=recovered.notes,
+        endpoints_known=table is not None,
     )

@@ -35,13 +35,14 @@ class KubeProxyState:
     """All facts about a kube-proxy in a dump.
 
     ``pods`` is the value by which rules recognise traffic of the node's (or cluster's) pods: a network
-    (``clusterCIDR``, or the node's, by ``detectLocalMode``), an interface, or a prefix of interface names. It
-    is None if no rule recognises such traffic, or if no service has a cluster IP with endpoints.
+    (``clusterCIDR``, or the node's, by ``detectLocalMode``), an interface, or a prefix of interface names.
+    It is None if no rule recognises such traffic, or if no service has a cluster IP with endpoints.
     ``masquerade_all`` is ``iptables.masqueradeAll``. ``mark`` is the masquerade mark, None without
-    KUBE-MARK-MASQ. ``node_port_addresses`` is None for every local address, the default of the iptables mode.
-    ``localhost_node_ports``: node ports answer at 127.0.0.1. ``health_check_ports`` are ports whose service
-    is unknown. ``lines`` are rules that belong to no service. ``remainder`` are rules that were not
-    understood; ``notes`` are warnings about the other facts.
+    KUBE-MARK-MASQ. ``node_port_addresses`` is None for every local address, the default of the iptables
+    mode. ``localhost_node_ports``: node ports answer at 127.0.0.1. ``health_check_ports`` are ports whose
+    service is unknown. ``lines`` are rules that belong to no service. ``remainder`` are rules that were not
+    understood; ``notes`` are warnings about the other facts. ``endpoints_known`` is false in ipvs mode
+    without the virtual services of ip_vs.
     """
 
     family: Family
@@ -57,6 +58,7 @@ class KubeProxyState:
     lines: tuple[Line, ...] = ()
     remainder: tuple[Remainder, ...] = ()
     notes: tuple[str, ...] = ()
+    endpoints_known: bool = True
 
     def lines_for(self, *parts: Purpose) -> Iterator[Line]:
         """Yield the rules that belong to no service and serve any of these purposes."""

@@ -54,7 +54,8 @@ def _lines(summary: Summary) -> Iterator[str]:
     after = f"that kube-proxy {summary.kubernetes} would load"
     if summary.against is not None:
         after = summary.against
-    yield f"{summary.snapshot}: before: iptables rules; after: nftables rules {after}"
+    before = "virtual services of ip_vs, and iptables rules" if summary.from_ipvs else "iptables rules"
+    yield f"{summary.snapshot}: before: {before}; after: nftables rules {after}"
     for assumption in dict.fromkeys(
         a for assessment in summary.assessments for a in assessment.facts.assumed
     ):
@@ -77,7 +78,8 @@ def _lines(summary: Summary) -> Iterator[str]:
             yield f"and {hidden} more unexplained differences; --format json lists them all"
             yield ""
         for disputed in assessment.disputed[:_UNEXPLAINED]:
-            yield f"not judged: simulator and kernel disagree before the change: {disputed}"
+            expected = "prediction" if summary.from_ipvs else "simulator"
+            yield f"not judged: {expected} and kernel disagree before the change: {disputed}"
     for untested in summary.untested:
         yield f"not tested: {untested}"
     yield from _verdict(summary)

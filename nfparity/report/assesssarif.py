@@ -7,7 +7,7 @@ from typing import Final
 
 from harness.report.sarif import sarif_locations, sarif_log
 from nfparity.assess.assessing import Finding
-from nfparity.assess.catalogue import Decided, catalogue
+from nfparity.assess.catalogue import Decided, catalogue, ipvs_catalogue
 from nfparity.assess.difference import ChangedPacket
 from nfparity.assess.leaks import Leak
 from nfparity.assess.replay.orders import OrderDifference
@@ -33,11 +33,11 @@ _OWN: Final = {
 def assessment_sarif(summary: Summary, *, version: str) -> str:
     """Return the assessment as a SARIF log of one run; ``version`` is the version of nfparity."""
     untested = [str(family) for family in summary.untested]
-    return sarif_log(list(_rules()), _results(summary), version=version, untested=untested)
+    return sarif_log(list(_rules(summary)), _results(summary), version=version, untested=untested)
 
 
-def _rules() -> Iterator[dict[str, object]]:
-    for entry in catalogue():
+def _rules(summary: Summary) -> Iterator[dict[str, object]]:
+    for entry in ipvs_catalogue() if summary.from_ipvs else catalogue():
         if entry.decided is Decided.OUT_OF_REACH:
             continue
         yield {

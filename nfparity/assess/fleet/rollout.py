@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from nfparity.assess.catalogue import catalogue
+from nfparity.assess.catalogue import every_entry
 from nfparity.assess.fleet.grouping import Alike, Fleet
 from nfparity.assess.fleet.node import LEAK, NOT_JUDGED, NOT_TESTED, ORDER, UNEXPLAINED
 from nfparity.assess.severity import Severity, gravest
@@ -87,7 +87,7 @@ def _severities(group: Alike) -> dict[str, Severity]:
 
 def _actions(ids: set[str]) -> tuple[tuple[str, str], ...]:
     """Return the advice about some differences, without differences that need no action."""
-    advice = {entry.id: entry.action for entry in catalogue()} | _OWN
+    advice = {entry.id: entry.action for entry in every_entry()} | _OWN
     names: dict[str, list[str]] = {}
     for k in sorted(ids & advice.keys()):
         if not advice[k].startswith("none"):

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
+from nfparity.kubeproxy.rules.ipvs import IPVS_CHAINS
 from nfparity.kubeproxy.state import KubeProxyState
 from translate.ir import (
     Chain,
@@ -43,6 +44,8 @@ _OWN: Final = frozenset(
         "KUBE-PROXY-CANARY",
         "KUBE-PROXY-FIREWALL",
         "KUBE-SERVICES",
+        "KUBE-SOURCE-RANGES-FIREWALL",
+        *IPVS_CHAINS,
     }
 )
 _OF_A_SERVICE: Final = re.compile(r"KUBE-(SVC|SVL|EXT|XLB|FW|SEP)-.+")

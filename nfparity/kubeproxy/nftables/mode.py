@@ -35,10 +35,10 @@ def nftables_mode(
     """Return the ruleset that kube-proxy of a Kubernetes version would load in nftables mode.
 
     Without ``config``, it is inferred from the rules and ``node`` (:func:`infer_config`). Raises InputError
-    for an unknown version, and for rules that are not of the iptables mode.
+    for an unknown version, and for a state without the endpoints of services.
     """
     layout = layout_of(version)
-    if state.mode is not Mode.IPTABLES:
+    if state.mode is Mode.NONE or not state.endpoints_known:
         raise InputError(f"expected rules of kube-proxy's iptables mode, found: {state.mode}")
     config = config or infer_config(state, node)
     words = Words.of(state, layout)

@@ -45,6 +45,7 @@ def _page(summary: Summary) -> Page:
     after = f"nftables rules that kube-proxy {summary.kubernetes} would load"
     if summary.against is not None:
         after = f"nftables rules {summary.against}"
+    mode, services = ("ipvs", "virtual services and ") if summary.from_ipvs else ("iptables", "")
     assumed = dict.fromkeys(a for assessment in summary.assessments for a in assessment.facts.assumed)
     checked = {c.entry.id: c.entry.title for a in summary.assessments for c in a.checked}
     notes = (
@@ -53,14 +54,14 @@ def _page(summary: Summary) -> Page:
         ("Known differences not found on this node", tuple(f"{k}: {checked[k]}" for k in sorted(checked))),
     )
     page = Page(
-        title=f"{summary.snapshot}: from kube-proxy's iptables mode to nftables",
+        title=f"{summary.snapshot}: from kube-proxy's {mode} mode to nftables",
         verdict="",
         good=not summary.changes and not summary.untested,
         levels=tuple(LEVELS.values()),
         sections=tuple(sorted(sections, key=rank)),
         kind="Difference",
         facts=(
-            ("Before", f"iptables rules of {summary.snapshot}"),
+            ("Before", f"{services}iptables rules of {summary.snapshot}"),
             ("After", after),
             ("Packets", f"{counted(flows, 'flow')} through both on the kernel"),
             ("Reproduce", f"{summary.command(None)} ID"),

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from nfparity.assess.catalogue import CATALOGUE, Decided, catalogue, entry, read_catalogue
+from nfparity.assess.catalogue import (
+    CATALOGUE,
+    IPVS_CATALOGUE,
+    Decided,
+    catalogue,
+    entry,
+    ipvs_catalogue,
+    read_catalogue,
+)
 from nfparity.assess.detectors import DETECTORS
 from nfparity.assess.fate import Fate
+from nfparity.assess.ipvs.differences import CLAIMED
 
 GOOD = """
 [K01]
@@ -24,6 +33,13 @@ expects = ["service > local"]
 
 def test_the_numbers_have_no_gap() -> None:
     assert [one.id for one in catalogue()] == [f"K{n:02}" for n in range(1, 48)]
+    ids = [one.id for one in ipvs_catalogue()]
+    assert ids == [f"I{n:02}" for n in range(1, len(ids) + 1)]
+
+
+def test_every_change_from_ipvs_is_decided_by_packets_and_can_be_claimed() -> None:
+    assert all(one.decided is Decided.REPLAY for one in ipvs_catalogue())
+    assert {one.id for one in ipvs_catalogue()} == set(CLAIMED)
 
 
 def test_what_packets_decide_has_a_detector_and_nothing_else_has() -> None:
@@ -78,3 +94,4 @@ def test_an_entry_is_found_by_its_id() -> None:
 
 def test_the_file_is_ascii() -> None:
     assert CATALOGUE.read_bytes().isascii()
+    assert IPVS_CATALOGUE.read_bytes().isascii()

@@ -238,4 +238,4 @@ def test_a_patch_version_is_one_of_its_minor() -> None:
 
 def test_other_modes_are_refused() -> None:
     with pytest.raises(InputError, match="ipvs"):
-        nftables_mode(KubeProxyState(family=Family.IP, mode=Mode.IPVS), "1.30")
+        nftables_mode(KubeProxyState(family=Family.IP, mode=Mode.IPVS, endpoints_known=False), "1.30")
