@@ -39,6 +39,7 @@ SAMPLES: Final = (
     "tests/corpus/rulesets/every-option/queue-target.rules",
     "tests/corpus/rulesets/every-option/refused.rules",
     "tests/corpus/rulesets/every-option/counters.rules",
+    "tests/corpus/rulesets/every-option/segments6.rules",
 )
 """Rules that together use every option, also those that nftables refuses; relative to the project's root."""
 

@@ -23,6 +23,7 @@ REFUSED: Final = {
     "empty-nat": "a NAT target that binds neither an address nor a port",
     "entry-size": "rules that become one map entry whose actions have more than twelve numbers",
     "external": "`-j IDLETIMER`, `LED`, `RATEEST`, `SECMARK` and `CONNSECMARK`",
+    "routing-header": "`-m srh`, and `-m rt` with `--rt-0-res` or `--rt-0-addrs`",
     "fragments": "`-m frag`, and `-m ipv6header --header frag`",
     "hashlimit": "`-m hashlimit`",
     "helper": "`-m helper`",

@@ -16,6 +16,7 @@ __all__ = [
     "PORT_PROTOCOLS",
     "REVERSE_PATHS",
     "REVERSE_ROUTES",
+    "ROUTING_ADDRESSES",
     "AddressType",
     "ConnectionState",
     "ConnectionStatus",
@@ -84,6 +85,13 @@ class Field(Enum):
     ROUTING_TYPE = _Row("routing.type", 8, steady=True)  # of the first routing header of IPv6
     ROUTING_LEFT = _Row("routing.left", 8, steady=True)
     ROUTING_LENGTH = _Row("routing.length", 8, steady=True)  # in units of 8 bytes, without the first
+    ROUTING_NEXT = _Row("routing.next", 8, steady=True)  # the protocol of the header after it
+    ROUTING_LAST = _Row("routing.last", 8, steady=True)  # of type 4: the index of the last entry
+    ROUTING_FLAGS = _Row("routing.flags", 8, steady=True, hexadecimal=True)  # of type 4; reserved in type 0
+    ROUTING_TAG = _Row("routing.tag", 16, steady=True)
+    ROUTING_IN_ORDER = _Row("routing.in-order", 1, steady=True)  # 1: segments left up to the last entry
+    ROUTING_FIRST_ADDRESS = _Row("routing.address.1", None, steady=True)  # absent if the packet ends before
+    ROUTING_SECOND_ADDRESS = _Row("routing.address.2", None, steady=True)
     HOP_LENGTH = _Row("hop.length", 8, steady=True)  # of the hop-by-hop options of IPv6, counted alike
     DESTINATION_LENGTH = _Row("destination.length", 8, steady=True)  # of the first destination options
     FRAGMENT_ID = _Row("fragment.id", 32, steady=True)  # of the fragment header of IPv6, like the next four
@@ -198,6 +206,9 @@ ACCOUNTS: Final = frozenset(
 
 CLOCKS: Final = frozenset(field for field in Field if field.text.partition(".")[0] == "clock")
 """Fields of the node's clock."""
+
+ROUTING_ADDRESSES: Final = frozenset({Field.ROUTING_FIRST_ADDRESS, Field.ROUTING_SECOND_ADDRESS})
+"""The fields of a routing header that are addresses."""
 
 REVERSE_ROUTES: Final = frozenset({Field.REVERSE_ROUTE, Field.REVERSE_ROUTE_BY_MARK})
 """Fields that are 1 if there is a route to the source by any device."""

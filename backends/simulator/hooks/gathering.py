@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from backends.model.packet import Fragment, Packet
 from backends.simulator.hooks.fate import Dropped
-from backends.simulator.matching.assumptions import Undecided
+from backends.simulator.matching.undecided import Undecided
 
 __all__ = ["Gathering"]
 

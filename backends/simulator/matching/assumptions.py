@@ -16,9 +16,10 @@ from typing import Final, Generic, TypeVar
 from backends.model.outcome import Assumption, Outcome
 from backends.simulator.chance.chooser import Chance
 from backends.simulator.matching.fields import View, reader
+from backends.simulator.matching.undecided import Undecided
 from translate.ir import Field, Hidden, Rule, format_address
 
-__all__ = ["Assumptions", "Run", "Undecided", "added_up", "without_needless"]
+__all__ = ["Assumptions", "Run", "added_up", "without_needless"]
 
 T = TypeVar("T")
 
@@ -26,10 +27,6 @@ _PREPOSITION: Final = {Field.IIF: "in", Field.OIF: "out", Field.SADDR: "from", F
 
 _MOST_ASSUMED: Final = 8
 """The maximum number of unmodelled matches whose result is assumed; with more, the outcome is unknown."""
-
-
-class Undecided(Exception):  # noqa: N818  # not an error: the run ends with an outcome that says so
-    """The input hides the fate of the packet; the text names the rule."""
 
 
 @dataclass(slots=True)

@@ -12,12 +12,13 @@ from typing import Final, assert_never
 from backends.model.packet import PortClass
 from backends.simulator.chance.chooser import Chance
 from backends.simulator.chance.ports import PickedPort, Ports
-from backends.simulator.matching.assumptions import Assumptions, Undecided
+from backends.simulator.matching.assumptions import Assumptions
 from backends.simulator.matching.connlimits import ConnectionLists
 from backends.simulator.matching.fields import Reader, Value, View, port_reader, reader
 from backends.simulator.matching.filledsets import FilledSets
 from backends.simulator.matching.hashlimits import HashTables
 from backends.simulator.matching.recent import RecentLists
+from backends.simulator.matching.undecided import Undecided
 from backends.simulator.matching.words import words_hold
 from backends.simulator.nat.hashing import jhash2, reciprocal_scale
 from translate.ir import (
@@ -105,7 +106,7 @@ Condition = Callable[[View, Memory], bool]
 def hidden_condition(rule: Rule, place: object) -> Condition:
     """Return the function that evaluates the hidden part of a rule; ``place`` is unique to the rule.
 
-    It raises :class:`~backends.simulator.matching.assumptions.Undecided` if the rule's action is hidden.
+    It raises :class:`~backends.simulator.matching.undecided.Undecided` if the rule's action is hidden.
     """
     return lambda view, memory: memory.assumptions.matches(rule, place, view)
 

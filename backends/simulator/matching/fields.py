@@ -13,6 +13,8 @@ from backends.model.link import eui64, neighbour_mac
 from backends.model.packet import Fragment, Packet, Port
 from backends.simulator.conntrack.connection import ORIGINAL, REPLY, ConntrackEntry
 from backends.simulator.conntrack.skb import Skb, SocketKind
+from backends.simulator.matching.contents import contents
+from backends.simulator.matching.undecided import Undecided
 from backends.simulator.routing.router import AnyRouter
 from translate.ir import CLOCKS, INDEX_PROTOCOLS, Family, Field, Hook, Protocol, TcpFlag
 
@@ -172,6 +174,36 @@ def _of_routing(number: int) -> Reader:
     return lambda view: None if view.skb.packet.routing is None else view.skb.packet.routing[number]
 
 
+def _in_routing(start: int, size: int) -> Reader:
+    """Return a reader of ``size`` bytes at ``start`` of the routing header, or after its end."""
+
+    def read(view: View) -> Value:
+        packet = view.skb.packet
+        if packet.routing is None:
+            return None
+        whole = contents(view.skb)
+        at = _IPV6_HEADER + start
+        at += 0 if packet.hop_options is None else _UNIT * (packet.hop_options + 1)
+        if at + size > len(whole.data):
+            return None
+        if not all(whole.known[at : at + size]):
+            raise Undecided("-m srh reads bytes behind the routing header that the kernel chooses")
+        return int.from_bytes(whole.data[at : at + size], "big")
+
+    return read
+
+
+_IPV6_HEADER: Final = 40
+_UNIT: Final = 8
+_LAST_ENTRY: Final = _in_routing(4, 1)
+
+
+def _routing_in_order(view: View) -> Value:
+    """Return whether at most as many segments are left as the last entry's index (``srh1_mt6``)."""
+    packet, last = view.skb.packet, _LAST_ENTRY(view)
+    return int(packet.routing.left <= last) if packet.routing is not None and isinstance(last, int) else None
+
+
 def _sctp_chunks(view: View) -> Value:
     """Return the kinds of a packet's chunks; each SCTP packet of a corpus has one chunk, a heartbeat."""
     packet = view.skb.packet
@@ -264,6 +296,13 @@ _READERS: Final[dict[Field, Reader]] = {
     Field.ROUTING_TYPE: _of_routing(0),
     Field.ROUTING_LEFT: _of_routing(1),
     Field.ROUTING_LENGTH: _of_routing(2),
+    Field.ROUTING_NEXT: _in_routing(0, 1),
+    Field.ROUTING_LAST: _LAST_ENTRY,
+    Field.ROUTING_FLAGS: _in_routing(5, 1),
+    Field.ROUTING_TAG: _in_routing(6, 2),
+    Field.ROUTING_IN_ORDER: _routing_in_order,
+    Field.ROUTING_FIRST_ADDRESS: _in_routing(8, 16),
+    Field.ROUTING_SECOND_ADDRESS: _in_routing(24, 16),
     Field.HOP_LENGTH: attrgetter("skb.packet.hop_options"),
     Field.DESTINATION_LENGTH: attrgetter("skb.packet.destination_options"),
     Field.FRAGMENT_ID: _of_fragment(lambda fragment: fragment.id or 0),

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from backends.simulator.conntrack.skb import Skb
-from backends.simulator.matching.assumptions import Undecided
 from backends.simulator.matching.contents import Contents, contents
+from backends.simulator.matching.undecided import Undecided
 from translate.ir import Interval, Word, WordOperator, WordTest, words_text
 
 __all__ = ["words_hold"]

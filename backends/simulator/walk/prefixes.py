@@ -6,7 +6,7 @@ from typing import Final
 
 from backends.model.packet import Packet
 from backends.model.withfields import with_fields
-from backends.simulator.matching.assumptions import Undecided
+from backends.simulator.matching.undecided import Undecided
 from translate.ir import TranslatePrefix
 
 __all__ = ["translated", "with_prefix"]

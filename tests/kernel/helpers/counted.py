@@ -24,7 +24,7 @@ _SCRIPT: Final = """
 import json, socket, subprocess, sys
 def run(*words, text=None):
     return subprocess.run(words, input=text, text=True, check=True, capture_output=True).stdout
-six, rules, nft, packets = json.loads(sys.argv[1])
+six, rules, nft, packets = json.load(sys.stdin)
 command = "ip6tables-legacy" if six else "iptables-legacy"
 run("ip", "link", "set", "lo", "up")
 run(f"{command}-restore", text=rules)
@@ -61,7 +61,11 @@ def counts_of_both(
     text = emit(lower(read_ruleset(rules.encode(), name="rules", family=family), level=level)).text
     request = json.dumps((family is Family.IP6, legacy, text, [packet.hex() for packet in packets]))
     done = subprocess.run(
-        ["unshare", "-n", sys.executable, "-c", _SCRIPT, request], capture_output=True, text=True, check=False
+        ["unshare", "-n", sys.executable, "-c", _SCRIPT],
+        input=request,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     states = json.loads(done.stdout)

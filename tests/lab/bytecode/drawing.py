@@ -11,6 +11,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 from itertools import chain
 from typing import Final
 
@@ -69,6 +70,13 @@ _SOURCE: Final = {Family.IP: 0xC6336407, Family.IP6: 0x20010DB8 << 96 | 7}
 
 _AGES: Final = ((NEVER_SEEN,), (0,), (10**6,), (0, NEVER_SEEN), (NEVER_SEEN, 0))
 _FRACTIONS: Final = (0, 1, 999_999_999)
+_CLOCK: Final = frozenset({Field.CLOCK, Field.CLOCK_MONTHDAY, Field.CLOCK_MONTHDAY_BEFORE})
+_MIDNIGHTS: Final = tuple(
+    (date(*day) - date(1970, 1, 1)).days * 86400 + second
+    for day in ((2024, 2, 29), (2024, 3, 1), (2026, 1, 1), (2026, 1, 2), (2026, 3, 1), (2099, 12, 31))
+    for second in (-1, 0)
+)
+"""The last second of a day and the first of the next, around the ends of months."""
 _KINDS: Final = (None, "bridge", "veth")
 
 
@@ -279,8 +287,8 @@ class _Drawer:
         if fields & _EXTRAS:
             yield replace(witness, extended=False)
             yield from (replace(witness, lacking=number) for number in EXTENSIONS)
-        if Field.CLOCK in fields:
-            for value in self.values(Field.CLOCK):
+        if fields & _CLOCK:
+            for value in (*self.values(Field.CLOCK), *_MIDNIGHTS):
                 for fraction in _FRACTIONS:
                     yield replace(witness.having(Field.CLOCK, value), fraction=fraction)
         if Field.BRIDGED in fields:

@@ -9,8 +9,8 @@ from typing import Final
 
 from tests.lab.bytecode.headers import network, transport
 from tests.lab.bytecode.instructions import NumberGenerator
-from tests.lab.bytecode.samples import EXTENSIONS, FRAGMENT, State
-from translate.ir import ACCOUNTS, Family, Field, Protocol
+from tests.lab.bytecode.samples import EXTENSIONS, FRAGMENT, ROUTING, State
+from translate.ir import ACCOUNTS, Family, Field, Protocol, field_bits
 
 __all__ = ["Loads", "NoMatch"]
 
@@ -150,6 +150,12 @@ class Loads:
         fields = EXTENSIONS[kind]
         if self.state.get(fields[0]) is None:
             raise NoMatch
+        if kind == ROUTING:
+            return b"".join(
+                self.state.sample.number(field).to_bytes(field_bits(field, Family.IP6) // 8, "big")
+                for field in fields
+                if field is not Field.ROUTING_IN_ORDER
+            )
         parts = [self.state.sample.number(field) for field in fields]
         if kind != FRAGMENT:
             return bytes((0, *parts))

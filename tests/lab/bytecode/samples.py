@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from backends.model.clock import clock_value
 from translate.ir import (
     INDEX_PROTOCOLS,
     PORT_PROTOCOLS,
@@ -24,7 +25,7 @@ from translate.ir import (
     Protocol,
 )
 
-__all__ = ["EXTENSIONS", "FRAGMENT", "NEVER_SEEN", "TRACKED", "Sample", "State"]
+__all__ = ["EXTENSIONS", "FRAGMENT", "NEVER_SEEN", "ROUTING", "TRACKED", "Sample", "State"]
 
 TRACKED: Final = frozenset({ConnectionState.NEW, ConnectionState.ESTABLISHED, ConnectionState.RELATED})
 """The states of packets that have a conntrack entry (``nf_ct_get``)."""
@@ -32,10 +33,15 @@ TRACKED: Final = frozenset({ConnectionState.NEW, ConnectionState.ESTABLISHED, Co
 NEVER_SEEN: Final = -1
 """The age of an address that is not in a list of ``-m recent``."""
 
+ROUTING: Final = 43
 FRAGMENT: Final = 44
 EXTENSIONS: Final = {
     0: (Field.HOP_LENGTH,),
-    43: (Field.ROUTING_LENGTH, Field.ROUTING_TYPE, Field.ROUTING_LEFT),
+    ROUTING: (
+        *(Field.ROUTING_NEXT, Field.ROUTING_LENGTH, Field.ROUTING_TYPE, Field.ROUTING_LEFT),
+        *(Field.ROUTING_LAST, Field.ROUTING_FLAGS, Field.ROUTING_TAG),
+        *(Field.ROUTING_FIRST_ADDRESS, Field.ROUTING_SECOND_ADDRESS, Field.ROUTING_IN_ORDER),
+    ),
     FRAGMENT: (
         *(Field.FRAGMENT_ID, Field.FRAGMENT_OFFSET, Field.FRAGMENT_MORE),
         *(Field.FRAGMENT_RESERVED, Field.FRAGMENT_RESERVED2),
@@ -47,6 +53,9 @@ EXTENSIONS: Final = {
 _EXTENSION_OF: Final = {field: number for number, fields in EXTENSIONS.items() for field in fields}
 _ICMP: Final = {Family.IP: Protocol.ICMP, Family.IP6: Protocol.ICMPV6}
 _LIMITED_BROADCAST: Final = 0xFFFFFFFF
+_DAY: Final = 86400
+_FIRST_OF_JANUARY: Final = 1767225600
+"""2026-01-01; the days of this month, and the day after it, have every number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +96,17 @@ class Sample:
                 return replace(self, values={**self.values, Field.SPORT: both})
             case Field.BRIDGED:
                 return replace(self, kind="bridge" if value else None)
+            case Field.ROUTING_IN_ORDER:
+                last, left = self.number(Field.ROUTING_LAST), self.number(Field.ROUTING_LEFT)
+                if value:
+                    changed, value = Field.ROUTING_LEFT, min(left, last)
+                else:
+                    changed, value = Field.ROUTING_LAST, min(last, left - 1 if left else left)
+                return replace(self, values={**self.values, changed: value})
+            case Field.CLOCK_MONTHDAY | Field.CLOCK_MONTHDAY_BEFORE:
+                later = int(changed is Field.CLOCK_MONTHDAY_BEFORE)
+                time = _FIRST_OF_JANUARY + _DAY * (int(value) - 1 + later)
+                return replace(self, values={**self.values, Field.CLOCK: time})
             case _ if changed in REVERSE_PATHS:
                 values = {**self.values, **dict.fromkeys(REVERSE_PATHS, value)}
                 return replace(self, values=values, broadcast_back=False)
@@ -234,9 +254,14 @@ class State:
                 return int(sample.kind == "bridge")
             case Field.ETHER_SADDR:
                 return sample.values[field] if sample.ether else None
+            case Field.CLOCK_MONTHDAY | Field.CLOCK_MONTHDAY_BEFORE:
+                return clock_value(field, sample.number(Field.CLOCK))
             case _ if field in _EXTENSION_OF:
-                lacks = not sample.extended or _EXTENSION_OF[field] == sample.lacking
-                return None if lacks else sample.values[field]
+                if not sample.extended or _EXTENSION_OF[field] == sample.lacking:
+                    return None
+                if field is Field.ROUTING_IN_ORDER:
+                    return int(sample.number(Field.ROUTING_LEFT) <= sample.number(Field.ROUTING_LAST))
+                return sample.values[field]
             case _ if field.name.startswith("FIB_"):
                 return sample.address_type(field)
             case _:

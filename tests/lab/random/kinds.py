@@ -59,7 +59,17 @@ KINDS: Final = {
     },
     "helper": {"--helper": "expecting"},
     "length": {"--length": "length"},
-    "rt": {"--rt-type": "rt", "--rt-len": "rt", "--rt-segsleft": "segments"},
+    "rt": {"--rt-type": "rt", "--rt-len": "rt", "--rt-segsleft": "segments", "--rt-0-addrs": "hops"},
+    "srh": {
+        "--srh-next-hdr": "byte",
+        **{
+            f"--srh-{what}-{how}": "byte"
+            for what in ("hdr-len", "segs-left", "last-entry")
+            for how in ("eq", "gt", "lt")
+        },
+        "--srh-tag": "byte",
+        **dict.fromkeys(("--srh-psid", "--srh-nsid", "--srh-lsid"), "address"),
+    },
     "limit": {"--limit": "rate", "--limit-burst": "burst"},
     "mac": {"--mac-source": "mac"},
     "mark": {"--mark": "mark"},
@@ -233,6 +243,19 @@ USUAL: Final = {
         "--datestop --weekdays --monthdays --utc",
     ),
     "ipv6header": ("--soft",),
+    "rt": (
+        "--rt-type",
+        "--rt-segsleft --rt-len",
+        "--rt-type --rt-0-res --rt-0-addrs",
+        "--rt-type --rt-0-addrs",
+    ),
+    "srh": (
+        "--srh-next-hdr --srh-tag",
+        "--srh-hdr-len-eq --srh-hdr-len-gt",
+        "--srh-segs-left-eq --srh-nsid",
+        "--srh-segs-left-eq --srh-psid --srh-lsid",
+        "--srh-last-entry-lt --srh-segs-left-gt",
+    ),
     "devgroup": ("--src-group", "--dst-group", "--src-group --dst-group"),
     "TEE": ("--gateway", "--gateway --oif"),
     "SYNPROXY": ("--sack-perm --timestamp --wscale --mss", "--mss --ecn", "--wscale"),

@@ -60,6 +60,11 @@ _GROUPS: Final = (Field.IIF_GROUP, Field.OIF_GROUP)
 _ROUTING: Final = Needs(features=frozenset({Feature.ROUTING}))
 _OPTIONS: Final = Needs(features=frozenset({Feature.OPTIONS}))
 _FRAGMENTS: Final = frozenset(field for field in Field if field.text.partition(".")[0] == "fragment")
+_OF_ROUTING: Final = frozenset(field for field in Field if field.text.startswith("routing.")) - {
+    Field.ROUTING_TYPE,
+    Field.ROUTING_LEFT,
+    Field.ROUTING_LENGTH,
+}
 _SPI: Final = Needs(features=frozenset({Feature.INDEXES}))
 _FRAME: Final = Needs(features=frozenset({Feature.FRAMES}))
 _CT: Final = "p->has_ct"
@@ -127,6 +132,7 @@ FIELDS: Final = {
             *_PORTS,
             *_GROUPS,
             *_FRAGMENTS,
+            *_OF_ROUTING,
             Field.TCP_MSS,
             Field.TCP_OPTIONS,
             Field.SCTP_CHUNKS,
@@ -320,6 +326,9 @@ def refuse_field(field: Field, family: Family) -> None:
         raise CannotExpress("clock", "a tc program has no helper that reads the time of day")
     if field in _FRAGMENTS:
         raise CannotExpress("fragments", "the tc program does not store the fields of a fragment header")
+    if field in _OF_ROUTING:
+        reason = "the tc program stores the type, the segments left and the length of a routing header only"
+        raise CannotExpress("routing-header", reason)
     if field in _GROUPS:
         raise CannotExpress("interface-group", "the tc program does not read the groups of interfaces")
     if field in _PORTS:

@@ -10,9 +10,10 @@ from dataclasses import replace
 from typing import assert_never
 
 from translate.errors import Refusal
-from translate.ir import Apply, Choose, Lookup, LoweredChain, Program, Statement
+from translate.ir import Apply, Choose, Field, Lookup, LoweredChain, Program, Statement
 from translate.nft.legal import LegalChain, LegalProgram
 from translate.nft.legalise.alternatives import write_apply
+from translate.nft.legalise.anyhelper import with_names
 from translate.nft.legalise.containers import write_choose, write_lookup
 from translate.nft.legalise.depth import MAX_DEPTH, longest_path, shortened, too_deep
 from translate.nft.legalise.draft import DraftProgram
@@ -56,11 +57,14 @@ def _drafted(inventory: Inventory) -> DraftProgram:
 
 def _fill(draft: DraftProgram, chain: LoweredChain) -> None:
     """Write the chain's statements as rules, and refusals for those that cannot be written."""
+    by_helper = Field.CT_HELPER in draft.inventory.fields
     target = draft.declared[chain.name]
     for each in map(spelled_out, chain.statements):
         tests = canonical(each.tests, draft.family)
         if tests is None:
             continue  # no packet passes these tests
+        if by_helper:
+            tests = with_names(tests)
         try:
             target = _write(draft, target, each if tests is each.tests else replace(each, tests=tests))
         except CannotSay as e:

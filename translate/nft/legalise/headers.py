@@ -9,6 +9,7 @@
 * ``ct state`` with a list tests bits, and is exact because a packet has exactly one state. ``!=`` with a list
   is not a bit test, so a negated list becomes the list of the other states.
 * An interface name has at most fifteen characters, so a wildcard after fifteen matches no more than the name.
+* nft reads no day of the month, so a test of it becomes a test of the clock (``monthdays``).
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ from translate.ir import (
     WordTest,
 )
 from translate.nft.legal import AnyProtocol, InSet, Part, PortOf, TransportByte
+from translate.nft.legalise.monthdays import MONTHDAYS, on_clock
 from translate.nft.legalise.words import word_matches
 from translate.nft.limits.inexpressible import check_test
 
@@ -168,6 +170,8 @@ def _as_nft_reads_it(test: FieldTest) -> FieldTest:
     if test.field is Field.FRAGMENT:  # a bit in the IR, an offset in the header
         later = any(1 in v for v in test.values if isinstance(v, Interval)) is not test.negated
         return replace(test, values=(Interval.point(0),), negated=later)
+    if test.field in MONTHDAYS:
+        return on_clock(test)
     if test.field.is_name:
         values = tuple(map(_interface, test.values))
         return test if values == test.values else replace(test, values=values)

@@ -55,8 +55,6 @@ _RESTRICTED: Final = _ADDRESS_TYPES | {
     Field.AH_SPI,
     Field.SCTP_CHUNKS,
     Field.EUI64,
-    Field.CLOCK_MONTHDAY,
-    Field.CLOCK_MONTHDAY_BEFORE,
     Field.BRIDGED_ON,
     Field.IPSEC_IN_STATES,
     Field.IPSEC_OUT_STATES,
@@ -90,16 +88,11 @@ def check_field(field: Field, family: Family) -> None:
     if field in (Field.IPSEC_IN_STATES, Field.IPSEC_OUT_STATES):
         reason = "nftables cannot test the protocol or mode of an IPsec state, or all states at once"
         raise CannotSay("ipsec-states", reason)
-    if field in (Field.CLOCK_MONTHDAY, Field.CLOCK_MONTHDAY_BEFORE):
-        raise CannotSay("time-monthdays", "nftables reads the day of the week, but not the day of the month")
 
 
 def check_value(field: Field, value: Value, family: Family) -> None:
     """Raise CannotSay for a value that nft cannot compare with ``field``."""
     match value:
-        case Name(text=""):
-            if field is Field.CT_HELPER:
-                raise CannotSay("helper-any", "nft cannot compare the helper with an empty name")
         case Name(text=text) if field is Field.CT_HELPER:
             if not _PLAIN_INTERFACE.fullmatch(text) or len(text) > _HELPER_NAME:
                 raise CannotSay("helper-name", f"nft cannot spell the name of a helper {text!r}")

@@ -32,7 +32,6 @@ REFUSED: Final = {
     " IPv6, if no rule uses conntrack, also in a rule that does not test a port, because later fragments"
     " reach it",
     "hashlimit-shared": "`-m hashlimit` in two rules with one name and different limits",
-    "helper-any": "`-m helper --helper ''` for any helper",
     "helper-name": "`-m helper` with a name that nft cannot spell",
     "interface-name": "an interface whose name nft cannot spell",
     "ipset-protocol": "`-m set` of a set with elements of a protocol without ports",
@@ -60,7 +59,6 @@ REFUSED: Final = {
     "synproxy6": "`-j SYNPROXY` over IPv6",
     "template-fields": "in a hook of raw that also has `-j CT` with another option than `--notrack`:"
     " `-j CONNMARK --restore-mark`, and matches of connections (of `--ctstate` only `SNAT` and `DNAT`)",
-    "time-monthdays": "`-m time --monthdays`",
     "u32": "`-m u32` beyond byte 255 of a header, or at an offset that the packet gives (except"
     " `0>>22&0x3C@` in IPv4 beside a test that excludes later fragments)",
     "tproxy": "`-j TPROXY --on-port 0` without an address",

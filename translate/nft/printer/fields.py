@@ -6,6 +6,7 @@ from functools import cache
 from typing import Final, assert_never
 
 from translate.ir import (
+    ROUTING_ADDRESSES,
     AddressType,
     ConnectionState,
     ConnectionStatus,
@@ -101,6 +102,20 @@ def expression(field: Field, family: Family) -> str:
             return "rt seg-left"
         case Field.ROUTING_LENGTH:
             return "rt hdrlength"
+        case Field.ROUTING_NEXT:
+            return "rt nexthdr"
+        case Field.ROUTING_LAST:
+            return "srh last-entry"
+        case Field.ROUTING_FLAGS:
+            return "srh flags"
+        case Field.ROUTING_TAG:
+            return "srh tag"
+        case Field.ROUTING_IN_ORDER:
+            return "rt seg-left . srh last-entry"
+        case Field.ROUTING_FIRST_ADDRESS:
+            return "rt0 addr[1]"
+        case Field.ROUTING_SECOND_ADDRESS:
+            return "rt0 addr[2]"
         case Field.HOP_LENGTH:
             return "hbh hdrlength"
         case Field.DESTINATION_LENGTH:
@@ -200,7 +215,7 @@ def expression(field: Field, family: Family) -> str:
         case Field.CLOCK_WEEKDAY:
             return "meta day"
         case Field.CLOCK_MONTHDAY | Field.CLOCK_MONTHDAY_BEFORE:
-            raise AssertionError("refused: nftables has no day of the month")
+            raise AssertionError("written as a test of the clock")
         case Field.BRIDGED_ON | Field.BRIDGE_PORT_IN | Field.BRIDGE_PORT_OUT:
             raise AssertionError("refused: nftables does not see the ports of a bridge")
         case Field.IPSEC_IN_STATES | Field.IPSEC_OUT_STATES:
@@ -249,7 +264,7 @@ def _key(field: Field, value: Value, family: Family) -> str:
         return f'"{value.text}{"*" if value.wildcard else ""}"'
     if value.is_point:
         return _number(field, value.low, family)
-    if field.is_address:
+    if field.is_address and field not in ROUTING_ADDRESSES:  # nft loads the bytes of a prefix only
         length = value.prefix_length(field_bits(field, family))
         if length is not None:
             return f"{format_address(family, value.low)}/{length}"

@@ -135,6 +135,7 @@ _OWN_FORM: Final = frozenset(
         Field.TCP_OPTIONS,
         Field.SCTP_CHUNKS,
         Field.CLOCK,
+        Field.ROUTING_IN_ORDER,
     }
 )
 """Fields that :func:`_own_form` may write."""
@@ -162,6 +163,8 @@ def _own_form(left: str, test: FieldTest, family: Family) -> str | None:
         return _chunk(left, test)
     if field is Field.CLOCK:
         return _clock(left, test)
+    if field is Field.ROUTING_IN_ORDER:
+        return _in_order(left, test)
     return None
 
 
@@ -216,15 +219,27 @@ def _clock(left: str, test: FieldTest) -> str:
     """Return a test of whole seconds, which nft compares as nanoseconds.
 
     ``meta time 5-9`` of nft ends with the first nanosecond of the last second, so each bound is written as a
-    comparison.
+    comparison. Of several intervals each ends with the first nanosecond after its last second, which is
+    excluded again.
     """
-    (value,) = test.values
-    assert isinstance(value, Interval)
     assert not test.negated
+    values = [value for value in test.values if isinstance(value, Interval)]
+    if len(values) > 1:
+        ends = [value.high + 1 for value in values]
+        spans = _set([f"{value.low}-{end}" for value, end in zip(values, ends, strict=True)])
+        return f"{left} {spans} {left} != {_set([str(end) for end in ends])}"
+    (value,) = values
     bounds = [f"{left} >= {value.low}"] if value.low else []
     if value.high < _LATEST:
         bounds.append(f"{left} < {value.high + 1}")
     return " ".join(bounds) or f"{left} >= 0"
+
+
+def _in_order(left: str, test: FieldTest) -> str:
+    """Return a test of whether one byte is at most another one, which nft cannot compare."""
+    within = any(1 in value for value in test.values if isinstance(value, Interval)) is not test.negated
+    ordered = _set([f"{least} . {least}-{_BYTE}" for least in range(_BYTE + 1)])
+    return f"{left} {'' if within else '!= '}{ordered}"
 
 
 _LATEST: Final = (1 << 32) - 1

@@ -53,6 +53,7 @@ from translate.read.extensions.rpfilter import RPFILTER
 from translate.read.extensions.rt import RT
 from translate.read.extensions.sideeffects import SIDE_EFFECTS
 from translate.read.extensions.socket import SOCKET
+from translate.read.extensions.srh import SRH
 from translate.read.extensions.statistic import STATISTIC
 from translate.read.extensions.synproxy import SYNPROXY
 from translate.read.extensions.tcpmss import TCPMSS_MATCH, TCPMSS_TARGET
@@ -118,6 +119,7 @@ MATCHES: Final = MappingProxyType(
             SCTP,
             SET,
             SOCKET,
+            SRH,
             STATE,
             STATISTIC,
             TCP,

@@ -22,9 +22,6 @@ osf: !--genre=1 --ttl=1 --log=1
 rateest: --rateest=1 --rateest1=1 --rateest2=1 --rateest-delta=0 --rateest-bps=?
  --rateest-bps1=? --rateest-bps2=? --rateest-pps=? --rateest-pps1=? --rateest-pps2=?
  !--rateest-lt=0 !--rateest-gt=0 !--rateest-eq=0
-srh: !--srh-next-hdr=1 !--srh-hdr-len-eq=1 !--srh-hdr-len-gt=1 !--srh-hdr-len-lt=1 !--srh-segs-left-eq=1
- !--srh-segs-left-gt=1 !--srh-segs-left-lt=1 !--srh-last-entry-eq=1 !--srh-last-entry-gt=1
- !--srh-last-entry-lt=1 !--srh-tag=1 !--srh-psid=1 !--srh-nsid=1 !--srh-lsid=1
 string: --from=1 --to=1 --algo=1 !--string=1 !--hex-string=1 --icase=0
 """
 
@@ -41,7 +38,7 @@ HMARK: --hmark-tuple=1 --hmark-src-prefix=1 --hmark-dst-prefix=1 --hmark-sport-m
 
 _ONE_FAMILY: Final = {
     **dict.fromkeys(("CLUSTERIP", "ULOG"), Family.IP),
-    **dict.fromkeys(("mh", "srh"), Family.IP6),
+    "mh": Family.IP6,
 }
 
 

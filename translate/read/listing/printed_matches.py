@@ -185,6 +185,20 @@ def _rt(match: re.Match[str]) -> Words:
     for item in re.finditer(r" (type|segsleft|length)s?:(!)?(\S+)", match[1]):
         option = {"type": "--rt-type", "segsleft": "--rt-segsleft"}.get(item[1], "--rt-len")
         words += inverted(item[2], [option, item[3]])
+    if match[2]:
+        words.append("--rt-0-res")
+    if match[3]:
+        words += ["--rt-0-addrs", match[3]]
+    if match[4]:
+        words.append("--rt-0-not-strict")
+    return words
+
+
+def _srh(match: re.Match[str]) -> Words:
+    words = ["-m", "srh"]
+    for item in re.finditer(r" (?:([a-z-]+):(!)?(\d+)|([pnl]sid) (!)? ?(\S+))", match[1]):
+        option = f"--srh-{item[1] or item[4]}"
+        words += inverted(item[2] or item[5], [option, item[3] or item[6]])
     return words
 
 
@@ -290,7 +304,11 @@ MATCHES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Words]], .
         ),
         (r"((?:! )?(?:src|dst)-group \S+(?: (?:! )?dst-group \S+)?)", _devgroup),
         (r"(TTL|HL) match (?:TTL|HL) (==|!=|<|>) (\d+)", _ttl),
-        (r"rt((?: (?:type|segslefts?|length):\S+)*)", _rt),
+        (
+            r"rt((?: (?:type|segslefts?|length):\S+)*)( reserved)?(?: 0-addrs (\S+))?( 0-not-strict)?",
+            _rt,
+        ),
+        (r"srh((?: (?:[a-z-]+:!?\d+|[pnl]sid !? ?\S+/\d+))*)", _srh),
         (r"DSCP match (!)?(0x[0-9a-f]+)", _simple("dscp", "--dscp")),
         (r"tos match ?(!)? ?(\S+)", _simple("tos", "--tos")),
         (r"PKTTYPE (!)?=+ (\S+)", _simple("pkttype", "--pkt-type")),

@@ -4,7 +4,7 @@ import pytest
 
 from backends.model.packet import Packet
 from backends.simulator.conntrack.skb import Skb
-from backends.simulator.matching.assumptions import Undecided
+from backends.simulator.matching.undecided import Undecided
 from backends.simulator.matching.words import words_hold
 from translate.ir import Family, Protocol, WordTest, read_words
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from backends.model.packet import Packet
-from backends.simulator.matching.assumptions import Undecided
+from backends.simulator.matching.undecided import Undecided
 from backends.simulator.walk.prefixes import translated, with_prefix
 from translate.ir import Family, Protocol, TranslatePrefix, format_address, parse_address
 

@@ -1,0 +1,161 @@
+"""The options that no nftables rule can express, each with the reason: the ceiling of docs/options.md.
+
+``python -m tests.lab.ceiling`` prints the lists. A test compares them with the table of
+:mod:`tests.lab.options`: every option that the translation never takes is either in :data:`INEXPRESSIBLE`, or
+in :data:`MISSING`, the list of those that nft has an expression for.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from nfparity.inputs.rules import load_rules
+from tests.lab.options import SAMPLES, Status, Support, Use, options
+
+__all__ = ["INEXPRESSIBLE", "MISSING", "markdown", "never_translated"]
+
+_NO_KERNEL: Final = "no kernel of a supported release has it"
+_ESTIMATOR: Final = "nf_tables has no estimators of rates"
+_IPVS: Final = "nf_tables reads nothing of an IPVS connection"
+_STATES: Final = "`ipsec` of nft reads keys, addresses and reqid of a state, not its protocol or mode"
+_BRIDGE: Final = "tables of ip and ip6 see the bridge, not its ports"
+_CONNTRACK_AFTER: Final = "nf_tables sets it after conntrack, when the rules of raw have run"
+
+INEXPRESSIBLE: Final[Mapping[str, Mapping[str, str]]] = {
+    "-m ah": dict.fromkeys(
+        ("--ahlen", "--ahres"), "these options are of IPv6, where nft does not read the header of AH"
+    ),
+    "-m bpf": dict.fromkeys(("--bytecode", "--object-pinned"), "nf_tables runs no BPF program"),
+    "-m dst": {"--dst-opts": "nft reads the length of the header, not the options in it"},
+    "-m eui64": {"": "nft compares a field with constants, not with another field"},
+    "-m hashlimit": dict.fromkeys(
+        ("--hashlimit-rate-match", "--hashlimit-rate-interval"),
+        "nf_tables has token buckets, and no rate averaged over an interval",
+    ),
+    "-m hbh": {"--hbh-opts": "nft reads the length of the header, not the options in it"},
+    "-m ipvs": dict.fromkeys(
+        ("--ipvs", "--vproto", "--vaddr", "--vport", "--vdir", "--vmethod", "--vportctl"), _IPVS
+    ),
+    "-m osf": {"--log": "`osf` of nft writes no log"},
+    "-m owner": {
+        "--suppl-groups": "nft reads the group that opened the socket, not the others of the process",
+        **dict.fromkeys(("--pid-owner", "--sid-owner", "--cmd-owner"), _NO_KERNEL),
+    },
+    "-m physdev": dict.fromkeys(("--physdev-in", "--physdev-out"), _BRIDGE),
+    "-m policy": dict.fromkeys(("--proto", "--mode"), _STATES),
+    "-m rateest": {
+        f"--rateest{rest}": _ESTIMATOR
+        for rest in (
+            *("", "1", "2", "-delta", "-bps", "-bps1", "-bps2", "-pps", "-pps1", "-pps2"),
+            *("-lt", "-gt", "-eq"),
+        )
+    },
+    "-m recent": {"--rttl": "nft compares a field with constants, not with the data of an element"},
+    "-m rt": {"--rt-0-not-strict": "nft reads the first two addresses, and searches no list of them"},
+    "-j CLUSTERIP": dict.fromkeys(
+        ("--new", "--hashmode", "--clustermac", "--total-nodes", "--local-node", "--hash-init"),
+        "nf_tables answers no ARP request for a shared address",
+    ),
+    "-j CONNSECMARK": dict.fromkeys(
+        ("--save", "--restore"), "nf_tables has no test for a packet or connection without a label"
+    ),
+    "-j CT": dict.fromkeys(("--timeout", "--ctevents", "--expevents"), _CONNTRACK_AFTER),
+    **{
+        f"-j {name}": dict.fromkeys(
+            ("--src-pfx", "--dst-pfx"), "nft adjusts no word of an address so that checksums stay valid"
+        )
+        for name in ("DNPT", "SNPT")
+    },
+    "-j IDLETIMER": dict.fromkeys(("--timeout", "--label", "--alarm"), "nf_tables has no such timers"),
+    "-j LED": dict.fromkeys(
+        ("--led-trigger-id", "--led-delay", "--led-always-blink"), "nf_tables has no LED triggers"
+    ),
+    "-j RATEEST": dict.fromkeys(("--rateest-name", "--rateest-interval", "--rateest-ewmalog"), _ESTIMATOR),
+    "-j SECMARK": {"--selctx": "nf_tables does not check a label when rules are loaded"},
+    "-j SET": dict.fromkeys(
+        ("--map-set", "--map-mark", "--map-prio", "--map-queue"),
+        "elements of an nft set have no mark, class and queue in common",
+    ),
+    "-j SYNPROXY": {"--ecn": "`synproxy` of nft has no such option"},
+    "-j ULOG": dict.fromkeys(
+        ("--ulog-nlgroup", "--ulog-prefix", "--ulog-cprange", "--ulog-qthreshold"), _NO_KERNEL
+    ),
+}
+"""The reasons, by extension and option. An option of which only some values are possible is not here."""
+
+MISSING: Final[Mapping[str, Mapping[str, str]]] = {
+    "-m cgroup": {"--path": "`socket cgroupv2`, in OUTPUT"},
+    "-m conntrack": {"--ctexpire": "`ct expiration`, up to 49 days"},
+    "-m dccp": {"--dccp-option": "`dccp option`, since nft 1.0.9 and Linux 6.6"},
+    "-m mh": {"--mh-type": "`mh type`"},
+    "-m osf": dict.fromkeys(("--genre", "--ttl"), "`osf`, if no two systems have one fingerprint"),
+    "-m policy": dict.fromkeys(
+        ("--strict", "--spi", "--tunnel-src", "--tunnel-dst", "--next"), "`ipsec in spnum N`"
+    ),
+    "-m socket": {"--restore-skmark": "`meta mark set socket mark`"},
+    "-m string": dict.fromkeys(
+        ("--from", "--to", "--algo", "--string", "--hex-string", "--icase"),
+        "`@nh` at each of a few offsets",
+    ),
+    "-j HMARK": dict.fromkeys(
+        (
+            *("--hmark-tuple", "--hmark-src-prefix", "--hmark-dst-prefix", "--hmark-sport-mask"),
+            *("--hmark-dport-mask", "--hmark-spi-mask", "--hmark-sport", "--hmark-dport", "--hmark-spi"),
+            *("--hmark-proto-mask", "--hmark-rnd", "--hmark-mod", "--hmark-offset"),
+        ),
+        "`jhash` of other fields",
+    ),
+}
+"""Options that are not translated, with the expression of nft for them, at least for some rules."""
+
+
+def never_translated(table: Mapping[Use, Mapping[str, Support]]) -> Iterator[Use]:
+    """Yield the options of which no sample rule is translated to nftables."""
+    for use, cells in table.items():
+        if cells["nftables"].status in (Status.REFUSED, Status.UNMODELLED):
+            yield use
+
+
+def markdown(table: Mapping[Use, Mapping[str, Support]]) -> str:
+    """Return the number of options that nft can express, and the list of those that it cannot."""
+    inexpressible = sum(map(len, INEXPRESSIBLE.values()))
+    missing = sum(map(len, MISSING.values()))
+    possible = len(table) - inexpressible
+    taken = dict.fromkeys(Status, 0)
+    for cells in table.values():
+        taken[cells["nftables"].status] += 1
+    exact, conditional = taken[Status.EXACT], taken[Status.CONDITION]
+    lines = [
+        f"Of {len(table)} options, nft has an expression for {possible} ({possible / len(table):.0%}), at"
+        f" least for some of their values. Of these, {exact} ({exact / possible:.0%}) are exact in all"
+        f" samples, {conditional} ({conditional / possible:.0%}) in some, and {missing} are not translated.",
+        "",
+        "| match or target | options that nft cannot express | reason |",
+        "| --- | --- | --- |",
+        *_rows(INEXPRESSIBLE),
+        "",
+        "| match or target | options that are not translated | expression of nft |",
+        "| --- | --- | --- |",
+        *_rows(MISSING),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _rows(listed: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
+    """Yield a row for each reason of each extension."""
+    for extension, reasons in listed.items():
+        for reason in dict.fromkeys(reasons.values()):
+            names = [f"`{name}`" if name else "(none)" for name, each in reasons.items() if each == reason]
+            yield f"| `{extension}` | {', '.join(names)} | {reason} |"
+
+
+def main() -> int:
+    """Print the lists."""
+    sys.stdout.write(markdown(options([load_rules(path) for path in SAMPLES])))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
