@@ -79,7 +79,7 @@ def test_both_kinds_of_iptables_agree_with_the_simulator(
     report = json.loads(capsys.readouterr().out)
     assert 0 < report["left_open"] < report["flows"]
     assert {one.partition(": ")[2] for one in report["open_rules"]} == {
-        f"-m {name} is not modelled" for name in ("string", "bpf")
+        f"-m {match} is not modelled" for match in ("string with a text that may be in several places", "bpf")
     }
 
 

@@ -68,6 +68,14 @@ INEXPRESSIBLE: Final[Mapping[str, Mapping[str, str]]] = {
         )
         for name in ("DNPT", "SNPT")
     },
+    "-j HMARK": dict.fromkeys(
+        (
+            *("--hmark-tuple", "--hmark-src-prefix", "--hmark-dst-prefix", "--hmark-sport-mask"),
+            *("--hmark-dport-mask", "--hmark-spi-mask", "--hmark-sport", "--hmark-dport", "--hmark-spi"),
+            *("--hmark-proto-mask", "--hmark-rnd", "--hmark-mod", "--hmark-offset"),
+        ),
+        "`jhash` of nft hashes its fields in a fixed order, HMARK the lower address first",
+    ),
     "-j IDLETIMER": dict.fromkeys(("--timeout", "--label", "--alarm"), "nf_tables has no such timers"),
     "-j LED": dict.fromkeys(
         ("--led-trigger-id", "--led-delay", "--led-always-blink"), "nf_tables has no LED triggers"
@@ -95,18 +103,6 @@ MISSING: Final[Mapping[str, Mapping[str, str]]] = {
         ("--strict", "--spi", "--tunnel-src", "--tunnel-dst", "--next"), "`ipsec in spnum N`"
     ),
     "-m socket": {"--restore-skmark": "`meta mark set socket mark`"},
-    "-m string": dict.fromkeys(
-        ("--from", "--to", "--algo", "--string", "--hex-string", "--icase"),
-        "`@nh` at each of a few offsets",
-    ),
-    "-j HMARK": dict.fromkeys(
-        (
-            *("--hmark-tuple", "--hmark-src-prefix", "--hmark-dst-prefix", "--hmark-sport-mask"),
-            *("--hmark-dport-mask", "--hmark-spi-mask", "--hmark-sport", "--hmark-dport", "--hmark-spi"),
-            *("--hmark-proto-mask", "--hmark-rnd", "--hmark-mod", "--hmark-offset"),
-        ),
-        "`jhash` of other fields",
-    ),
 }
 """Options that are not translated, with the expression of nft for them, at least for some rules."""
 

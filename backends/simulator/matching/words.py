@@ -23,7 +23,7 @@ def words_hold(test: WordTest, skb: Skb) -> bool:
     if False in results:
         return test.negated
     if None in results:
-        raise Undecided(f"-m u32 {words_text(test.words)} reads bytes that the kernel chooses")
+        raise Undecided(f"the test {words_text(test.words)} reads bytes that the kernel chooses")
     return not test.negated
 
 

@@ -60,6 +60,12 @@ KINDS: Final = {
     "helper": {"--helper": "expecting"},
     "length": {"--length": "length"},
     "rt": {"--rt-type": "rt", "--rt-len": "rt", "--rt-segsleft": "segments", "--rt-0-addrs": "hops"},
+    "string": {
+        **dict.fromkeys(("--from", "--to"), "place"),
+        "--algo": "search",
+        "--string": "pattern",
+        "--hex-string": "coded-text",
+    },
     "srh": {
         "--srh-next-hdr": "byte",
         **{
@@ -248,6 +254,12 @@ USUAL: Final = {
         "--rt-segsleft --rt-len",
         "--rt-type --rt-0-res --rt-0-addrs",
         "--rt-type --rt-0-addrs",
+    ),
+    "string": (
+        "--string --algo --from --to",
+        "--hex-string --algo --from --to",
+        "--string --algo --icase",
+        "--hex-string --algo --to",
     ),
     "srh": (
         "--srh-next-hdr --srh-tag",

@@ -59,8 +59,8 @@ REFUSED: Final = {
     "synproxy6": "`-j SYNPROXY` over IPv6",
     "template-fields": "in a hook of raw that also has `-j CT` with another option than `--notrack`:"
     " `-j CONNMARK --restore-mark`, and matches of connections (of `--ctstate` only `SNAT` and `DNAT`)",
-    "u32": "`-m u32` beyond byte 255 of a header, or at an offset that the packet gives (except"
-    " `0>>22&0x3C@` in IPv4 beside a test that excludes later fragments)",
+    "u32": "`-m u32` and `-m string` beyond byte 255 of a header; `-m u32` at an offset that the packet gives"
+    " (except `0>>22&0x3C@` in IPv4 beside a test that excludes later fragments)",
     "tproxy": "`-j TPROXY --on-port 0` without an address",
 }
 """Descriptions of the refused features, by the name in a :class:`~translate.errors.Refusal`."""

@@ -55,6 +55,7 @@ from translate.read.extensions.sideeffects import SIDE_EFFECTS
 from translate.read.extensions.socket import SOCKET
 from translate.read.extensions.srh import SRH
 from translate.read.extensions.statistic import STATISTIC
+from translate.read.extensions.string import STRING
 from translate.read.extensions.synproxy import SYNPROXY
 from translate.read.extensions.tcpmss import TCPMSS_MATCH, TCPMSS_TARGET
 from translate.read.extensions.tcpoptstrip import TCPOPTSTRIP
@@ -122,6 +123,7 @@ MATCHES: Final = MappingProxyType(
             SRH,
             STATE,
             STATISTIC,
+            STRING,
             TCP,
             TCPMSS_MATCH,
             TIME,

@@ -22,7 +22,6 @@ osf: !--genre=1 --ttl=1 --log=1
 rateest: --rateest=1 --rateest1=1 --rateest2=1 --rateest-delta=0 --rateest-bps=?
  --rateest-bps1=? --rateest-bps2=? --rateest-pps=? --rateest-pps1=? --rateest-pps2=?
  !--rateest-lt=0 !--rateest-gt=0 !--rateest-eq=0
-string: --from=1 --to=1 --algo=1 !--string=1 !--hex-string=1 --icase=0
 """
 
 _EFFECTS: Final = """

@@ -202,6 +202,18 @@ def _srh(match: re.Match[str]) -> Words:
     return words
 
 
+def _string(match: re.Match[str]) -> Words:
+    """Read a text, which is printed in hexadecimal form if it has bytes that cannot be printed."""
+    text = match[2]
+    coded = re.fullmatch(r"\|(?:[0-9a-f]{2})+\|", text) is not None
+    plain = text if coded else re.sub(r"\\(.)", r"\1", text)
+    words = ["-m", "string", *inverted(match[1], ["--hex-string" if coded else "--string", plain])]
+    words += ["--algo", match[3]]
+    for option, value in (("--from", match[4]), ("--to", match[5])):
+        words += [option, value] if value else []
+    return [*words, *(["--icase"] if match[6] else [])]
+
+
 def _iprange(match: re.Match[str]) -> Words:
     """Read one side of an iprange match; two sides are printed like two matches, which mean the same."""
     side, _, rest = match[1].partition(" IP range ")
@@ -309,6 +321,10 @@ MATCHES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Words]], .
             _rt,
         ),
         (r"srh((?: (?:[a-z-]+:!?\d+|[pnl]sid !? ?\S+/\d+))*)", _srh),
+        (
+            r'STRING match (!)? ?"((?:[^"\\]|\\.)*)" ALGO name (\S+)(?: FROM (\d+))?(?: TO (\d+))?( ICASE)?',
+            _string,
+        ),
         (r"DSCP match (!)?(0x[0-9a-f]+)", _simple("dscp", "--dscp")),
         (r"tos match ?(!)? ?(\S+)", _simple("tos", "--tos")),
         (r"PKTTYPE (!)?=+ (\S+)", _simple("pkttype", "--pkt-type")),

@@ -26,6 +26,8 @@ NOT_TRANSLATED = {
     "-m policy",
     "-m quota",
     "-m socket",
+    "-m srh",
+    "-m string",
     "-m tcpmss",
     "-m realm",
     "-m time",
