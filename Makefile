@@ -1,6 +1,7 @@
 # The front door. Every target installs what it needs first; `make` alone lists them.
 VM ?=
 KERNEL ?=
+USERLAND ?=
 CASES ?= tests/corpus/cases tests/corpus/cases6 tests/corpus/cases-without-tc
 LEVELS ?=
 BACKENDS ?= simulator,iptables-legacy,iptables-nft,nftables,tc-ebpf
@@ -43,9 +44,9 @@ check: ## lint, types and unit tests; needs no root
 	$(PYTHON_RUN) -m ruff check && $(PYTHON_RUN) -m ruff format --check && $(PYTHON_RUN) -m mypy
 	$(PYTHON_RUN) -m pytest -q -n auto tests/unit tests/vm -m "not vm and not slow"
 
-diff-test: ## every backend against the simulator, at the fastest valid place (VM=kvm|host|emulated, KERNEL=6.1|6.12: a guest, CASES=, LEVELS="0 1 2")
+diff-test: ## every backend against the simulator, at the fastest valid place (VM=kvm|host|emulated, KERNEL=6.1|6.12: a guest, USERLAND=bookworm|trixie, CASES=, LEVELS="0 1 2")
 	@vm/setup.sh check
-	@$(PYTHON_RUN) -m vm.difftest --vm "$(VM)" --kernel "$(KERNEL)" --cases "$(CASES)" --levels "$(LEVELS)" --backends $(BACKENDS)
+	@$(PYTHON_RUN) -m vm.difftest --vm "$(VM)" --kernel "$(KERNEL)" --userland "$(USERLAND)" --cases "$(CASES)" --levels "$(LEVELS)" --backends $(BACKENDS)
 
 diff-test-host: ## the same with VM=host: on the running kernel, in network namespaces; needs root
 	@$(MAKE) --no-print-directory diff-test VM=host

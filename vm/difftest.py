@@ -12,9 +12,11 @@ from typing import Final
 
 import vm.__main__ as guests
 from translate.errors import InputError, MachineError
+from vm import nft, translator
 from vm.accel import Acceleration, find_acceleration
 from vm.kernel import Kernel, ensure_kernel
 from vm.place import Place, choose, offers_virtualisation
+from vm.userland import ensure_userland
 
 __all__ = ["main"]
 
@@ -39,6 +41,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--kernel", default="", help=f"a Debian kernel series, always in a guest (default: {KERNEL})"
     )
+    parser.add_argument(
+        "--userland", default="", help="nft and iptables of bookworm or trixie (default: the machine's own)"
+    )
     parser.add_argument("--cases", default="tests/corpus/cases", help="folders of cases, separated by spaces")
     parser.add_argument("--levels", default="", help="optimisation levels, separated by spaces")
     parser.add_argument("--backends", required=True, help="backends, separated by commas")
@@ -58,13 +63,14 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     kernel = options.kernel or KERNEL
+    if options.userland and options.userland not in nft.RELEASES:
+        raise InputError(f"USERLAND={options.userland}: expected {', '.join(nft.RELEASES)}")
     choice = choose(
         _requested(options.vm),
         guest_needed=bool(options.kernel),
         root=os.geteuid() == 0,
         kvm=lambda: _kvm(kernel),
     )
-    command = _command(options, choice.place)
     match choice.place:
         case Place.HOST:
             where = f"on this machine's kernel {platform.release()}"
@@ -74,10 +80,10 @@ def _run(options: argparse.Namespace) -> int:
             where = f"in an emulated guest with Debian's kernel {kernel}, many times slower than this machine"
     _say(f"runs {where}: {choice.reason}")
     _say("VM=kvm|host|emulated chooses another place; KERNEL=6.1|6.12 always means a guest")
+    _set_up("test" if choice.place is Place.HOST else "vm")
+    command = [*_command(options, choice.place), *_nfparity(options.userland), "diff"]
     if choice.place is Place.HOST:
-        _set_up("test")
         return subprocess.run(command, cwd=PROJECT, check=False).returncode
-    _set_up("vm")
     emulate = ["--emulate"] if choice.place is Place.EMULATED else []
     if os.geteuid() == 0:
         command = ["env", f"XDG_CACHE_HOME={_CACHE}", *command]
@@ -117,9 +123,23 @@ def _kvm(kernel: str) -> Acceleration:
 
 def _command(options: argparse.Namespace, place: Place) -> list[str]:
     levels = options.levels or LEVELS[place]
-    script = ["sh", "vm/each-level.sh", options.cases, levels, options.backends, ".venv/bin/nfparity", "diff"]
     _say(f"cases {options.cases}; levels {levels}; {options.backends}")
-    return script
+    return ["sh", "vm/each-level.sh", options.cases, levels, options.backends]
+
+
+def _nfparity(release: str) -> list[str]:
+    """Return the command of nfparity with the nft and iptables of a release, or with the machine's own."""
+    nfparity = ".venv/bin/nfparity"
+    if not release:
+        return [nfparity]
+    programs = ensure_userland(release, build=PROJECT / "build", venv=PROJECT / ".venv", say=_say)
+    versions = f"nft {nft.RELEASES[release]} and iptables {translator.RELEASES[release]} of {release}"
+    if programs is None:
+        _say(f"{versions} are the machine's own")
+        return [nfparity]
+    _say(f"{versions} from {programs}")
+    path = os.pathsep.join((str(programs), os.environ.get("PATH", os.defpath)))
+    return ["env", f"PATH={path}", str(programs / "python"), nfparity]
 
 
 def _set_up(level: str) -> None:

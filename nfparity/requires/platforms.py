@@ -9,7 +9,7 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from translate.errors import InputError
 
@@ -58,19 +58,19 @@ class Modules:
 
 
 def platform_names() -> tuple[str, ...]:
-    """Return the names of the platforms, in the order of the file."""
+    """Return the names of the platforms with known modules, in the order of the file."""
     return tuple(_platforms())
 
 
 def platform_modules(name: str) -> Modules:
-    """Return the modules of a platform. Raises InputError for a name that is not in the file."""
+    """Return the modules of a platform. Raises InputError if they are not known."""
     known = _platforms()
-    if name not in known:
-        raise InputError(
-            f"no platform {name!r} is known; known are {', '.join(known)}. "
-            "For any other, give the list of its modules with --modules"
-        )
-    return known[name]
+    if name in known:
+        return known[name]
+    others = f"Known are {', '.join(known)}. For any other, give the list of its modules with --modules"
+    if (row := _rows().get(name)) is not None:
+        raise InputError(f"the modules of {row['name']} are not known: {row['unknown']}. {others}")
+    raise InputError(f"no platform {name!r} is known. {others}")
 
 
 def listed_modules(text: str, *, name: str) -> Modules:
@@ -85,6 +85,11 @@ def listed_modules(text: str, *, name: str) -> Modules:
 
 
 @cache
+def _rows() -> dict[str, dict[str, Any]]:
+    return tomllib.loads(_PLATFORMS.read_text(encoding="utf-8"))
+
+
+@cache
 def _platforms() -> dict[str, Modules]:
     return {
         key: Modules(
@@ -94,5 +99,6 @@ def _platforms() -> dict[str, Modules]:
             package=row.get("package", ""),
             sources=tuple(row["sources"]),
         )
-        for key, row in tomllib.loads(_PLATFORMS.read_text(encoding="utf-8")).items()
+        for key, row in _rows().items()
+        if "unknown" not in row
     }

@@ -10,6 +10,7 @@ import pytest
 from backends.model.variant import Variant
 from nfparity.requires import (
     Presence,
+    kube_proxy_needs,
     listed_modules,
     platform_modules,
     platform_names,
@@ -19,6 +20,7 @@ from nfparity.requires import (
 from translate.condense import emit_nft, lower
 from translate.errors import InputError, ParseError
 from translate.gaps import translate_with_gaps
+from translate.ir import Family
 from translate.read import read_ruleset
 
 DUMPS = Path(__file__).resolve().parents[5] / "shared/corpora/real-dumps"
@@ -43,7 +45,7 @@ def test_every_pattern_means_a_module(name: str) -> None:
     machine = platform_modules(name)
     assert machine.sources
     every = real("6.1") | real("6.12")
-    elsewhere = {"ipt_ULOG", "br_netfilter", "nft_flow_offload"}
+    elsewhere = {"ipt_ULOG", "br_netfilter", "nft_flow_offload", "nft_reject_netdev"}
     for pattern in (*machine.absent, *machine.optional):
         there = any(fnmatchcase(module, pattern) for module in every | elsewhere)
         assert there or pattern.startswith("nf_conntrack_"), pattern
@@ -59,8 +61,37 @@ def test_optional_and_absent_modules() -> None:
 
 
 def test_an_unknown_platform_names_the_known_ones() -> None:
-    with pytest.raises(InputError, match=r"no platform 'windows' is known; known are debian-12, .*--modules"):
+    with pytest.raises(InputError, match=r"no platform 'windows' is known\. Known are debian-12.*--modules"):
         platform_modules("windows")
+
+
+def test_a_platform_without_a_trustworthy_list_is_refused_by_name() -> None:
+    with pytest.raises(InputError, match=r"^the modules of Amazon Linux 2023 are not known: no public copy"):
+        platform_modules("amazon-linux-2023")
+    assert "amazon-linux-2023" not in platform_names()
+
+
+@pytest.mark.parametrize(
+    ("platform", "module", "presence"),
+    [
+        ("rhel-9", "xt_time", Presence.ABSENT),
+        ("rhel-9", "iptable_nat", Presence.PRESENT),
+        ("ubuntu-22.04", "ipt_CLUSTERIP", Presence.PRESENT),
+        ("ubuntu-24.04", "ipt_CLUSTERIP", Presence.ABSENT),
+        ("flatcar-6.12", "nft_connlimit", Presence.ABSENT),
+        ("flatcar-6.12", "xt_connlimit", Presence.PRESENT),
+        ("bottlerocket-6.12", "xt_dccp", Presence.ABSENT),
+        ("bottlerocket-6.12", "nft_socket", Presence.PRESENT),
+    ],
+)
+def test_modules_of_the_configurations(platform: str, module: str, presence: Presence) -> None:
+    assert platform_modules(platform).presence(module) is presence
+
+
+@pytest.mark.parametrize("name", platform_names())
+def test_kube_proxys_nftables_mode_has_its_modules_everywhere(name: str) -> None:
+    machine = platform_modules(name)
+    assert {machine.presence(need.module) for need in kube_proxy_needs(Family)} == {Presence.PRESENT}
 
 
 LISTS = {
