@@ -16,7 +16,7 @@ from translate.ir import Family, Field, FieldTest, Interval, Limit
 from translate.read import read_ruleset
 
 _POOR: Final = re.compile(
-    r"~0x|  |\ba hour\b|0-65535|\bnot at most\b|[ =]$|is (?:not )?$|"
+    r"~0x|  |\ba hour\b|l4\.\w+ is (?:not )?0-65535|\bnot at most\b|[ =]$|is (?:not )?$|"
     r"\b(?:fib\.\S+(?:back|route)\S*|taker\S*|socket|ipsec\.\S+|meta\.bridged\S*|eui64) is\b|"
     r"(?:tcp\.options|sctp\.chunks) &"
 )
