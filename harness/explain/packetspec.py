@@ -15,12 +15,14 @@ IPv6 with options), ``fragment OFFSET`` (a fragment at this offset in units of 8
 ``time 2026-01-05T12:00:00`` (in UTC), ``cpu N`` (the processor that handles the packet), ``mark N``,
 ``uid N``, ``gid N``, ``flags SA``, ``type T/C`` or its name, ``id N``, ``payload HEX``, ``mss N`` of a SYN,
 ``bad-checksum``. Without ``in`` the packet enters at the interface of the route to its source. The default
-source port is 40000. ``->`` is read as ``>``.
+source port is 40000. ``->`` is read as ``>``. The destination may be the name of a service, if the caller
+knows services.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Final
 
 from backends.model.clock import time_from_text
@@ -38,12 +40,16 @@ from harness.corpus.formats.packets import (
     icmp_kinds,
     parse_flags,
     parse_protocol,
+    protocol_name,
 )
 from translate.errors import Diagnostic, ParseError
 from translate.ir import PORT_PROTOCOLS, Family, Origin, Protocol, parse_mac
 from translate.jsoninput import parse_any_address
 
-__all__ = ["DEFAULT_SPORT", "parse_packet"]
+__all__ = ["DEFAULT_SPORT", "Resolve", "parse_packet"]
+
+Resolve = Callable[[str, str], tuple[Family, int, int]]
+"""A function from the name of a service and a protocol to its address and port; ValueError if it has none."""
 
 DEFAULT_SPORT: Final = 40000
 
@@ -81,8 +87,11 @@ class _Words:
         return self.at < len(self.words)
 
 
-def parse_packet(text: str, node: Node) -> Flow:
-    """Return a flow of one packet; ParseError with the position of the fault."""
+def parse_packet(text: str, node: Node, resolve: Resolve | None = None) -> Flow:
+    """Return a flow of one packet; ParseError with the position of the fault.
+
+    ``resolve`` finds the destination if it is the name of a service.
+    """
     words = _Words(text)
     try:
         proto = parse_protocol(words.take("a protocol (udp, tcp, icmp, …)"))
@@ -91,7 +100,7 @@ def parse_packet(text: str, node: Node) -> Flow:
     family, src, sport = _endpoint(words, "a source address")
     if words.take("> between source and destination") not in (">", "->"):
         raise words.error("expected > between source and destination")
-    other, dst, dport = _endpoint(words, "a destination address")
+    other, dst, dport = _destination(words, proto, resolve)
     if other is not family:
         raise words.error("source and destination are of different families")
     packet = Packet(family=family, src=src, dst=dst, proto=proto)
@@ -141,6 +150,17 @@ def _truncated(words: _Words, packet: Packet, at: int, text: str) -> Packet:
         raise words.error(str(e)) from None
     words.at = end
     return packet
+
+
+def _destination(words: _Words, proto: int, resolve: Resolve | None) -> tuple[Family, int, int | None]:
+    name = words.words[words.at][0] if words.more else ""
+    if resolve is None or "/" not in name:
+        return _endpoint(words, "a destination address")
+    words.take("a destination")
+    try:
+        return resolve(name, protocol_name(proto))
+    except ValueError as e:
+        raise words.error(str(e)) from None
 
 
 def _endpoint(words: _Words, what: str) -> tuple[Family, int, int | None]:

@@ -1,10 +1,10 @@
-"""An explanation as text: the path, rule by rule, the outcome, and its consequences."""
+"""The path of a packet as text, rule by rule."""
 
 from __future__ import annotations
 
-from typing import TextIO, assert_never
+from typing import assert_never
 
-from backends.model.outcome import Assumption, Verdict
+from backends.model.outcome import Assumption
 from backends.model.packet import Packet
 from backends.simulator import (
     Answered,
@@ -22,57 +22,18 @@ from backends.simulator import (
     TracedStep,
     Tracked,
 )
-from harness.corpus.formats.outcomes import probability_text
 from harness.corpus.formats.ruletext import effect_text, test_text
-from harness.explain.explain import ExplainedBranch, Explanation, endpoint_text, merge_replies
-from translate.ir import Family, Goto, Hidden, Jump, Rule, Test, format_address
+from harness.explain.explain import endpoint_text
+from harness.explain.ownvalue import CurrentPacket
+from translate.ir import Family, Goto, Hidden, Jump, Return, Rule, Test, format_address
 
-__all__ = ["PlainEvent", "event_text", "failure_text", "match_text", "path_lines", "print_explanation"]
+__all__ = ["PlainEvent", "decides", "drop_text", "ending_text", "event_text", "failure_text", "match_text", "path_lines"]
 
 PlainEvent = HookEntered | PolicyApplied | Tracked | Bound | Rewritten | Routed | Answered | Ended
 """Every event except those of rules."""
 
 _DEEPEST = 40  # the deepest level of indentation
 _RUN = 3  # up to this many consecutive rules that do not match are shown, more are counted
-
-
-def print_explanation(
-    explanation: Explanation, stream: TextIO, *, with_reply: bool, every_rule: bool
-) -> None:
-    """Print every branch with its probability, path, outcome and consequences."""
-    first = explanation.flow.first
-    where = f"enters at {first.entry}" if first.entry is not None else "made on the node"
-    print(f"packet {first.packet}, {where}; line numbers of {explanation.job.ruleset.source}", file=stream)
-    branches = explanation.branches if with_reply else merge_replies(explanation.branches)
-    total = len(branches)
-    for number, branch in enumerate(branches, start=1):
-        chance = "" if branch.probability == 1 else f", probability {probability_text(branch.probability)}"
-        print(f"\nbranch {number} of {total}{chance}" if total > 1 else "", file=stream)
-        for assumption in branch.assuming:
-            print(f"  if {assumption}", file=stream)
-        _print_branch(explanation, branch, stream, with_reply=with_reply, every_rule=every_rule)
-
-
-def _print_branch(
-    explanation: Explanation, branch: ExplainedBranch, stream: TextIO, *, with_reply: bool, every_rule: bool
-) -> None:
-    family = explanation.job.ruleset.family
-    lines = path_lines(branch.steps[0], family, every_rule=every_rule)
-    if with_reply:
-        reply = branch.steps[1]
-        if reply.outcome is not None and reply.outcome.verdict is Verdict.UNKNOWN:
-            lines.append("reply: unknown, because the outcome of the packet is unknown")
-        elif reply.emission is None:
-            lines.append("reply: none, because the packet reached no receiver")
-        else:
-            entry = reply.emission.entry
-            where = f"enters at {entry}" if entry is not None else "made on the node"
-            lines.append(f"reply {reply.emission.packet}, {where}")
-            lines += path_lines(reply, family, every_rule=every_rule)
-    if branch.consequences:
-        lines.append("why")
-        lines += [f"  - {consequence}" for consequence in dict.fromkeys(branch.consequences)]
-    print("\n".join(lines), file=stream)
 
 
 def path_lines(step: TracedStep, family: Family, *, every_rule: bool) -> list[str]:
@@ -91,7 +52,8 @@ class _Path:
         self.lines: list[str] = []
         self._family = family
         self._every_rule = every_rule
-        self._missed: list[RuleVisited] = []
+        self._missed: list[tuple[RuleVisited, str]] = []
+        self._current = CurrentPacket(family)
         self._table: tuple[str, str, bool] | None = None
         self._stack: list[str] = []
         self._entering: tuple[str, bool] | None = None
@@ -102,6 +64,7 @@ class _Path:
             self._rule(event)
             return
         self.flush()
+        self._current.follow(event)
         assert not isinstance(event, RulesSkipped), "the trace has every rule"
         text = event_text(event, self._family)
         if isinstance(event, HookEntered):
@@ -116,13 +79,13 @@ class _Path:
         """Write the buffered rules."""
         missed, self._missed = self._missed, []
         if len(missed) > _RUN and not self._every_rule:
-            first, last = missed[0].rule.origin.line, missed[-1].rule.origin.line
+            first, last = missed[0][0].rule.origin.line, missed[-1][0].rule.origin.line
             lines = f"lines {first}-{last}" if first and last else "rules"
             self.lines.append(f"{self._indent()}{lines}: {len(missed)} rules do not match")
             return
-        for visit in missed:
+        for visit, own in missed:
             assert visit.failed is not None
-            self._write(visit, f"no: {failure_text(visit.failed, self._family)}")
+            self._write(visit, f"no: {failure_text(visit.failed, self._family, own)}")
 
     def _rule(self, visit: RuleVisited) -> None:
         where = (visit.table.value, visit.hook.value, visit.answer)
@@ -136,10 +99,10 @@ class _Path:
         self._entering = None
         if visit.dropped:
             self.flush()
-            self._write(visit, _drop_text(visit, self._family))
+            self._write(visit, drop_text(visit, self._family))
             return
         if not visit.matched:
-            self._missed.append(visit)
+            self._missed.append((visit, self._current.value(visit)))
             return
         self.flush()
         self._write(visit, match_text(visit.rule, self._family))
@@ -204,12 +167,12 @@ def event_text(event: PlainEvent, family: Family) -> str:
                 return f"no answer ({event.kind}): {event.why}"
             return f"the node answers with {event.kind}: {event.packet}"
         case Ended():
-            return f"end: {event.outcome.verdict} — {event.why}{_arrival(event, family)}"
+            return f"end: {ending_text(event, family)}"
         case _:
             assert_never(event)
 
 
-def _drop_text(visit: RuleVisited, family: Family) -> str:
+def drop_text(visit: RuleVisited, family: Family) -> str:
     """Return how a rule that does not match, or whose target needs a header, drops the packet."""
     if visit.failed is None:
         return "yes: drops the packet, because it ends within its transport header"
@@ -217,11 +180,21 @@ def _drop_text(visit: RuleVisited, family: Family) -> str:
     return f"drops the packet, because this cannot be evaluated: {test_text(visit.failed, family)}"
 
 
-def failure_text(failed: Test | Assumption, family: Family) -> str:
-    """Return why a rule does not match, in words."""
+def ending_text(event: Ended, family: Family) -> str:
+    """Return the verdict on a packet, the reason, and the addresses with which it arrives."""
+    return f"{event.outcome.verdict} — {event.why}{_arrival(event, family)}"
+
+
+def failure_text(failed: Test | Assumption, family: Family, own: str = "") -> str:
+    """Return why a rule does not match, in words; ``own`` is the value that the packet has."""
     if isinstance(failed, Assumption):
         return f"assumed that {failed}"
-    return f"test failed: {test_text(failed, family)}"
+    return f"test failed: {test_text(failed, family)}{f'; here it is {own}' if own else ''}"
+
+
+def decides(rule: Rule) -> bool:
+    """Return whether a matching rule does more than lead to another chain."""
+    return bool(rule.actions) and not isinstance(rule.actions[0], Jump | Goto | Return)
 
 
 def match_text(rule: Rule, family: Family) -> str:

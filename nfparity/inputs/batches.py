@@ -5,6 +5,7 @@ Rules with a corpus file are one batch; a folder of cases is one batch for each 
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,9 +19,9 @@ from harness.files.userfiles import STDIN_NAME, read_bytes, read_text
 from nfparity.inputs.rules import load_large_rules
 from nfparity.snapshot.archive import is_snapshot
 from translate.errors import InputError
-from translate.ir import Rules
+from translate.ir import Family, Rules
 
-__all__ = ["load_batches", "load_flows", "load_node"]
+__all__ = ["load_batches", "load_capture", "load_flows", "load_node"]
 
 _CAPTURES = (".pcap", ".pcapng", ".cap")
 
@@ -42,13 +43,21 @@ def load_node(path: str | None, ruleset: Rules, *, rules: str | None = None) -> 
     return infer_node(ruleset.whole())
 
 
-def load_flows(path: str, node: Node) -> tuple[Flow, ...]:
+def load_flows(path: str, node: Node, *, family: Family | None = None) -> tuple[Flow, ...]:
     """Return flows from JSON Lines or a capture, depending on the file's name (``-``: JSON Lines)."""
     if path.lower().endswith(_CAPTURES):
-        from harness.corpus.formats.pcap import import_capture
-
-        return import_capture(Path(path), node=node)
+        return load_capture(path, node, family=family)
     return read_flows(read_bytes(path), name=STDIN_NAME if path == "-" else path, node=node)
+
+
+def load_capture(path: str, node: Node, *, family: Family | None = None) -> tuple[Flow, ...]:
+    """Return the flows of a capture, of ``family`` if given. Print the frames left out, with the reasons."""
+    from harness.corpus.formats.pcap import import_capture
+
+    imported = import_capture(Path(path), node=node, family=family)
+    for line in imported.left_out_lines():
+        print(f"nfparity: {path}: left out {line}", file=sys.stderr)
+    return imported.flows
 
 
 def load_batches(
@@ -73,7 +82,7 @@ def load_batches(
             raise InputError("only one of rules, ipsets, corpus and node can be standard input")
         read = load_large_rules(rules, options)
         where = load_node(node, read, rules=rules)
-        flows = load_flows(corpus, where)
+        flows = load_flows(corpus, where, family=read.sample.family)
         batch = Batch(rules_path=rules, rules=read, node=where, flows=flows, corpus=corpus, node_path=node)
         return (batch,)
     common = None if rules is None else load_large_rules(rules, options)

@@ -67,13 +67,13 @@ def _numbers(numbers: tuple[int, ...]) -> str:
     return ", ".join([*text, "…"] if len(runs) > _MOST_NUMBERS else text)
 
 
-def import_capture(path: Path, *, node: Node) -> tuple[Flow, ...]:
-    """Return the flows of a capture; ParseError when it has none, or no route leads to a source."""
-    imported = import_packets(path, node=node)
+def import_capture(path: Path, *, node: Node, family: Family | None = None) -> Imported:
+    """Return the flows of a capture, as :func:`import_packets`; ParseError also when it has none."""
+    imported = import_packets(path, node=node, family=family)
     if not imported.flows:
         reasons = "; ".join(imported.left_out_lines()) or "it is empty"
         raise ParseError((Diagnostic(Origin(str(path)), f"this capture contains no flow ({reasons})"),))
-    return imported.flows
+    return imported
 
 
 @dataclass(slots=True)

@@ -18,10 +18,10 @@ from backends.simulator import (
     TracedStep,
 )
 from harness.explain.stems import Stems
-from harness.report.path import event_text, match_text
+from harness.report.path import decides, event_text, match_text
 from harness.report.terminal import plain
 from nfparity.report.pages.content import Box, Drawing, Edge, Hop
-from nfparity.report.pages.hops import ServiceOf, decides
+from nfparity.report.pages.hops import ServiceOf
 from translate.ir import Policy, Rule, Ruleset
 
 __all__ = ["PathDrawer", "observed_drawing"]

@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterator, Mapping
 from backends.model.outcome import Outcome
 from backends.simulator import Ended, HookEntered, PolicyApplied, RulesSkipped, RuleVisited, TracedStep
 from harness.explain.explain import endpoint_text
-from harness.report.path import event_text, failure_text, match_text
+from harness.explain.ownvalue import CurrentPacket
+from harness.report.path import decides, event_text, failure_text, match_text
 from nfparity.kubeproxy import Line, Service
 from nfparity.report.outcometext import outcome_text
 from nfparity.report.pages.content import Hop
-from translate.ir import Family, Goto, Hidden, Jump, Policy, Return, Rule
+from translate.ir import Family, Hidden, Policy, Rule
 
-__all__ = ["ServiceOf", "decides", "observed_hops", "service_names", "traced_hops"]
+__all__ = ["ServiceOf", "observed_hops", "service_names", "traced_hops"]
 
 ServiceOf = Callable[[int], str]
 """A function from the line of a rule to its service, and its purpose there; empty if it has none."""
@@ -44,18 +45,20 @@ def traced_hops(
 def _traced(step: TracedStep, family: Family, service_of: ServiceOf, misses: int) -> Iterator[Hop]:
     chain = ""
     missed: list[RuleVisited | RulesSkipped] = []
+    current = CurrentPacket(family)
     for event in step.events:
         if isinstance(event, RuleVisited | RulesSkipped):
             where = f"{event.table} {event.chain}"
             if where != chain:
-                yield from _missed(missed, family, service_of, misses)
+                yield from _missed(missed, current, family, service_of, misses)
                 missed, chain = [], where
                 yield Hop("chain", where)
             if isinstance(event, RulesSkipped) or not event.matched:
                 missed.append(event)
                 continue
-        yield from _missed(missed, family, service_of, misses)
+        yield from _missed(missed, current, family, service_of, misses)
         missed = []
+        current.follow(event)
         if isinstance(event, RuleVisited):
             yield _rule(event.rule, match_text(event.rule, family), service_of, decides=decides(event.rule))
             continue
@@ -63,17 +66,22 @@ def _traced(step: TracedStep, family: Family, service_of: ServiceOf, misses: int
         kind = "hook" if isinstance(event, HookEntered) else "end" if isinstance(event, Ended) else "step"
         denied = isinstance(event, PolicyApplied) and event.policy is Policy.DROP
         yield Hop(kind, event_text(event, family), decides=denied)
-    yield from _missed(missed, family, service_of, misses)
+    yield from _missed(missed, current, family, service_of, misses)
 
 
 def _missed(
-    missed: list[RuleVisited | RulesSkipped], family: Family, service_of: ServiceOf, misses: int
+    missed: list[RuleVisited | RulesSkipped],
+    current: CurrentPacket,
+    family: Family,
+    service_of: ServiceOf,
+    misses: int,
 ) -> Iterator[Hop]:
     visits = [event for event in missed if isinstance(event, RuleVisited)]
     if len(visits) == len(missed) <= misses:
         for visit in visits:
             assert visit.failed is not None
-            yield _rule(visit.rule, f"no: {failure_text(visit.failed, family)}", service_of, kind="missed")
+            reason = failure_text(visit.failed, family, current.value(visit))
+            yield _rule(visit.rule, f"no: {reason}", service_of, kind="missed")
         return
     count = sum(event.last - event.first + 1 if isinstance(event, RulesSkipped) else 1 for event in missed)
     yield Hop("missed", f"{count} rule{'s do' if count != 1 else ' does'} not match")
@@ -85,11 +93,6 @@ def _rule(rule: Rule, note: str, service_of: ServiceOf, *, kind: str = "rule", d
     if any(unknown.hides is Hidden.RULES for unknown in rule.unknown):
         line, text = 0, f"({'; '.join(unknown.reason for unknown in rule.unknown)})"
     return Hop(kind, text, note=note, line=line, service=service_of(line), decides=decides)
-
-
-def decides(rule: Rule) -> bool:
-    """Return whether a matching rule does more than lead to another chain."""
-    return bool(rule.actions) and not isinstance(rule.actions[0], Jump | Goto | Return)
 
 
 def observed_hops(

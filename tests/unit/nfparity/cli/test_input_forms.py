@@ -159,7 +159,7 @@ def test_simulate_says_what_each_outcome_assumes(listing, flows, capsys):
 
 def test_explain_says_what_each_branch_assumes(listing, capsys):
     packet = ["--packet", "tcp 10.0.0.1:1 > 10.96.0.1:443", "--reply"]
-    assert main(["explain", listing, *packet]) == 0
+    assert main(["explain", listing, *packet, "-v"]) == 0
     out = capsys.readouterr().out
     assert "branch 1 of 4\n  if line 3 matches in eth0 — the listing hides interfaces" in out
     assert "if the hidden part changes nothing — chain POSTROUTING is not shown" in out

@@ -44,7 +44,7 @@ def test_importing_what_was_exported_gives_it_back(
 ) -> None:
     path = tmp_path / name
     assert export_capture(path, flows) == 13
-    assert import_capture(path, node=worker.node) == flows
+    assert import_capture(path, node=worker.node).flows == flows
     assert len(read_capture(path)) == 13
 
 
@@ -79,14 +79,14 @@ def test_a_second_syn_begins_again(worker: Job, tmp_path: Path) -> None:
     (flow,) = read_flows(LINES.splitlines()[1], name="f", node=worker.node)
     path = tmp_path / "c.pcap"
     write_capture(path, [(n, build(flow.first.packet)) for n in range(2)])
-    (found,) = import_capture(path, node=worker.node)
+    (found,) = import_capture(path, node=worker.node).flows
     assert [type(s) for s in found.steps] == [Send, Send]
 
 
 def test_a_router_that_answers(worker: Job, flows: tuple[Flow, ...], tmp_path: Path) -> None:
     error = replace(flows[3], steps=(flows[3].steps[0], IcmpError(type=11, code=0, source=0xCB007101)))
     export_capture(tmp_path / "c.pcap", [error])
-    (found,) = import_capture(tmp_path / "c.pcap", node=worker.node)
+    (found,) = import_capture(tmp_path / "c.pcap", node=worker.node).flows
     assert found.steps[1] == IcmpError(type=11, code=0, source=0xCB007101)
 
 
@@ -148,7 +148,7 @@ def test_ipv6_there_and_back(name: str, tmp_path: Path) -> None:
     flows = read_flows(LINES6, name="f", node=NODE6)
     path = tmp_path / name
     assert export_capture(path, flows) == 11
-    assert import_capture(path, node=NODE6) == flows
+    assert import_capture(path, node=NODE6).flows == flows
 
 
 @pytest.mark.parametrize(
@@ -249,6 +249,6 @@ def test_no_capture(worker: Job, tmp_path: Path) -> None:
 
 def test_flags_are_kept(worker: Job, flows: tuple[Flow, ...], tmp_path: Path) -> None:
     export_capture(tmp_path / "c.pcapng", flows)
-    found = import_capture(tmp_path / "c.pcapng", node=worker.node)[1]
+    found = import_capture(tmp_path / "c.pcapng", node=worker.node).flows[1]
     assert found.steps[1] == Reply(flags=TcpFlag.SYN | TcpFlag.ACK)
     assert found.steps[3] == Again(flags=TcpFlag.FIN | TcpFlag.ACK)
