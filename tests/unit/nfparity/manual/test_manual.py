@@ -127,6 +127,26 @@ def test_the_shell_reads_its_file(shell: str, file: str, folder: Path) -> None:
     subprocess.run([shell, "-n", folder / file], check=True)
 
 
+@pytest.mark.skipif(shutil.which("zsh") is None, reason="needs zsh")
+def test_zsh_completes_what_is_typed(folder: Path) -> None:
+    """In an interactive zsh on a pseudo-terminal (zsh's own module zpty), with the completion system on."""
+    script = """
+        zmodload zsh/zpty
+        zpty shell zsh -f -i
+        zpty -w shell "PS1=; fpath=($1 \\$fpath); autoload -Uz compinit; compinit -D -u; print re''ady"
+        zpty -r shell typed "*ready*"
+        for words in "nfparity translate rules --to b" "nfparity migrate ro"; do
+            zpty -w -n shell $words$'\\t\\C-a#\\n'
+            zpty -r shell typed "*#*"
+            print -r -- $typed
+        done
+    """
+    words = ["zsh", "-f", "-c", script, "-", folder / "zsh/vendor-completions"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=600)
+    assert "nfparity translate rules --to bpf" in done.stdout
+    assert "nfparity migrate rollback" in done.stdout
+
+
 @pytest.mark.skipif(shutil.which("fish") is None, reason="needs fish")
 def test_fish_offers_values(folder: Path) -> None:
     file = folder / "fish/vendor_completions.d/nfparity.fish"
