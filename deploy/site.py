@@ -25,7 +25,7 @@ _ROOT: Final = Path(__file__).parents[1]
 _GUIDES: Final = ("commands", "inputs", "nft-mode", "migrate", "tc", "kubectl", "ci", "api")
 _PAGES: Final = (
     *("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"),
-    *("docs/*.md", "docs/decisions/*.md", "examples/*/README.md"),
+    *("docs/*.md", "docs/*.svg", "docs/decisions/*.md", "examples/*/README.md"),
     *("tests/lab/bench/*.md", "tests/lab/bench/*.svg", "tests/lab/bench/missed/*.md"),
 )
 _FOLDERS: Final = {"](docs/decisions)": "](docs/decisions/README.md)", "/hostports)": "/hostports/README.md)"}

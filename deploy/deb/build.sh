@@ -39,7 +39,7 @@ cp deploy/deb/rtupdate "$share/python3/runtime.d/nfparity.rtupdate"
 "$python" -m nfparity.manual "$share"
 gzip -9n "$share"/man/man1/*.1
 
-cp README.md docs/*.md "$documents"
+cp README.md docs/*.md docs/*.svg "$documents"
 gzip -9n <CHANGELOG.md >"$documents/CHANGELOG.md.gz"
 cp deploy/deb/copyright "$documents/copyright"
 maintainer=$(sed -n 's/^Maintainer: //p' deploy/deb/control)

@@ -14,7 +14,7 @@ from backends.simulator import Ended, PolicyApplied, RuleVisited, TracedStep
 from harness.corpus.formats.outcomes import probability_text
 from harness.explain.explain import ExplainedBranch, Explanation, merge_replies
 from harness.report.path import decides, ending_text, match_text, path_lines
-from harness.report.terminal import plain, unfiltered
+from harness.report.terminal import plain, styled
 from translate.ir import Family, Policy
 
 __all__ = ["print_explanation"]
@@ -131,15 +131,13 @@ def _writer(stream: TextIO) -> Callable[[_Line], None]:
     """Return a function that writes a line: unchanged into a file, fitted and coloured to a terminal."""
     if not stream.isatty():
         return lambda line: print(line.text, file=stream)
-    from rich.console import Console
-
     width = max(shutil.get_terminal_size().columns, _NARROWEST)
-    console = Console(file=unfiltered(stream), highlight=False, markup=False, soft_wrap=True)
+    show = styled(stream)
 
     def write(line: _Line) -> None:
         for paragraph in line.text.split("\n"):
             for text in _fitted(plain(paragraph), width):
-                console.print(text, style=line.style.value or None)
+                show(text, line.style.value)
 
     return write
 

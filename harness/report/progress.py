@@ -20,6 +20,10 @@ _ENOUGH: Final = 0.03
 """The share of the work that must be done before the remaining time is estimated."""
 
 
+_BAR: Final = 12
+"""The width of a bar: with the longest name of a backend, a line has 80 columns."""
+
+
 @contextmanager
 def progress(stream: TextIO, backends: Sequence[str] = ()) -> Iterator[Progress]:
     """Yield a function that takes a backend's name and the numbers of its finished and of all its flows.
@@ -56,7 +60,8 @@ class PlainProgress:
         if not counts:
             return f"nothing sent yet, {_span(elapsed)} so far"
         parts = [f"{name} {done}/{total}" for name, (done, total) in counts.items()]
-        return f"{', '.join(parts)} flows; {_span(elapsed)} so far{self._remaining(counts, elapsed)}"
+        rate = _rate(sum(done for done, _ in counts.values()), elapsed)
+        return f"{', '.join(parts)} flows; {rate}, {_span(elapsed)} so far{self._remaining(counts, elapsed)}"
 
     def _remaining(self, counts: dict[str, tuple[int, int]], elapsed: float) -> str:
         most = max(total for _, total in counts.values())
@@ -66,6 +71,12 @@ class PlainProgress:
         if not work or done < _ENOUGH * work:
             return ""
         return f", about {_span(elapsed * (work - done) / done)} left"
+
+
+def _rate(done: int, seconds: float) -> str:
+    """Return the flows of all backends in a second."""
+    rate = done / seconds if seconds else 0.0
+    return f"{rate:.0f} flows/s" if rate >= 10 else f"{rate:.1f} flows/s"
 
 
 def _span(seconds: float) -> str:
@@ -95,18 +106,32 @@ def _lines(stream: TextIO, plain: PlainProgress) -> Iterator[None]:
 @contextmanager
 def _bars(stream: TextIO) -> Iterator[Progress]:
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
     lock = threading.Lock()
     name_column = TextColumn("{task.description}", markup=False)
-    columns = (name_column, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    rate_column = TextColumn("{task.fields[rate]}", markup=False)
+    bar = BarColumn(bar_width=_BAR)
+    columns = (
+        *(name_column, bar, MofNCompleteColumn(), rate_column),
+        *(TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn()),
+    )
+    began = time.monotonic()
     with Progress(*columns, console=Console(file=unfiltered(stream)), transient=True) as bars:
         tasks = {}
 
         def tell(name: str, done: int, total: int) -> None:
             with lock:
                 if name not in tasks:
-                    tasks[name] = bars.add_task(plain(name), total=total)
-                bars.update(tasks[name], completed=done, total=total)
+                    tasks[name] = bars.add_task(plain(name), total=total, rate="")
+                rate = _rate(done, time.monotonic() - began)
+                bars.update(tasks[name], completed=done, total=total, rate=rate)
 
         yield tell

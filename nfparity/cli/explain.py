@@ -35,7 +35,8 @@ example:
   nfparity explain --extract page.txt
 
 Without a packet, every rule is described in words, with the parts that the input hides. If a hidden part
-decides about a packet, both branches are shown with their assumptions.
+decides about a packet, both branches are shown with their assumptions. --format svg draws the path of the
+likeliest branch, --format html all of them.
 
 a packet is PROTO SRC[:PORT] > DST[:PORT], then options: in IFACE (- or "from node": sent by the node;
 default: the interface of the route to SRC), ttl N, mark N, flags SA, type 8/0, id N, bad-checksum.
@@ -65,7 +66,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--all", action="store_true", help="with -v: also show every rule that does not match"
     )
-    add_format(parser, "text", "json", "html")
+    add_format(parser, "text", "json", "html", "svg")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -75,8 +76,10 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.frame is not None and arguments.pcap is None:
         raise InputError("--frame is a frame of a capture; give --pcap")
     if arguments.packet is None and arguments.pcap is None:
-        if arguments.format == "html":
-            raise InputError("--format html shows the path of a packet; give --packet or --pcap")
+        if arguments.format in ("html", "svg"):
+            raise InputError(
+                f"--format {arguments.format} shows the path of a packet; give --packet or --pcap"
+            )
         return _describe(arguments)
     from harness.explain.explain import explain
 
@@ -90,6 +93,10 @@ def run(arguments: argparse.Namespace) -> int:
         from harness.report.pathjson import explanation_json
 
         sys.stdout.write(explanation_json(explanation))
+    elif arguments.format == "svg":
+        from nfparity.report.pages.picture import explanation_picture
+
+        sys.stdout.write(explanation_picture(explanation))
     elif arguments.format == "html":
         from nfparity.cli.main import VERSION
         from nfparity.report.pages.explanation import explanation_page

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, TextIO
 
 from harness.counted import counted
-from harness.report.terminal import plain, unfiltered
+from harness.report.terminal import styled
 from nfparity.assess.assessing import Finding
 from nfparity.assess.difference import ChangedPacket
 from nfparity.assess.leaks import Leak
@@ -42,10 +42,7 @@ def print_assessment(summary: Summary, stream: TextIO) -> None:
 
 def _print(line: str, stream: TextIO) -> None:
     if stream.isatty() and line and not line.startswith(" "):
-        from rich.console import Console
-
-        console = Console(file=unfiltered(stream), highlight=False, markup=False, soft_wrap=True)
-        console.print(plain(line), style="bold")
+        styled(stream)(line, "bold")
     else:
         print(line, file=stream)
 

@@ -73,7 +73,7 @@ def test_a_session_gives_what_its_page_shows(scene: Scene, tmp_path: Path) -> No
             shutil.copytree(ROOT / "tests/corpus", folder / "tests/corpus")
     else:
         shutil.copytree(ROOT / scene.folder, folder)
-    state = "mkdir -p /var/lib/nfparity; mount -t tmpfs tmpfs /var/lib/nfparity"
+    state = "ip link set lo up; mkdir -p /var/lib/nfparity; mount -t tmpfs tmpfs /var/lib/nfparity"
     script = f"set -e\n{state}\n{scene.setup}\nset +e\n{_script(session, results)}"
     done = subprocess.run(
         [*_NAMESPACES, "sh", "-c", script],

@@ -23,10 +23,7 @@ LIBRARIES = {
     "deepdiff": {"harness.diff.mismatch"},
     "distributed": {"nfparity.assess.fleet.daskpool"},
     "jinja2": {"nfparity.report.pages.page"},
-    "rich": {
-        *("nfparity.report.assessment", "harness.report.explanation"),
-        *("harness.report.progress", "harness.report.text"),
-    },
+    "rich": {"harness.report.progress", "harness.report.terminal", "harness.report.text"},
     "scapy": {"harness.corpus.formats.capturefile"},
 }
 MOST_IMPORTERS = 3

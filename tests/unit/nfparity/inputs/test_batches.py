@@ -14,8 +14,8 @@ from tests.lab.commands import run_command
 KIND = Path(__file__).parents[4] / "tests/corpus/rulesets/kind-node"
 RULES = (str(KIND / "rules.iptables-save"), "--node", str(KIND / "worker.json"))
 FLOWS = b"""\
-{"id": "dns", "in": "dns3", "src": "10.244.0.3", "dst": "10.96.0.10", "proto": "udp", "dport": 53}
-{"id": "web", "in": "pod5", "src": "10.244.0.5", "dst": "10.96.0.1", "proto": "tcp", "dport": 443}
+{"id": "a", "in": "dns3", "src": "10.244.0.3", "dst": "10.96.0.10", "proto": "udp", "sport": 9, "dport": 53}
+{"id": "b", "in": "pod5", "src": "10.244.0.5", "dst": "10.96.0.1", "proto": "tcp", "sport": 9, "dport": 443}
 {"id": "six", "in": "eth0", "src": "fc00::9", "dst": "fc00::2", "proto": "udp", "sport": 1, "dport": 2}
 """
 SIX = '{"interfaces": {"eth0": ["172.18.0.2/16", "fc00::2/64"], "dns3": ["10.244.0.1/32"], "pod5": []}}'
@@ -33,8 +33,8 @@ def test_a_frame_of_a_capture_is_explained(capture: str) -> None:
     first = run_command("explain", *RULES, "--pcap", capture)
     second = run_command("explain", *RULES, "--pcap", capture, "--frame", "2")
     assert (first.returncode, second.returncode) == (0, 0), first.stderr + second.stderr
-    assert first.stdout.startswith("packet udp 10.244.0.3:40000 > 10.96.0.10:53, enters at dns3;")
-    assert second.stdout.startswith("packet tcp 10.244.0.5:40000 > 10.96.0.1:443")
+    assert first.stdout.startswith("packet udp 10.244.0.3:9 > 10.96.0.10:53, enters at dns3;")
+    assert second.stdout.startswith("packet tcp 10.244.0.5:9 > 10.96.0.1:443")
 
 
 def test_frames_that_are_left_out_are_counted(capture: str) -> None:
