@@ -13,7 +13,7 @@ from backends.model.outcome import Verdict
 from backends.simulator import Ended, PolicyApplied, RuleVisited, TracedStep
 from harness.corpus.formats.outcomes import probability_text
 from harness.explain.explain import ExplainedBranch, Explanation, merge_replies
-from harness.report.path import decides, ending_text, match_text, path_lines
+from harness.report.path import decides, drop_text, ending_text, match_text, path_lines
 from harness.report.terminal import plain, styled
 from translate.ir import Family, Policy
 
@@ -103,12 +103,15 @@ def _verdict(step: TracedStep, family: Family, title: str) -> Iterator[_Line]:
     for event in step.events:
         if isinstance(event, PolicyApplied) and event.policy is Policy.DROP:
             yield _Line(f"  policy DROP of {event.table} {event.hook}", _Style.RULE)
-        if not isinstance(event, RuleVisited) or not event.matched or not decides(event.rule):
+        if not isinstance(event, RuleVisited):
+            continue
+        if not event.dropped and not (event.matched and decides(event.rule)):
             continue
         origin = event.rule.origin
         line = f"{origin.line}: " if origin.line else ""
         yield _Line(f"  {line}{origin.text.strip() or f'{event.chain} rule {event.index}'}", _Style.RULE)
-        yield _Line(f"  {' ' * len(line)}  → {match_text(event.rule, family)}")
+        effect = drop_text(event, family) if event.dropped else match_text(event.rule, family)
+        yield _Line(f"  {' ' * len(line)}  → {effect}")
 
 
 def _path(

@@ -27,7 +27,16 @@ from harness.explain.explain import endpoint_text
 from harness.explain.ownvalue import CurrentPacket
 from translate.ir import Family, Goto, Hidden, Jump, Return, Rule, Test, format_address
 
-__all__ = ["PlainEvent", "decides", "drop_text", "ending_text", "event_text", "failure_text", "match_text", "path_lines"]
+__all__ = [
+    "PlainEvent",
+    "decides",
+    "drop_text",
+    "ending_text",
+    "event_text",
+    "failure_text",
+    "match_text",
+    "path_lines",
+]
 
 PlainEvent = HookEntered | PolicyApplied | Tracked | Bound | Rewritten | Routed | Answered | Ended
 """Every event except those of rules."""
