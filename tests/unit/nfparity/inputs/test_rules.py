@@ -91,8 +91,10 @@ def test_backends_translate_a_sample(tmp_path: Path, monkeypatch: pytest.MonkeyP
     (tmp_path / "flows").write_text("")
     (batch,) = load_batches(rules=str(tmp_path / "rules"), corpus=str(tmp_path / "flows"), node=None)
     insist_on_samples(monkeypatch)
+    # TcEbpfBackend imports it when it opens a session.
+    for module in ("backends.nftables.backend", "backends.replay.session"):
+        monkeypatch.setattr(f"{module}.open_session", session)
     for backend in (NftablesBackend(), TcEbpfBackend()):
-        monkeypatch.setattr(f"{type(backend).__module__}.open_session", session)
         backend.open(Job(rules=batch.rules, node=batch.node))
     ours, program = loaders[NftablesLoader], loaders[TcEbpfLoader]
     assert ours._text == nft.emit(wanted).text
