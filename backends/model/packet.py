@@ -9,6 +9,7 @@ from translate.ir import PORT_PROTOCOLS, Family, Protocol, TcpFlag, format_addre
 
 __all__ = [
     "DEFAULT_TTL",
+    "EXTENSION_HEADERS",
     "FRAGMENT_SIZE",
     "GRE",
     "LONGEST_QUOTE",
@@ -30,6 +31,9 @@ DEFAULT_TTL: Final = 64
 
 GRE: Final = 47
 """Generic Routing Encapsulation (RFC 2784); the payload of a packet begins with its header."""
+
+EXTENSION_HEADERS: Final = frozenset({0, 43, 44, 51, 60})
+"""The numbers of extension headers of IPv6: ``-p`` tests the protocol behind them (``ipv6_find_hdr``)."""
 
 NO_NEXT_HEADER: Final = 59
 """The protocol number of an IPv6 packet with nothing after its header (RFC 8200, 4.7)."""

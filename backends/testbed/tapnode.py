@@ -152,8 +152,8 @@ class TapNode:
 
     def listen(self, proto: int) -> None:
         """Report packets of protocol ``proto`` that are delivered to the node from now on."""
-        if proto in self._listening or proto == socket.IPPROTO_RAW:
-            return
+        if proto in self._listening or proto in (socket.IPPROTO_IP, socket.IPPROTO_RAW):
+            return  # no socket gets these protocols
         family = self.family.socket_family
         raw = socket.socket(family, socket.SOCK_RAW | socket.SOCK_NONBLOCK, proto)
         raw.setsockopt(socket.SOL_SOCKET, SO_RCVMARK, 1)

@@ -28,7 +28,7 @@ from typing import Final
 from backends.model.clock import time_from_text
 from backends.model.flow import Flow, Send
 from backends.model.node import Node
-from backends.model.packet import Fragment, Packet, Routing
+from backends.model.packet import EXTENSION_HEADERS, Fragment, Packet, Routing
 from backends.model.withfields import with_fields
 from backends.wire.frames import truncated
 from harness.corpus.formats.entry import entry_of
@@ -103,6 +103,10 @@ def parse_packet(text: str, node: Node, resolve: Resolve | None = None) -> Flow:
     other, dst, dport = _destination(words, proto, resolve)
     if other is not family:
         raise words.error("source and destination are of different families")
+    if family is Family.IP6 and proto in EXTENSION_HEADERS:
+        raise words.error(
+            f"{proto} is an extension header of IPv6", hint="use the options of --packet", back=4
+        )
     packet = Packet(family=family, src=src, dst=dst, proto=proto)
     if proto in PORT_PROTOCOLS:
         if dport is None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from backends.model.clock import time_from_text, time_to_text
-from backends.model.packet import DEFAULT_TTL, TRANSPORT_HEADERS, Fragment, Packet, Routing
+from backends.model.packet import DEFAULT_TTL, EXTENSION_HEADERS, TRANSPORT_HEADERS, Fragment, Packet, Routing
 from backends.model.withfields import with_fields
 from translate.ir import PORT_PROTOCOLS, Family, Protocol, TcpFlag, format_address, format_mac, parse_mac
 from translate.jsoninput import MISSING, JsonObject
@@ -166,6 +166,9 @@ def _read_protocol(obj: JsonObject, family: Family) -> int | None:
     wrong = {Family.IP: Protocol.ICMPV6, Family.IP6: Protocol.ICMP}[family]
     if proto == wrong:
         obj.problem("proto", f"{protocol_name(proto)} does not exist in IPv{family.version}")
+        return None
+    if family is Family.IP6 and proto in EXTENSION_HEADERS:
+        obj.problem("proto", f"{proto} is an extension header of IPv6, not a protocol")
         return None
     return proto
 

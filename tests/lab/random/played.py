@@ -82,7 +82,11 @@ class Played:
                     continue
                 if backend.name != _DROPPING_TRUNCATED and _is_truncated(flow):
                     continue
-                differences += [f"ruleset {seed}, {flow.id}: {m}" for m in compare(flow, wanted, result)]
+                differences += [
+                    f"ruleset {seed}, {flow.id}: {m}"
+                    for m in compare(flow, wanted, result)
+                    if not (backend.name == "nftables" and m.field == "mss" and _loops(flow, wanted))
+                ]
         return differences, refused
 
 
@@ -112,6 +116,12 @@ def expected_flows(job: Job, seed: int, count: int = FLOWS) -> Iterator[tuple[Fl
 
 def _has_fragment(flow: Flow) -> bool:
     return any(isinstance(step, Send) and step.packet.fragment is not None for step in flow.steps)
+
+
+def _loops(flow: Flow, wanted: FlowResult) -> bool:
+    """Return whether a packet of the node crosses ``lo``, where nftables leaves its MSS (docs/limits.md)."""
+    made_here = isinstance(flow.steps[0], Send) and flow.steps[0].entry is None
+    return made_here and any(b.outcomes[0].verdict is Verdict.LOCAL for b in wanted.branches)
 
 
 def _is_truncated(flow: Flow) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from backends.model.packet import EXTENSION_HEADERS
 from harness.corpus.generate.addresses import Places
 from harness.corpus.generate.candidates.constraints import Constraints
 from translate.ir import (
@@ -64,7 +65,9 @@ class Values:
             usual = tuple(proto for field, proto in INDEX_PROTOCOLS.items() if constraints.has(field))
         elif constraints.has(Field.DPORT) or constraints.has(Field.SPORT):
             usual = (Protocol.TCP, Protocol.UDP, Protocol.SCTP, Protocol.TCP)
-        return [p for p in dict.fromkeys(map(int, usual)) if constraints.allows(Field.L4PROTO, p)]
+        no_protocols = EXTENSION_HEADERS if self.family is Family.IP6 else ()
+        distinct = (p for p in dict.fromkeys(map(int, usual)) if p not in no_protocols)
+        return [p for p in distinct if constraints.allows(Field.L4PROTO, p)]
 
     def ports(self, constraints: Constraints, field: Field) -> list[int]:
         """Return ports that the constraints allow."""

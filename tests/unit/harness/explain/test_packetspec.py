@@ -47,6 +47,11 @@ def test_headers_with_options(worker: Job) -> None:
         packet("udp 1.1.1.1:1 > 2.2.2.2:2 from node hop 0", worker)
 
 
+def test_an_extension_header_is_no_protocol(worker: Job) -> None:
+    with pytest.raises(ParseError, match="51 is an extension header of IPv6"):
+        packet("proto-51 fd00::1 > fd00::2", worker)
+
+
 def test_a_truncated_packet_has_the_first_bytes_of_its_header(worker: Job) -> None:
     text = "tcp 10.244.0.5:7 > 10.96.0.10:53"
     made = packet(f"{text} truncated 5 flags SA", worker)

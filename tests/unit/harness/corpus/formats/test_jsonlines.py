@@ -248,6 +248,14 @@ def test_ipv6() -> None:
     assert flow_to_json(flow)["proto"] == "icmpv6"
 
 
+@pytest.mark.parametrize("proto", [0, 43, 44, 51, 60])
+def test_an_extension_header_is_no_protocol(proto: int) -> None:
+    """A rule looks for the protocol behind it (ip6_packet_match)."""
+    line = {"id": "x", "in": "pod0", "src": "fd00::1", "dst": "fd00::2", "proto": proto}
+    with pytest.raises(ParseError, match=f"{proto} is an extension header of IPv6"):
+        read(line, node=None)
+
+
 def test_the_committed_corpus_reads_and_writes_back() -> None:
     cases = sorted((Path(__file__).resolve().parents[4] / "corpus").glob("cases*/*/case.toml"))
     assert cases
