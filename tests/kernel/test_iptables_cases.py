@@ -43,8 +43,8 @@ def test_iptables_nft_passes_them_by_its_own_expressions(
     case: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     causes = different(case, "iptables-nft", capsys)
-    assert {flow.rstrip("0123456789").rstrip("-") for flow in causes} == OF_NFT
-    assert all("ends within its transport header" in "".join(rules) for rules in causes.values())
+    known = {f for f, rules in causes.items() if "ends within its transport header" in "".join(rules)}
+    assert {flow.rstrip("0123456789").rstrip("-") for flow in known} == OF_NFT
 
 
 @pytest.mark.parametrize("case", ["truncated", "truncated6"])
