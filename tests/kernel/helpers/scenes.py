@@ -127,6 +127,7 @@ ELSEWHERE: Final = {
     ("README.md", "make setup"): "tests/kernel/test_examples.py",
     ("README.md", "make test"): "tests/kernel/test_examples.py",
     ("docs/flowtables.md", ".venv/bin/python -m vm"): "tests/kernel/test_flowtable.py",
+    ("docs/ipvs.md", "nfparity capture"): "tests/kernel/test_ipvs.py",
     ("docs/kubectl.md", "kubectl nfparity"): "tests/unit/nfparity/kubectl/test_cluster.py",
     ("docs/release.md", "make release"): "tests/unit/deploy/test_release.py",
 }
