@@ -1,20 +1,24 @@
-"""Progress of a replay: bars on a terminal, occasional lines elsewhere."""
+"""Progress of an operation: bars on a terminal, occasional lines elsewhere."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import chain, repeat
 from typing import Final, TextIO
 
 from harness.diff.replay import Progress
 from harness.report.terminal import plain, unfiltered
 
-__all__ = ["PlainProgress", "progress"]
+__all__ = ["PlainProgress", "print_lines", "progress"]
+
+_FIRST: Final = 1.0
+"""Seconds until the first line without a terminal; a shorter operation prints none."""
 
 _INTERVAL: Final = 15.0
-"""Seconds between two lines without a terminal; a shorter replay prints none."""
+"""Seconds between two further lines without a terminal."""
 
 _ENOUGH: Final = 0.03
 """The share of the work that must be done before the remaining time is estimated."""
@@ -25,31 +29,32 @@ _BAR: Final = 12
 
 
 @contextmanager
-def progress(stream: TextIO, backends: Sequence[str] = ()) -> Iterator[Progress]:
-    """Yield a function that takes a backend's name and the numbers of its finished and of all its flows.
+def progress(stream: TextIO, backends: Sequence[str] = (), *, unit: str = "flows") -> Iterator[Progress]:
+    """Yield a function that takes a name and the numbers of its finished and of all its flows.
 
-    ``backends`` are the names of all backends that will run; the estimate of the remaining time includes
-    those that have not begun yet.
+    The names are those of backends; ``backends`` are all that will run, so that the estimate of the
+    remaining time includes those that have not begun yet. ``unit`` is what is counted, in the plural.
     """
     if stream.isatty():
-        with _bars(stream) as tell:
+        with _bars(stream, unit) as tell:
             yield tell
         return
-    plain = PlainProgress(backends)
+    plain = PlainProgress(backends, unit=unit)
     with _lines(stream, plain):
         yield plain.tell
 
 
 class PlainProgress:
-    """The state of a replay as one line of text. Threads may share it."""
+    """The state of an operation as one line of text. Threads may share it."""
 
-    def __init__(self, backends: Sequence[str] = ()) -> None:
+    def __init__(self, backends: Sequence[str] = (), *, unit: str = "flows") -> None:
         self._lock = threading.Lock()
+        self._unit = unit
         self._expected = tuple(backends)
         self._counts: dict[str, tuple[int, int]] = {}
 
     def tell(self, name: str, done: int, total: int) -> None:
-        """Record that ``name`` has finished ``done`` of ``total`` flows."""
+        """Record that ``name`` has finished ``done`` of ``total``."""
         with self._lock:
             self._counts[name] = (done, total)
 
@@ -58,10 +63,11 @@ class PlainProgress:
         with self._lock:
             counts = dict(self._counts)
         if not counts:
-            return f"nothing sent yet, {_span(elapsed)} so far"
+            return f"no {self._unit} done yet, {_span(elapsed)} so far"
         parts = [f"{name} {done}/{total}" for name, (done, total) in counts.items()]
-        rate = _rate(sum(done for done, _ in counts.values()), elapsed)
-        return f"{', '.join(parts)} flows; {rate}, {_span(elapsed)} so far{self._remaining(counts, elapsed)}"
+        rate = _rate(sum(done for done, _ in counts.values()), elapsed, self._unit)
+        left = self._remaining(counts, elapsed)
+        return f"{', '.join(parts)} {self._unit}; {rate}, {_span(elapsed)} so far{left}"
 
     def _remaining(self, counts: dict[str, tuple[int, int]], elapsed: float) -> str:
         most = max(total for _, total in counts.values())
@@ -73,10 +79,12 @@ class PlainProgress:
         return f", about {_span(elapsed * (work - done) / done)} left"
 
 
-def _rate(done: int, seconds: float) -> str:
-    """Return the flows of all backends in a second."""
+def _rate(done: int, seconds: float, unit: str) -> str:
+    """Return the number done in a second, or in a minute if it is small."""
     rate = done / seconds if seconds else 0.0
-    return f"{rate:.0f} flows/s" if rate >= 10 else f"{rate:.1f} flows/s"
+    if 0 < rate < 0.1:
+        return f"{60 * rate:.1f} {unit}/min"
+    return f"{rate:.0f} {unit}/s" if rate >= 10 else f"{rate:.1f} {unit}/s"
 
 
 def _span(seconds: float) -> str:
@@ -87,14 +95,9 @@ def _span(seconds: float) -> str:
 @contextmanager
 def _lines(stream: TextIO, plain: PlainProgress) -> Iterator[None]:
     over = threading.Event()
-    began = time.monotonic()
-
-    def print_now_and_then() -> None:
-        while not over.wait(_INTERVAL):
-            with suppress(OSError, ValueError):  # the reader has closed the stream
-                print(f"nfparity: {plain.line(time.monotonic() - began)}", file=stream, flush=True)
-
-    printer = threading.Thread(target=print_now_and_then, name="progress", daemon=True)
+    printer = threading.Thread(
+        target=print_lines, args=(stream, plain, over.wait, time.monotonic), name="progress", daemon=True
+    )
     printer.start()
     try:
         yield
@@ -103,8 +106,24 @@ def _lines(stream: TextIO, plain: PlainProgress) -> Iterator[None]:
         printer.join()
 
 
+def print_lines(
+    stream: TextIO, plain: PlainProgress, wait: Callable[[float], bool], now: Callable[[], float]
+) -> None:
+    """Print a line after a second, and one every 15 seconds after it.
+
+    ``wait`` waits for a number of seconds and returns whether the operation is over; ``now`` returns the
+    time in seconds.
+    """
+    began = now()
+    for seconds in chain((_FIRST,), repeat(_INTERVAL)):
+        if wait(seconds):
+            return
+        with suppress(OSError, ValueError):  # the reader has closed the stream
+            print(f"nfparity: {plain.line(now() - began)}", file=stream, flush=True)
+
+
 @contextmanager
-def _bars(stream: TextIO) -> Iterator[Progress]:
+def _bars(stream: TextIO, unit: str) -> Iterator[Progress]:
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -131,7 +150,7 @@ def _bars(stream: TextIO) -> Iterator[Progress]:
             with lock:
                 if name not in tasks:
                     tasks[name] = bars.add_task(plain(name), total=total, rate="")
-                rate = _rate(done, time.monotonic() - began)
+                rate = _rate(done, time.monotonic() - began, unit)
                 bars.update(tasks[name], completed=done, total=total, rate=rate)
 
         yield tell

@@ -12,7 +12,7 @@ from backends.model.variant import Variant
 from harness.diff.sampling import MISS
 from harness.status import DIFFERENCES, DONE, NOT_TESTED
 from nfparity.assess.catalogue import Version
-from nfparity.cli.options import add_format, add_miss, add_no_times, add_node
+from nfparity.cli.options import add_format, add_miss, add_no_times, add_node, add_quiet
 from nfparity.cli.reports import add_reports, check_reports, write_reports
 from translate.errors import InputError
 from translate.ir import Family, Interval
@@ -129,6 +129,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_format(parser, "text", "json", "sarif", "junit", "html")
     add_reports(parser)
     add_no_times(parser)
+    add_quiet(parser)
     group = parser.add_argument_group("several snapshots")
     place = group.add_mutually_exclusive_group()
     place.add_argument(
@@ -259,11 +260,11 @@ def _run_fleet(arguments: argparse.Namespace) -> int:
     paths = snapshot_paths(arguments.snapshots)
     options = _options(arguments)
     check_shared(options)
-    with progress(sys.stderr) as report:
+    with progress(sys.stderr, unit="nodes") as report:
 
         def tell(answer: Answer, done: int, again: bool) -> None:
             print(answer_line(answer, again=again), file=sys.stderr)
-            report("nodes", done, len(paths))
+            report("assessed", done, len(paths))
 
         with dask_pool(options, workers=arguments.workers, scheduler=arguments.scheduler) as pool:
             answers = gather_answers(pool, paths, tell)

@@ -22,6 +22,7 @@ from nfparity.cli.options import (
     add_no_cache,
     add_no_times,
     add_only,
+    add_quiet,
     add_rules,
     input_options,
     print_unknown,
@@ -107,6 +108,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_format(parser, "text", "json", "junit", "sarif", "html")
     add_reports(parser)
     add_no_times(parser)
+    add_quiet(parser)
 
 
 def _count(text: str) -> int:

@@ -9,6 +9,8 @@ import signal
 import sys
 import traceback
 from collections.abc import Container, Sequence
+from contextlib import redirect_stderr
+from pathlib import Path
 from types import FrameType
 from typing import Final, NoReturn, Protocol, cast
 
@@ -150,7 +152,12 @@ def _dispatch(words: list[str]) -> int:
     if not words:
         return _print_overview()
     arguments = make_parser(words[:1]).parse_args(words)
-    return _module(arguments.command).run(arguments)
+    run = _module(arguments.command).run
+    if not getattr(arguments, "quiet", False):
+        return run(arguments)
+    # A command prints progress and notes there; an error is an exception, which is printed outside of this.
+    with Path(os.devnull).open("w", encoding="utf-8") as nothing, redirect_stderr(nothing):
+        return run(arguments)
 
 
 def _print_overview() -> int:

@@ -14,7 +14,7 @@ from backends.model.node import node_from_json
 from harness.counted import counted
 from harness.files.userfiles import STDIN_NAME, read_text, write_text
 from nfparity.cli.migratehelp import APPLY, EXAMPLE, LOAD, PLAN, ROLLBACK, VERIFY
-from nfparity.cli.options import add_format, add_level, print_assumptions, print_notes
+from nfparity.cli.options import add_format, add_level, add_quiet, print_assumptions, print_notes
 from translate.errors import InputError, MachineError, ParseError, UnsupportedError
 from translate.ir import Family, TableName
 
@@ -82,6 +82,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add_level(plan)
     plan.add_argument("--seed", type=int, default=0, help="random seed of the packets (default: 0)")
+    add_quiet(plan)
     apply = add("apply", "load the translation and empty the old tables", "Apply a plan.", APPLY)
     apply.add_argument("plan", metavar="PLAN", help="a plan of nfparity migrate plan")
     apply.add_argument(
@@ -97,6 +98,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "Compare the loaded table with the one that apply loaded.",
         VERIFY,
     )
+    add_quiet(verify)
     verify.add_argument("--live", action="store_true", help="compare the loaded table only; send no packets")
     verify.add_argument("--confirm", action="store_true", help="stop the timer of apply if nothing differs")
     verify.add_argument(

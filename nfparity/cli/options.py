@@ -215,6 +215,16 @@ def add_no_times(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_quiet(parser: argparse.ArgumentParser) -> None:
+    """Add ``-q``, which :func:`nfparity.cli.main.main` obeys."""
+    parser.add_argument(
+        "-q",
+        "--quiet",
+        action="store_true",
+        help="print no progress and no notes on standard error; errors are printed",
+    )
+
+
 def add_output(parser: argparse.ArgumentParser) -> None:
     """Add ``-o``."""
     parser.add_argument(

@@ -31,6 +31,7 @@ _DEATHS: Final = 2
 """The number of workers that may die while they assess a snapshot, before it is set aside for a retry."""
 
 _SECONDS: Final = 30
+_LOOPBACK: Final = "127.0.0.1"
 _SCHEMES: Final = ("tcp", "tls")
 
 Ask = Callable[[AssessOptions, str], Answer]
@@ -96,7 +97,8 @@ def dask_pool(
     """Yield a pool of ``workers`` local processes, or of the workers of ``scheduler``.
 
     The default is one process per processor. ``ask`` is the function that a worker runs for a path.
-    Raises InputError for an invalid address, and MachineError when no scheduler answers there.
+    Raises InputError for an invalid address, and MachineError when no scheduler answers there, or when ``lo``
+    is down.
     """
     import dask
     from distributed import Client, LocalCluster
@@ -112,12 +114,13 @@ def dask_pool(
     }
     with scratch, dask.config.set(settings), ExitStack() as stack:
         if scheduler is None:
+            _check_loopback()
             count = workers or len(os.sched_getaffinity(0))
             cluster = LocalCluster(
                 n_workers=count,
                 threads_per_worker=1,
                 processes=True,
-                host="127.0.0.1",
+                host=_LOOPBACK,
                 dashboard_address=None,
                 silence_logs=logging.CRITICAL,
             )
@@ -127,6 +130,16 @@ def dask_pool(
             client = _connected(scheduler, Client)
         stack.enter_context(client)
         yield DaskPool(client, options, ask)
+
+
+def _check_loopback() -> None:
+    """Raise MachineError if processes of this machine cannot connect to each other: ``lo`` is down."""
+    try:
+        with socket.create_server((_LOOPBACK, 0)) as server:
+            socket.create_connection(server.getsockname(), timeout=_SECONDS).close()
+    except OSError as e:
+        reason = f"the workers cannot connect to {_LOOPBACK}: {e.strerror or e}"
+        raise MachineError(f"{reason}; is lo down? (ip link set lo up)") from e
 
 
 def _connected(scheduler: str, client: Any) -> Any:

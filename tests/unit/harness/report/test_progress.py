@@ -1,4 +1,4 @@
-"""Lines about a replay where there is no terminal."""
+"""Progress as lines and as bars."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from harness.report.progress import PlainProgress, progress
+from harness.report.progress import PlainProgress, print_lines, progress
 
 
 def test_a_line_counts_each_backend_and_estimates_the_rest() -> None:
@@ -24,9 +24,41 @@ def test_a_line_counts_each_backend_and_estimates_the_rest() -> None:
 
 def test_no_estimate_before_there_is_anything_to_base_it_on() -> None:
     plain = PlainProgress(["nftables"])
-    assert plain.line(7) == "nothing sent yet, 7 s so far"
+    assert plain.line(7) == "no flows done yet, 7 s so far"
     plain.tell("nftables", 0, 661)
     assert plain.line(30) == "nftables 0/661 flows; 0.0 flows/s, 30 s so far"
+
+
+def test_a_line_names_what_is_counted_and_a_slow_rate_is_per_minute() -> None:
+    plain = PlainProgress(unit="nodes")
+    plain.tell("assessed", 1, 4)
+    assert plain.line(30) == "assessed 1/4 nodes; 2.0 nodes/min, 30 s so far, about 90 s left"
+    assert plain.line(2) == "assessed 1/4 nodes; 0.5 nodes/s, 2 s so far, about 6 s left"
+
+
+class Clock:
+    """A clock that waits until ``end`` without any time passing."""
+
+    def __init__(self, end: float) -> None:
+        self.time = 100.0
+        self.end = self.time + end
+
+    def now(self) -> float:
+        """Return the time."""
+        return self.time
+
+    def wait(self, seconds: float) -> bool:
+        """Go on by these seconds; return whether the end comes first."""
+        self.time += seconds
+        return self.time > self.end
+
+
+@pytest.mark.parametrize(("lasts", "at"), [(0.9, []), (1.5, [1]), (17, [1, 16]), (47, [1, 16, 31, 46])])
+def test_the_first_line_comes_after_a_second_and_others_every_15(lasts: float, at: list[int]) -> None:
+    stream, clock = io.StringIO(), Clock(lasts)
+    print_lines(stream, PlainProgress(), clock.wait, clock.now)
+    lines = [f"nfparity: no flows done yet, {seconds} s so far" for seconds in at]
+    assert stream.getvalue().splitlines() == lines
 
 
 class Terminal(io.StringIO):

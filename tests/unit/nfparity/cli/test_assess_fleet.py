@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 import pytest
 
+from harness.report.progress import PlainProgress
 from nfparity.assess.fleet.job import answer
 from nfparity.assess.fleet.node import Answer, NodeDifference
 from nfparity.assess.fleet.pool import Pool
@@ -123,6 +126,43 @@ def test_without_dask_it_says_what_is_missing(
     monkeypatch.setitem(sys.modules, "distributed", None)
     assert main(["assess", RULES, IPVS]) == 3
     assert "'dask' is missing; nfparity doctor lists what to install" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="makes a network namespace")
+def test_without_a_loopback_device_it_says_what_to_do() -> None:
+    pytest.importorskip("distributed")
+    words = [sys.executable, "-m", "nfparity", "assess", "-q", RULES, IPVS]
+    done = subprocess.run(["unshare", "--net", *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 3, done.stderr
+    assert not done.stdout
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("nfparity: the workers cannot connect to 127.0.0.1: ")
+    assert line.endswith("; is lo down? (ip link set lo up)")
+
+
+def test_quiet_is_without_lines_of_nodes(
+    asked: list[tuple[AssessOptions, int | None, str | None]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["assess", "-q", RULES, IPVS]) == 1
+    assert capsys.readouterr().err == ""
+    assert len(asked) == 1
+    assert main(["assess", "-q", RULES, IPVS, "--format", "sarif"]) == 2
+    assert "--format sarif" in capsys.readouterr().err
+
+
+def test_progress_counts_nodes(
+    asked: list[tuple[AssessOptions, int | None, str | None]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+
+    @contextmanager
+    def lines(stream: TextIO, plain: PlainProgress) -> Iterator[None]:
+        yield
+        told.append(plain.line(4.0))
+
+    monkeypatch.setattr("harness.report.progress._lines", lines)
+    assert main(["assess", RULES, IPVS]) == 1
+    assert told == ["assessed 2/2 nodes; 0.5 nodes/s, 4 s so far, about 0 s left"]
 
 
 def test_one_snapshot_needs_no_dask() -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from nfparity.cli.main import make_parser
 from tests.lab.commands import Done, run_command
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -187,6 +188,23 @@ def test_bad_flows_are_named_by_line() -> None:
     assert "<stdin>:2:" in done.stderr
     assert "<stdin>:3:" in done.stderr
     assert "^" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("assess", "snapshot"), ("diff", "rules"), ("migrate", "plan"), ("migrate", "verify"),
+    ],
+)  # fmt: skip
+def test_every_command_with_progress_has_quiet(words: tuple[str, ...]) -> None:
+    sources = {
+        path.stem for path in (ROOT / "nfparity/cli").glob("*.py") if "with progress(" in path.read_text()
+    }
+    assert words[0] in sources <= {"assess", "diff", "migrate"}
+    parser = make_parser(words[:1])
+    for option in ("-q", "--quiet"):
+        assert parser.parse_args([*words, option]).quiet
+    assert not parser.parse_args([*words]).quiet
 
 
 def test_simulate() -> None:
