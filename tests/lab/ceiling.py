@@ -58,9 +58,6 @@ INEXPRESSIBLE: Final[Mapping[str, Mapping[str, str]]] = {
         ("--new", "--hashmode", "--clustermac", "--total-nodes", "--local-node", "--hash-init"),
         "nf_tables answers no ARP request for a shared address",
     ),
-    "-j CONNSECMARK": dict.fromkeys(
-        ("--save", "--restore"), "nf_tables has no test for a packet or connection without a label"
-    ),
     "-j CT": dict.fromkeys(("--timeout", "--ctevents", "--expevents"), _CONNTRACK_AFTER),
     **{
         f"-j {name}": dict.fromkeys(
@@ -103,6 +100,10 @@ MISSING: Final[Mapping[str, Mapping[str, str]]] = {
         ("--strict", "--spi", "--tunnel-src", "--tunnel-dst", "--next"), "`ipsec in spnum N`"
     ),
     "-m socket": {"--restore-skmark": "`meta mark set socket mark`"},
+    "-j CONNSECMARK": {
+        "--save": "`ct secmark set meta secmark`, if `ct secmark & 0xffffffff == 0`",
+        "--restore": "`meta secmark set ct secmark`, if `meta secmark & 0xffffffff == 0`",
+    },
 }
 """Options that are not translated, with the expression of nft for them, at least for some rules."""
 

@@ -117,7 +117,6 @@ _LACKING: Final = {
     ExternalTarget.LED: "LED triggers",
     ExternalTarget.RATEEST: "estimators of rates",
     ExternalTarget.SECMARK: "labels for packets that are checked when the rules are loaded",
-    ExternalTarget.CONNSECMARK: "a test for a packet or connection without a label",
 }
 
 
@@ -154,6 +153,8 @@ def _check_statement(part: Part, family: Family) -> None:
         case Duplicate(device=device):
             if device and not _PLAIN_INTERFACE.fullmatch(device):
                 raise CannotSay("interface-name", f"nft cannot spell the interface name {device!r}")
+        case External(target=ExternalTarget.CONNSECMARK):
+            raise CannotSay("external", "CONNSECMARK is not translated")
         case External(target=target):
             raise CannotSay("external", f"nftables has no {_LACKING[target]}")
         case SynProxy(ecn=True):

@@ -1,4 +1,4 @@
-"""Targets whose effect is outside of the packet filter: what is read, and why nothing else can do it."""
+"""Targets whose effect is outside of the packet filter: what is read, and why it is not translated."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from translate.write import write_save
         ('LED --led-trigger-id "a" --led-delay inf --led-always-blink', "no LED triggers"),
         ("RATEEST --rateest-name a --rateest-interval 250ms --rateest-ewmalog 0.5s", "no estimators"),
         ("SECMARK --selctx a:b:c:s0", "no labels"),
-        ("CONNSECMARK --save", "without a label"),
-        ("CONNSECMARK --restore", "without a label"),
+        ("CONNSECMARK --save", "CONNSECMARK is not translated"),
+        ("CONNSECMARK --restore", "CONNSECMARK is not translated"),
     ],
 )
 def test_the_next_rule_sees_the_same_packet(target: str, reason: str) -> None:
