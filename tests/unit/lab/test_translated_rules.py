@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 from tests.lab import translated_rules
 from tests.lab.translated_rules import Fate, by_extension, single_rules, summary
 from translate.ir import Drop
 from translate.read import read_ruleset
 
+ROOT = Path(__file__).parents[3]
 RULES = b"""\
 *filter
 :INPUT DROP [0:0]
@@ -53,3 +57,11 @@ def test_a_rule_that_is_left_out_is_a_comment() -> None:
     assert translated_rules._COMMENT.search("# -t filter -A INPUT -m string --algo bm -j DROP \n")
     assert translated_rules._COMMENT.search("add table ip filter\n# -A INPUT -m string -j DROP\n")
     assert not translated_rules._COMMENT.search("# Translated by iptables-restore-translate v1.8.9\n")
+
+
+def test_the_page_names_what_it_leaves_out() -> None:
+    page = (ROOT / "docs/translators.md").read_text()
+    listed = set(re.findall(r"^\| `(-[jm] \S+)` \|", page, re.MULTILINE))
+    every = set(re.findall(r"^\| `(-[jm] \S+)` \|", (ROOT / "docs/options.md").read_text(), re.MULTILINE))
+    left_out = page[page.index("but these: ") : page.index("because the kernel of the run")]
+    assert every - listed == set(re.findall(r"`(-[jm] \S+)`", left_out))
