@@ -1,6 +1,6 @@
 """Places of the documentation's sessions: the files and the node that each of them needs.
 
-Every session of a page runs here or is run by another test, which ``ELSEWHERE`` names with the reason.
+Every session of a page is run in one of ``SCENES``, or ``NOT_RUN`` says why it cannot be run.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-__all__ = ["ELSEWHERE", "SCENES", "Scene"]
+__all__ = ["NOT_RUN", "SCENES", "Scene"]
 
 _RULESETS: Final = Path("tests/corpus/rulesets")
 
@@ -122,13 +122,23 @@ SCENES: Final = (
     Scene("docs/nft-mode.md", "python -m tests.lab.kuberules", slow=True),
 )
 
-ELSEWHERE: Final = {
-    ("README.md", "make deb"): "tests/kernel/test_package.py",
-    ("README.md", "make setup"): "tests/kernel/test_examples.py",
-    ("README.md", "make test"): "tests/kernel/test_examples.py",
-    ("docs/flowtables.md", ".venv/bin/python -m vm"): "tests/kernel/test_flowtable.py",
-    ("docs/ipvs.md", "nfparity capture"): "tests/kernel/test_ipvs.py",
-    ("docs/kubectl.md", "kubectl nfparity"): "tests/unit/nfparity/kubectl/test_cluster.py",
-    ("docs/release.md", "make release"): "tests/unit/deploy/test_release.py",
+NOT_RUN: Final = {
+    ("README.md", "make deb"): (
+        "installs on the machine; tests/kernel/test_package.py installs the package in bare Debian roots"
+    ),
+    ("README.md", "make setup"): "sets up the checkout in which this test runs",
+    ("README.md", "make test"): "would run this test within itself",
+    ("docs/flowtables.md", ".venv/bin/python -m vm"): (
+        "boots a guest for tests/kernel/test_flowtable.py, which runs here if the kernel has flowtables"
+    ),
+    ("docs/ipvs.md", "nfparity capture"): (
+        "needs a node with ip_vs; tests/kernel/test_ipvs.py assesses the same node without these commands"
+    ),
+    ("docs/kubectl.md", "kubectl nfparity"): (
+        "needs a cluster; tests/unit/nfparity/kubectl/test_cluster.py has a small API server"
+    ),
+    ("docs/release.md", "make release"): (
+        "builds images for minutes; tests/unit/deploy/test_release.py makes a release without images"
+    ),
 }
-"""Sessions that install, build or test the project itself or need a cluster, by page and beginning."""
+"""Sessions that are not run, each with the reason and the nearest test. No test compares their output."""
