@@ -24,7 +24,8 @@ __all__ = ["SINCE_1_8_11", "Compared", "comparison", "is_later_than_1_8_9"]
 NOT_MODELLED = re.compile(
     r"not modelled|is not read|unknown match|CT is read only with|\" shifts ports"
     r"|address range .* ends before it begins|there is no port \d+|depends on the version of iptables"
-    r"|\"nan\" is not a probability"
+    r"|\"nan\" is not a probability|is not \[address\]:port|is not a number from 0 to 14"
+    r"|device's name has 1 to 15 bytes"
 )
 """Refusals of rules that iptables accepts, by the reader's words."""
 
@@ -66,8 +67,11 @@ UNTIL_1_8_9 = re.compile(r"or out of range \((\d+)-|conntrack: rule would never 
 These are ranges that end before they begin, and ``--ctproto all``.
 """
 
-NO_DAY: Final = re.compile(r"--(week|month)days  -")
-"""The output of iptables-save for a time without a day, which iptables-restore does not read."""
+UNREADABLE: Final = re.compile(r"--(week|month)days  -|-j [SD]NPT(?!.*--src-pfx .*--dst-pfx )|--label \S+ \w")
+"""Output of iptables-save that iptables-restore does not read.
+
+It has a time without a day, no prefix ``::/0``, or a label of IDLETIMER with a space, without quotes.
+"""
 
 
 @dataclass
@@ -107,7 +111,7 @@ class Compared:
             theirs, problem = read(saved, self.family)
             if FORGOTTEN.search(rule):
                 self.became["saved as something else"] += 1
-            elif theirs is None and NO_DAY.search(saved):
+            elif theirs is None and UNREADABLE.search(saved):
                 self.became["saved as something that nobody reads"] += 1
             elif theirs is None:
                 self.disagreements.append(f"saved and not read: {rule}: {problem}")

@@ -99,9 +99,8 @@ def _update(options: Options, _context: Context) -> tuple[Test, ...]:
     addition = options.find("--add-set")
     for name in ("--exist", "--timeout"):
         flag = options.find(name)
-        if flag is not None and (addition is None or flag[0] < addition[0]):
-            hint = "iptables tests this when it reads the option"
-            raise OptionError(f"{name} needs --add-set before it", option=flag[0], argument=0, hint=hint)
+        if flag is not None and addition is None:
+            raise OptionError(f"{name} needs --add-set", option=flag[0], argument=0)
     timeout = options.find("--timeout")
     seconds = None
     if timeout is not None:

@@ -21,7 +21,11 @@ _MOST: Final = 64
 
 
 def _prefix(options: Options, name: str, extension: str) -> tuple[int, int]:
-    index, option = options.need(name, extension)
+    occurrence = options.find(name)
+    if occurrence is None:
+        hint = "iptables-save leaves out ::/0, and no version of iptables reads the rule without it"
+        raise OptionError(f'{extension} needs the option "{name}"', hint=hint)
+    index, option = occurrence
     text, slash, length_text = option.arguments[0].partition("/")
     try:
         address = parse_address(Family.IP6, text)

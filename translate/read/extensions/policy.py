@@ -48,16 +48,22 @@ def _policy(options: Options, context: Context) -> tuple[Test, ...]:
         raise OptionError('"--next" needs "--strict"', option=next_element[0], argument=0)
     if strict is not None and not used:
         raise OptionError('"--strict" needs "--pol ipsec"', option=strict[0], argument=0)
-    asks = _check_elements(options, context.family, strict=strict is not None)
+    elements = _read_elements(options, context.family)
+    if used:  # policy_check looks at no element of "none"
+        _check_elements(elements, strict=strict is not None)
+    asks = any(elements)
     whole = FieldTest(field=fields[0], values=(Interval.point(used),))
     if not used or not asks:
         return (whole,)  # without a policy, there is nothing to compare the elements with (policy_mt)
     return whole, FieldTest(field=fields[1], values=(Interval.point(1),))
 
 
-def _check_elements(options: Options, family: Family, *, strict: bool) -> bool:
-    """Return whether the rule tests states of IPsec. Raises OptionError (``policy_check``)."""
-    elements: list[dict[str, tuple[int, Option]]] = [{}]
+_Element = dict[str, tuple[int, Option]]
+
+
+def _read_elements(options: Options, family: Family) -> list[_Element]:
+    """Return the options of each policy, by their names. Raises OptionError for a value or a repetition."""
+    elements: list[_Element] = [{}]
     for index, option in enumerate(options):
         if option.name == "--next":
             if len(elements) == _DEEPEST:
@@ -68,6 +74,11 @@ def _check_elements(options: Options, family: Family, *, strict: bool) -> bool:
                 raise OptionError(f'"{option.name}" is given twice', option=index, argument=0)
             _check_value(option, family, index=index)
             elements[-1][option.name] = index, option
+    return elements
+
+
+def _check_elements(elements: list[_Element], *, strict: bool) -> None:
+    """Raise OptionError for options of ``--pol ipsec`` that do not go together (``policy_check``)."""
     for element in elements:
         if strict and not element:
             raise OptionError('"--strict" needs options for each policy', hint="for example --reqid 1")
@@ -76,7 +87,6 @@ def _check_elements(options: Options, family: Family, *, strict: bool) -> bool:
         if end is not None and (mode is None or (mode[1].arguments[0] == "tunnel") is mode[1].negated):
             message = f'"{end[1].name}" needs "--mode tunnel"'
             raise OptionError(message, option=end[0], argument=0)
-    return any(elements)
 
 
 def _check_value(option: Option, family: Family, *, index: int) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.translate.helpers.rules import program
 from translate.errors import ParseError
-from translate.ir import Ruleset, SetTest
+from translate.ir import Ruleset, SetTest, Test
 from translate.nft import emit as to_nft
 from translate.passes import lower
 from translate.read import read_ipsets, read_ruleset, with_sets
@@ -73,3 +73,16 @@ def test_counters_of_elements_are_not_modelled() -> None:
 def test_wrong(options: str, message: str) -> None:
     with pytest.raises(ParseError, match=message):
         program("filter", f"-A FORWARD -m set --match-set nets src {options}")
+
+
+def _changes(options: str) -> tuple[Test, ...]:
+    text = f"*filter\n:FORWARD ACCEPT [0:0]\n-A FORWARD -j SET {options}\nCOMMIT\n"
+    return read_ruleset(text.encode(), name="rules").tables[0].chains[0].rules[0].tests
+
+
+@pytest.mark.parametrize("option", ["--exist", "--timeout 5"])
+def test_options_of_an_addition_stand_before_it_or_behind_it(option: str) -> None:
+    """``set_target_check`` looks at the options when all of them are read (iptables 1.8.9 and 1.8.11)."""
+    assert _changes(f"{option} --add-set nets src") == _changes(f"--add-set nets src {option}")
+    with pytest.raises(ParseError, match="needs --add-set"):
+        _changes(f"--del-set nets src {option}")

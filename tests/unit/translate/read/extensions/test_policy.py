@@ -58,3 +58,8 @@ def test_without_a_policy_there_are_no_states() -> None:
 def test_wrong(options: str, message: str) -> None:
     with pytest.raises(ParseError, match=message):
         read(options)
+
+
+def test_ends_of_a_tunnel_are_not_checked_without_a_policy() -> None:
+    """``policy_check`` looks at the elements only with ``--pol ipsec``."""
+    assert read("--pol none --tunnel-src 10.0.0.1").tests == read("--pol none").tests
