@@ -327,10 +327,8 @@ def _show_plan(arguments: argparse.Namespace, planned: Planned) -> None:
         from nfparity.cli.main import VERSION
         from nfparity.report.pages.migration import migration_page
 
-        page = migration_page(
-            planned, command=_plan_command(arguments), output=arguments.output, version=VERSION
-        )
-        sys.stdout.write(page)
+        command = _plan_command(arguments)
+        sys.stdout.write(migration_page(planned, command=command, output=arguments.output, version=VERSION))
         return
     from nfparity.report.migration import plan_data, plan_lines, static_lines
 
@@ -343,8 +341,7 @@ def _show_plan(arguments: argparse.Namespace, planned: Planned) -> None:
         lines.append(f"plan written to {arguments.output}; nothing is changed yet")
     else:
         lines.append("-o PLAN writes the plan; nothing is changed yet")
-    parity = planned.parity
-    shown = {"families": data, "digest": planned.plan.digest, "parity": parity, "static": static}
+    shown = {"families": data, "digest": planned.plan.digest, "parity": planned.parity, "static": static}
     _show(arguments, shown, lines)
 
 

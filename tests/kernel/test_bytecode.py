@@ -25,11 +25,12 @@ from translate.read import read_ruleset
 from vm.nft import RELEASES, ensure_nft
 
 ROOT = Path(__file__).parents[2]
+UNTRANSLATED = ("counters.rules", "segments6.rules", "other-extensions")
+"""Files and folders of rules that no translation takes."""
 RULESETS = sorted(
     path
     for path in (ROOT / "tests/corpus/rulesets").glob("*/*")
-    # No translation takes the rules of these files.
-    if path.name.endswith(("rules", "tables-save")) and path.name not in ("counters.rules", "segments6.rules")
+    if path.name.endswith(("rules", "tables-save")) and not {path.name, path.parent.name} & set(UNTRANSLATED)
 )
 SEEDS = range(8)
 SOME_SEEDS = [pytest.param(seed, marks=[pytest.mark.slow] if seed > 4 else []) for seed in SEEDS]
