@@ -263,8 +263,15 @@ def _begins(test: Test) -> bool:
 
 
 def notes_on_segment_sizes(inventory: Inventory) -> Iterator[Note]:
-    """Yield a note for each TCPMSS rule: nftables changes an MSS option but does not add one."""
-    text = "nftables adds no MSS option to a SYN that has none; TCPMSS adds one of at most 536 (IPv6: 1220)"
+    """Yield a note for each TCPMSS rule: nftables changes an MSS option but does not add one.
+
+    Over ``lo``, nftables takes the MTU of the device (``rt mtu``); ``tcpmss_reverse_mtu`` also looks at the
+    route to the packet's source.
+    """
+    text = (
+        "nftables adds no MSS option to a SYN that has none; TCPMSS adds one of at most 536 (IPv6: 1220)."
+        " --clamp-mss-to-pmtu in nftables leaves packets over lo as they are"
+    )
     yield from (Note(origin, BACKEND, "tcpmss", text) for origin in inventory.doing(LimitMss))
 
 
