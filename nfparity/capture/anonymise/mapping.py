@@ -42,6 +42,8 @@ _PORT = re.compile(r":\d{1,5}(?![\w.:-])")
 _HASHED = re.compile(r"KUBE-(SVC|SVL|SEP|FW|XLB|EXT)-([A-Z2-7]{16})")
 _NFT_HASHED = re.compile(r"([a-z]+)-([A-Z2-7]{8})-([^_]+?)(?:__([0-9A-Fa-f.]+)/(\d+))?")
 _PROTOCOLS = ("tcp", "udp", "sctp")
+_BLOCK = 32
+"""The bytes of one digest, of which longer replacements are made."""
 _EVERYWHERE = ("127.0.0.1", "255.255.255.255", "169.254.169.254", "::1")
 
 
@@ -193,6 +195,12 @@ class Mapping:
     def name(self, text: str) -> str:
         """Replace a name of a Kubernetes object, a host, or another name without a kind of its own."""
         return text if self.learning else self._names.name(text, NAMES)
+
+    def octets(self, text: str) -> str:
+        """Replace bytes in hexadecimal notation by as many others; spaces between them are left out."""
+        size = len("".join(text.split())) // 2
+        blocks = (self._names.digest(f"{block}/{text}", _BLOCK) for block in range(size // _BLOCK + 1))
+        return text if self.learning else b"".join(blocks)[:size].hex()
 
     def service(self, text: str) -> str:
         """Replace ``namespace/name:port``, part by part."""

@@ -102,6 +102,8 @@ def _value(option: str, at: int, word: str, chains: set[str], mapping: Mapping) 
         return word
     if option == "--u32":
         return _packet_words(word, mapping)
+    if option == "--hex-string":
+        return _octets(word, mapping)
     if mapping.has_address(word):
         return mapping.text_addresses(word, lambda rest: _rest(rest, mapping))
     return _rest(word, mapping)
@@ -123,6 +125,12 @@ def _moved(span: re.Match[str], mapping: Mapping) -> str:
         return span.group()
     made = mapping.address_range(str(IPv4Address(low)), str(IPv4Address(high)))
     return ":".join(hex(int(IPv4Address(end))) for end in (made if span[2] else made[:1]))
+
+
+def _octets(text: str, mapping: Mapping) -> str:
+    """Replace the bytes between two ``|`` of a ``--hex-string``, and the words outside of them."""
+    parts = enumerate(text.split("|"))
+    return "|".join(mapping.octets(part) if at % 2 else _rest(part, mapping) for at, part in parts)
 
 
 def _rest(text: str, mapping: Mapping) -> str:

@@ -303,6 +303,16 @@ def test_addresses_in_words_of_packets_are_replaced_as_elsewhere() -> None:
     assert f'"0x6&0xff=0x11&&0x10={number:#x}&&0x28&0xffff=0x35"' in made["iptables-save"].decode()
 
 
+def test_bytes_of_a_hexadecimal_text_are_replaced_by_as_many() -> None:
+    bytes_ = "0acb007109" * 20  # more than one digest has
+    text = f'*filter\n-A INPUT -m string --hex-string "shop|{bytes_}|" --algo bm -j DROP\nCOMMIT\n'
+    made, _ = anonymise({"iptables-save": text.encode()}, KEY)
+    found = re.search(r'"([a-z]{4})\|([\da-f]{200})\|"', made["iptables-save"].decode())
+    assert found is not None
+    assert found.group(1) != "shop"
+    assert "cb007109" not in found.group(2)
+
+
 RULESETS = sorted(
     path
     for path in (Path(__file__).parents[4] / "corpus" / "rulesets").glob("*/*tables-save")
