@@ -37,7 +37,7 @@ MATCHES = (
     *("srh --srh-hdr-len-gt 2 --srh-hdr-len-lt 4", "srh --srh-segs-left-eq 0 ! --srh-segs-left-gt 1"),
     *("srh --srh-tag 0", "srh ! --srh-tag 0", "srh --srh-tag 1", "srh --srh-tag 256", "srh --srh-tag 258"),
     *(f"srh --srh-lsid {ONE}", f"srh ! --srh-lsid {ONE}", "srh --srh-lsid fd00::/64", "srh --srh-lsid ::/0"),
-    *("srh ! --srh-lsid fd00::/64", "srh --srh-lsid fd00::1/ffff::ffff"),
+    *("srh ! --srh-lsid fd00::/64", "srh --srh-lsid fd00::1"),
     *(f"srh --srh-segs-left-eq 1 --srh-nsid {ONE}", f"srh --srh-segs-left-eq 2 ! --srh-nsid {TWO}"),
     *(f"srh --srh-segs-left-eq 0 --srh-psid {TWO}", "srh --srh-segs-left-eq 0 ! --srh-psid fd00::/64"),
     *("rt --rt-type 0 --rt-0-res", "rt --rt-type 0 --rt-segsleft 1 --rt-0-res"),
