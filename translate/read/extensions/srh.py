@@ -20,7 +20,7 @@ from translate.read.extensions.declaration import (
     parse_number,
 )
 from translate.read.spelling.address import parse_resolved_mask
-from translate.read.spelling.errors import NotModelledError, OptionError
+from translate.read.spelling.errors import NotModelledError
 
 __all__ = ["SRH"]
 
@@ -84,12 +84,7 @@ def _segment(options: Options, index: int, option: Option, context: Context) -> 
 
     Segments are in reverse order. Which of them is the next one depends on the number of those that are left.
     """
-    text = option.arguments[0]
-    wanted = parse_resolved_mask(context.family, text, option=index)
-    if ":" in text.partition("/")[2]:
-        # A mask that is no prefix stands for a single address in iptables 1.8.9, and for itself in 1.8.11.
-        what = f'the mask of "{text}" depends on the version of iptables'
-        raise OptionError(what, option=index, hint="write the length of the prefix")
+    wanted = parse_resolved_mask(context.family, option.arguments[0], option=index)
     place = 0
     if option.name != "--srh-lsid":
         step = 1 if option.name == "--srh-psid" else -1

@@ -117,11 +117,10 @@ class RuleReader:
             tests += more
             if loaded.extension.name == "comment":
                 comments.append(spelling.options[0].arguments[0])
-        target, actions = self._target_meaning(draft)
+        target, actions, unknown_effects = self._target_meaning(draft)
+        unknown += unknown_effects
         if draft.target is not None:
-            part_of_target = self._target_part(draft.target, draft)
-            unknown += part_of_target.unknown
-            tests += part_of_target.tests.get(draft.target.arguments, ())
+            tests += self._target_part(draft.target, draft).tests.get(draft.target.arguments, ())
         matches = tuple(spelled)
         comment = "; ".join(comments) if comments else None
         rules = []
@@ -142,13 +141,19 @@ class RuleReader:
             )
         return rules
 
-    def _target_meaning(self, draft: RuleDraft) -> tuple[Spelled | None, tuple[Action, ...]]:
+    def _target_meaning(
+        self, draft: RuleDraft
+    ) -> tuple[Spelled | None, tuple[Action, ...], tuple[Unknown, ...]]:
+        """Return spelling and action of the target or jump, and what of it is not modelled."""
         if draft.jump is None:
-            return None, ()
+            return None, (), ()
         if draft.target is None:
-            return self._jumps[draft.goto].meaning(draft.jump)
+            return *self._jumps[draft.goto].meaning(draft.jump), ()
+        part, arguments = self._target_part(draft.target, draft), draft.target.arguments
         try:
-            return self._target_part(draft.target, draft).meaning(draft.target.arguments)
+            return *part.meaning(arguments), part.unknown
+        except NotModelledError as error:
+            return part.spelled(arguments), (), (*part.unknown, part.not_modelled(error))
         except OptionError as error:
             raise draft.target.fault(error) from None
 

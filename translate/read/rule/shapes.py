@@ -18,8 +18,10 @@ from translate.ir import (
     Action,
     Counters,
     Family,
+    Field,
     FieldTest,
     Goto,
+    Hidden,
     Jump,
     Option,
     Origin,
@@ -111,8 +113,7 @@ class MatchPart:
     def not_modelled(self, error: NotModelledError) -> Unknown:
         """Return the unknown part of a rule with arguments that are not modelled."""
         name = f"-m {self.extension.name}"
-        reason = f"{name} with {error.message} is not modelled"
-        return Unknown(reason, self.extension.hides, self.extension.fields, extension=name)
+        return _not_modelled(name, error, self.extension.hides, self.extension.fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,17 +137,25 @@ class TargetPart:
         )
 
     def meaning(self, arguments: Arguments) -> tuple[Spelled, tuple[Action, ...]]:
-        """Return spelling and action. Raises OptionError."""
+        """Return spelling and action. Raises OptionError, and NotModelledError for values not modelled."""
         result = self.meanings.get(arguments)
         if result is None:
-            options = _options(self.template, arguments)
+            spelled = self.spelled(arguments)
             meaning = None if self.unknown else self.extension.meaning
-            effect = () if meaning is None else meaning(Options(options), self.context)
+            effect = () if meaning is None else meaning(Options(spelled.options), self.context)
             if isinstance(effect, tuple):
                 self.tests[arguments] = effect
             actions = () if isinstance(effect, tuple) else (effect,)
-            result = self.meanings[arguments] = (Spelled(self.extension.name, options), actions)
+            result = self.meanings[arguments] = (spelled, actions)
         return result
+
+    def spelled(self, arguments: Arguments) -> Spelled:
+        """Return the spelling alone."""
+        return Spelled(self.extension.name, _options(self.template, arguments))
+
+    def not_modelled(self, error: NotModelledError) -> Unknown:
+        """Return the unknown part of a rule with arguments that are not modelled."""
+        return _not_modelled(f"-j {self.extension.name}", error, self.extension.hides)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +176,12 @@ class JumpPart:
             action: Action = Goto(chain) if self.goto else Jump(chain)
             result = self.meanings[chain] = (Spelled(chain), (action,))
         return result
+
+
+def _not_modelled(
+    spelled: str, error: NotModelledError, hides: Hidden, fields: tuple[Field, ...] = ()
+) -> Unknown:
+    return Unknown(f"{spelled} with {error.message} is not modelled", hides, fields, extension=spelled)
 
 
 def _unknown(

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Final
 
 from translate.ir import Family, Field, FieldTest, Interval, parse_address
-from translate.read.spelling.errors import OptionError
+from translate.read.spelling.errors import NotModelledError, OptionError
 from translate.read.spelling.names import HOSTS
 from translate.read.spelling.numbers import unsigned
 
@@ -119,14 +119,13 @@ def parse_address_mask(family: Family, text: str, *, option: int) -> AddressMask
 def parse_resolved_mask(family: Family, text: str, *, option: int) -> AddressMask:
     """Return an address of a connection with its mask (``xtopt_parse_hostmask``); raises OptionError.
 
-    A mask that is not a prefix is read as the mask of a single address (``xtopt_parse_mask`` counts its
-    bits, which fails for such a mask).
+    Raises NotModelledError for a mask that is not a prefix. iptables 1.8.9 takes it for the mask of a single
+    address (``xtopt_parse_mask`` counts its bits, which fails for such a mask), 1.8.11 takes it as it is.
     """
     host_text, slash, mask_text = text.partition("/")
     address = parse_resolved(family, host_text, option=option)
-    whole = AddressMask(address=address, mask=(1 << family.bits) - 1, family=family)
     if not slash:
-        return whole
+        return AddressMask(address=address, mask=(1 << family.bits) - 1, family=family)
     after = len(host_text) + 1
     length = unsigned(mask_text, family.bits)
     if length is not None:
@@ -134,7 +133,11 @@ def parse_resolved_mask(family: Family, text: str, *, option: int) -> AddressMas
         return AddressMask(address=address, mask=full ^ (full >> length), family=family)
     mask = parse_resolved(family, mask_text, option=option, offset=after)
     masked = AddressMask(address=address, mask=mask, family=family)
-    return masked if masked.is_prefix else whole
+    if not masked.is_prefix:
+        what = f'the mask "{mask_text}", whose meaning depends on the version of iptables,'
+        hint = "a prefix length means the same in every version"
+        raise NotModelledError(what, option=option, offset=after, hint=hint)
+    return masked
 
 
 def _numeric(family: Family, text: str) -> int | None:

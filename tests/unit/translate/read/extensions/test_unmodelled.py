@@ -58,6 +58,29 @@ def test_a_translation_says_why_a_target_cannot_be_modelled(words: str, reason: 
         lower(ruleset, level=0)
 
 
+@pytest.mark.parametrize(
+    ("words", "table", "family", "reason"),
+    [
+        ("-m conntrack --ctorigsrc 10.0.0.1/255.0.255.255 -j DROP", "mangle", Family.IP, "-m conntrack"),
+        ("-m policy --dir out --pol none --tunnel-src 10.0.0.1/0.0.0.255", "mangle", Family.IP, "-m policy"),
+        ("-d 10.0.0.0/8 -j NETMAP --to 10.0.0.0/255.0.0.255", "nat", Family.IP, "-j NETMAP"),
+        ("-d fd00::/16 -j NETMAP --to fd00::/ff00::ffff", "nat", Family.IP6, "-j NETMAP"),
+        ("-m srh --srh-lsid fd00::1/ffff::ffff -j DROP", "mangle", Family.IP6, "-m srh"),
+    ],
+)
+def test_a_mask_that_versions_of_iptables_read_differently_is_kept(
+    words: str, table: str, family: Family, reason: str
+) -> None:
+    text = dump(words, table)
+    ruleset = read_ruleset(text.encode(), name="rules", family=family)
+    assert write_save(ruleset) == text
+    ((_, unknown),) = ruleset.unknowns()
+    assert unknown.extension == reason
+    assert unknown.reason.startswith(f'{reason} with the mask "')
+    with pytest.raises(UnsupportedError, match="depends on the version of iptables"):
+        lower(ruleset, level=0)
+
+
 def test_what_is_unknown_of_a_rule_is_named() -> None:
     rule = read("-m osf --genre Linux -m realm --realm lab -j ULOG")
     assert rule.unknown == (

@@ -12,7 +12,7 @@ from translate.read.spelling.address import (
     parse_resolved,
     parse_resolved_mask,
 )
-from translate.read.spelling.errors import OptionError
+from translate.read.spelling.errors import NotModelledError, OptionError
 
 IP, IP6 = Family.IP, Family.IP6
 
@@ -62,9 +62,14 @@ def test_faults_are_pointed_at(text: str, message: str, offset: int) -> None:
     assert (fault.value.message, fault.value.offset) == (message, offset)
 
 
-def test_a_mask_of_a_connection_that_is_no_prefix_is_that_of_one_address() -> None:
-    assert parse_resolved_mask(IP, "10.0.0.1/255.0.255.0", option=0).mask == 0xFFFFFFFF
+def test_a_mask_that_is_no_prefix_depends_on_the_version_of_iptables() -> None:
     assert parse_resolved_mask(IP, "10.0.0.1/255.255.0.0", option=0).mask == 0xFFFF0000
+    with pytest.raises(NotModelledError) as fault:
+        parse_resolved_mask(IP, "10.0.0.1/255.0.255.0", option=0)
+    assert (fault.value.message, fault.value.offset) == (
+        'the mask "255.0.255.0", whose meaning depends on the version of iptables,',
+        9,
+    )
 
 
 def test_a_test_of_an_address() -> None:
