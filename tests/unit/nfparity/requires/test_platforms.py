@@ -66,9 +66,10 @@ def test_an_unknown_platform_names_the_known_ones() -> None:
 
 
 def test_a_platform_without_a_trustworthy_list_is_refused_by_name() -> None:
-    with pytest.raises(InputError, match=r"^the modules of Amazon Linux 2023 are not known: no public copy"):
-        platform_modules("amazon-linux-2023")
-    assert "amazon-linux-2023" not in platform_names()
+    why = r"^the modules of Amazon Linux 2023 with Linux 6\.18 are not known: no public copy"
+    with pytest.raises(InputError, match=why):
+        platform_modules("amazon-linux-2023-6.18")
+    assert "amazon-linux-2023-6.18" not in platform_names()
 
 
 @pytest.mark.parametrize(
@@ -82,6 +83,10 @@ def test_a_platform_without_a_trustworthy_list_is_refused_by_name() -> None:
         ("flatcar-6.12", "xt_connlimit", Presence.PRESENT),
         ("bottlerocket-6.12", "xt_dccp", Presence.ABSENT),
         ("bottlerocket-6.12", "nft_socket", Presence.PRESENT),
+        ("amazon-linux-2023", "ip_tables", Presence.PRESENT),
+        ("amazon-linux-2023", "nft_flow_offload", Presence.PRESENT),
+        ("amazon-linux-2023", "ipt_CLUSTERIP", Presence.PRESENT),
+        ("amazon-linux-2023", "xt_dccp", Presence.ABSENT),
     ],
 )
 def test_modules_of_the_configurations(platform: str, module: str, presence: Presence) -> None:
