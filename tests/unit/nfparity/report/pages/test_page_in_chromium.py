@@ -218,3 +218,23 @@ def test_few_findings_are_printed_with_their_details(browser: Chromium, pages: d
     assert not tab.value("document.querySelectorAll('[data-body]').length")
     tab.value("dispatchEvent(new Event('afterprint'))")
     assert tab.value("document.querySelectorAll('.finding[open]').length") == 0
+
+
+def test_ten_thousand_findings_are_opened_and_filtered(
+    browser: Chromium, many: Callable[[int], Summary], tmp_path: Path
+) -> None:
+    """With ``-s``, the milliseconds until the page is shown, and from a key to the filtered page."""
+    page = tmp_path / "many.html"
+    page.write_text(assessment_page(many(10_000), version="1.2.3"))
+    tab = opened(browser, page)
+    painted = "new Promise((done) => requestAnimationFrame(() => setTimeout(() => done(performance.now()))))"
+    times = [tab.value(painted)]
+    for text, count in (("service-77", 111), ("service-777", 11), ("", 10_000), ("team-5/", 100)):
+        typed = (
+            f"(() => {{ const field = document.getElementById('text'), start = performance.now();"
+            f" field.value = {text!r}; field.dispatchEvent(new Event('input', {{bubbles: true}}));"
+            f" return {painted}.then((end) => end - start); }})()"
+        )
+        times.append(tab.value(typed))
+        assert visible(tab) == count
+    print(*map(round, times))
