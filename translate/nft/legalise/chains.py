@@ -21,6 +21,7 @@ from translate.nft.legalise.helpers import behind_conntrack
 from translate.nft.legalise.netmaps import with_sides
 from translate.nft.legalise.rules import write_rule
 from translate.nft.legalise.shifts import spelled_out
+from translate.nft.limits.inexpressible import check_key
 from translate.nft.limits.refusal import CannotSay
 from translate.passes.inventory import Inventory
 from translate.passes.normalise import canonical
@@ -77,8 +78,11 @@ def _refused_entries(draft: DraftProgram, chain: LegalChain, each: Statement) ->
     The rules that this function writes are discarded with the draft.
     """
     refused: list[Refusal] = []
-    for entry in each.entries if isinstance(each, Lookup) else ():
+    if not isinstance(each, Lookup):
+        return refused
+    for entry in each.entries:
         try:
+            check_key(each.fields, entry.key, draft.family)
             rule = Apply(tests=(), actions=entry.actions, origin=entry.origin)
             write_rule(draft, draft.subchain(chain, entry.origin), rule)
         except CannotSay as e:

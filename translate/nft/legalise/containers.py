@@ -60,7 +60,7 @@ from translate.nft.legalise.headerchanges import is_single
 from translate.nft.legalise.headers import CT_PORTS, PORTS, protocol_among, transports
 from translate.nft.legalise.natports import needs_transport
 from translate.nft.legalise.rules import statements, write_rule
-from translate.nft.limits.inexpressible import check_field, check_value
+from translate.nft.limits.inexpressible import check_field, check_key
 from translate.nft.limits.refusal import CannotSay
 
 __all__ = ["write_choose", "write_lookup"]
@@ -79,8 +79,7 @@ def write_lookup(draft: DraftProgram, chain: LegalChain, lookup: Lookup) -> None
         parts.append(protocol_among(PORT_PROTOCOLS))
     entries = list(_possible(lookup, protocols))
     for entry, _ in entries:
-        for each, value in zip(lookup.fields, entry.key, strict=True):
-            check_value(each, value, draft.family)
+        check_key(lookup.fields, entry.key, draft.family)
     for each in lookup.fields:
         check_field(each, draft.family)
     origin = _place(lookup.origin, lookup.entries)

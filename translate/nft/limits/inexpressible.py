@@ -4,6 +4,8 @@
 * ``fib daddr type`` gives an address one type. ``addrtype`` of IPv6 gives the node's own addresses the type
   UNICAST as well (``match_type6``), so LOCAL is the only type that means the same in both.
 * A string of nft ends at the next quote; it has no escapes.
+* In IPv6, iptables finds the protocol behind AH, so ``-p ah`` never matches (``ip6_packet_match``). nft stops
+  at AH and matches it (``IP6_FH_F_AUTH`` in ``__nft_set_pktinfo_ipv6_validate``).
 * The kernel's NAT expression has no base port of a port shift (``nft_nat``).
 """
 
@@ -41,7 +43,7 @@ from translate.nft.chunks import CHUNKS
 from translate.nft.legal import Part
 from translate.nft.limits.refusal import CannotSay
 
-__all__ = ["check_field", "check_statements", "check_test", "check_value"]
+__all__ = ["check_field", "check_key", "check_statements", "check_test"]
 
 _PLAIN_INTERFACE: Final = re.compile(r"[A-Za-z0-9._@-]+")
 _HELPER_NAME: Final = 15
@@ -50,7 +52,9 @@ _ADDRESS_TYPES: Final = frozenset(field for field in Field if field.name.startsw
 
 
 _PORTS: Final = frozenset({Field.BRIDGED_ON, Field.BRIDGE_PORT_IN, Field.BRIDGE_PORT_OUT})
+_AH: Final = 51
 _RESTRICTED: Final = _ADDRESS_TYPES | {
+    Field.L4PROTO,
     Field.FRAGMENT,
     Field.AH_SPI,
     Field.SCTP_CHUNKS,
@@ -72,7 +76,7 @@ def check_test(test: FieldTest, family: Family) -> None:
     if test.field is Field.SCTP_CHUNKS and test.mask not in _ONE_CHUNK:
         raise CannotSay("sctp-chunks", "nftables tests for one chunk, not for chunks of all other types")
     for value in test.values:
-        check_value(test.field, value, family)
+        _check_value(test.field, value, family)
 
 
 def check_field(field: Field, family: Family) -> None:
@@ -90,8 +94,13 @@ def check_field(field: Field, family: Family) -> None:
         raise CannotSay("ipsec-states", reason)
 
 
-def check_value(field: Field, value: Value, family: Family) -> None:
-    """Raise CannotSay for a value that nft cannot compare with ``field``."""
+def check_key(fields: Sequence[Field], key: Sequence[Value], family: Family) -> None:
+    """Raise CannotSay for a key of a lookup in which nft cannot compare a value with its field."""
+    for field, value in zip(fields, key, strict=True):
+        _check_value(field, value, family)
+
+
+def _check_value(field: Field, value: Value, family: Family) -> None:
     match value:
         case Name(text=text) if field is Field.CT_HELPER:
             if not _PLAIN_INTERFACE.fullmatch(text) or len(text) > _HELPER_NAME:
@@ -100,6 +109,9 @@ def check_value(field: Field, value: Value, family: Family) -> None:
             if not _PLAIN_INTERFACE.fullmatch(text):
                 raise CannotSay("interface-name", f"nft cannot spell the interface name {text!r}")
         case Interval(low=low, high=high):
+            if field is Field.L4PROTO and family is Family.IP6 and low == high == _AH:
+                reason = "in IPv6, iptables never finds AH as the protocol, but nftables does"
+                raise CannotSay("ah6-protocol", reason)
             if field in _ADDRESS_TYPES and family is Family.IP6 and not low == high == AddressType.LOCAL:
                 reason = "LOCAL is the only type of IPv6 addresses that means the same in nftables"
                 raise CannotSay("addrtype6", reason)

@@ -50,3 +50,13 @@ def test_a_proxy_of_handshakes_is_refused_over_ipv6() -> None:
     (refusal,) = error.value.refusals
     assert (refusal.feature, refusal.origin.text) == ("synproxy6", rule)
     assert "synproxy mss 1440" in nft.emit(program("filter", rule, level=2)).text
+
+
+@pytest.mark.parametrize("test", ["-p ah", "! -p ah", "-p 51"])
+def test_ah_as_a_protocol_of_ipv6_is_refused(test: str) -> None:
+    text = f"*filter\n:INPUT ACCEPT [0:0]\n-A INPUT -p tcp -j ACCEPT\n-A INPUT {test} -j DROP\nCOMMIT\n"
+    for level in (0, 2):
+        with pytest.raises(UnsupportedError) as error:
+            nft.emit(lower(read_ruleset(text.encode(), name="rules", family=Family.IP6), level=level))
+        assert [(r.feature, r.origin.line) for r in error.value.refusals] == [("ah6-protocol", 4)]
+        assert "51" in nft.emit(lower(read_ruleset(text.encode(), name="rules"), level=level)).text
