@@ -15,6 +15,7 @@ REFUSED_BY_ALL: Final = {
     "ah6": "`-m ah` over IPv6",
     "bridge-port": "`-m physdev` with any option but `--physdev-is-in`",
     "ipset": "`-m set` of a set whose members are not known",
+    "mh-order": "`-m mh` after a test that counts, draws or keeps a state",
     "recent-mask": "`-m recent` with two masks for one list",
     "recent-reap": "`-m recent --reap` where other rules look for older addresses of the list",
     "recent-rttl": "`-m recent --rttl`",

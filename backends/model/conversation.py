@@ -10,7 +10,7 @@ import zlib
 from dataclasses import dataclass, field
 
 from backends.model.flow import Again, Flow, IcmpError, Reply, Send
-from backends.model.leading import leading, security_index
+from backends.model.leading import has_bare_header, leading, with_mobility_checksum
 from backends.model.packet import FRAGMENT_SIZE, Icmp6Type, IcmpType, Packet
 from backends.model.withfields import with_fields
 from translate.ir import Family, Protocol, TcpFlag
@@ -115,10 +115,12 @@ class Conversation:
             return packet.payload
         if packet.is_later_fragment:
             return _filled(packet, packet.payload or self.tag())
-        bare = security_index(packet) is not None and len(packet.payload) == len(leading(packet))
+        bare = has_bare_header(packet)
         if packet.proto == Protocol.TCP or (packet.payload and not bare):
-            return _filled(packet, packet.payload)
-        return self._filler(packet)
+            payload = _filled(packet, packet.payload)
+        else:
+            payload = self._filler(packet)
+        return with_mobility_checksum(packet, payload)
 
     def _filler(self, packet: Packet) -> bytes:
         """Return the payload: the tag, after the header of GRE or IPsec where the kernel reads one."""

@@ -30,6 +30,7 @@ REFUSED: Final = {
     "interface-group": "`-m devgroup`",
     "interface-mask": "an interface compared under a mask",
     "ipsec": "`-m policy`",
+    "mobility-header": "`-m mh`",
     "netmap": "`-j NETMAP`",
     "program-size": "more than 4,096 rules in one hook, each counted once for every jump that leads to it",
     "queue": "`-j NFQUEUE`",

@@ -13,6 +13,8 @@ __all__ = [
     "ACCOUNTS",
     "CLOCKS",
     "INDEX_PROTOCOLS",
+    "MOBILITY",
+    "NO_NEXT_HEADER",
     "PORT_PROTOCOLS",
     "REVERSE_PATHS",
     "REVERSE_ROUTES",
@@ -75,6 +77,8 @@ class Field(Enum):
     AH_SPI = _Row("ah.spi", 32, steady=True)
     IPCOMP_CPI = _Row("ipcomp.cpi", 16, steady=True)
     DCCP_TYPE = _Row("dccp.type", 4, steady=True)
+    MH_TYPE = _Row("mh.type", 8, steady=True)  # of a Mobility Header of IPv6
+    MH_NEXT = _Row("mh.next", 8, steady=True)  # the protocol of the header after it
     SCTP_CHUNKS = _Row("sctp.chunks", 256, steady=True, hexadecimal=True)  # a bit for each type of chunk
     LENGTH = _Row("ip.length", 32, _ALWAYS, steady=True)  # headers included; more than 16 bits in a jumbogram
     TTL = _Row("ip.ttl", 8, _ALWAYS)
@@ -301,3 +305,9 @@ PORT_PROTOCOLS: Final = frozenset(
 
 INDEX_PROTOCOLS: Final = MappingProxyType({Field.ESP_SPI: 50, Field.AH_SPI: 51, Field.IPCOMP_CPI: 108})
 """The protocols of IPsec (IANA numbers), by the field that has the index of their security association."""
+
+MOBILITY: Final = 135
+"""The protocol of a packet with a Mobility Header (RFC 6275)."""
+
+NO_NEXT_HEADER: Final = 59
+"""The protocol of a header of IPv6 after which nothing follows (RFC 8200, 4.7)."""

@@ -3,7 +3,8 @@
 *Before*: the Ruleset as read. Every jump names a chain of the same table, and no live chain reaches itself
 (``translate.read`` refuses both, as ``mark_source_chains`` in ``x_tables`` does).
 
-*After*: a chain for each chain and an :class:`Apply` for each rule, in the same order; jumps have qualified
+*After*: a chain for each chain and an :class:`Apply` for each rule, in the same order, and before it one for
+the packets that ``-m mh`` drops (:mod:`translate.passes.mobility`); jumps have qualified
 names; a built-in chain has its hook, priority and policy. A bucket of ``-m limit`` has the name of its chain
 and a number, so that copies of its rule share it. Tables come in the order of ``TABLE_HOOKS``, whatever the
 order of the input.
@@ -73,6 +74,7 @@ from translate.ir.rejects import Reject
 from translate.ir.sideeffects import SideEffect
 from translate.ir.tracking import tracks_connections
 from translate.passes.calls import CALLS
+from translate.passes.mobility import dropped_first, order_refused
 
 __all__ = ["flatten"]
 
@@ -93,6 +95,7 @@ def flatten(ruleset: Ruleset) -> Program:
         Refusal(rule.origin, "translate", "ipset", f"the members of ipset {name} are not known")
         for rule, name in ruleset.sets_not_given()
     ]
+    refusals += [refusal for rule in ruleset.rules() if (refusal := order_refused(rule)) is not None]
     if refusals:
         raise UnsupportedError(tuple(refusals))
     chains = [
@@ -126,12 +129,19 @@ def _chain(table: TableName, chain: Chain) -> LoweredChain:
     return LoweredChain(
         name=name,
         table=table,
-        statements=tuple([_apply(table, rule, states) for rule in chain.rules]),
+        statements=tuple([each for rule in chain.rules for each in _statements(table, rule, states)]),
         hook=hook,
         priority=None if hook is None else TABLE_HOOKS[table][hook],
         policy=None if hook is None else chain.policy or Policy.ACCEPT,
         origin=chain.origin,
     )
+
+
+def _statements(table: TableName, rule: Rule, names: Iterator[str]) -> Iterator[Apply]:
+    first = dropped_first(rule)
+    if first is not None:
+        yield first
+    yield _apply(table, rule, names)
 
 
 def _apply(table: TableName, rule: Rule, names: Iterator[str]) -> Apply:

@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import Final
 
 from backends.model.clock import clock_value
-from backends.model.leading import leading_ports, security_index
+from backends.model.leading import MOBILITY_READ, leading, leading_ports, security_index
 from backends.model.link import eui64, neighbour_mac
 from backends.model.packet import Fragment, Packet, Port
 from backends.simulator.conntrack.connection import ORIGINAL, REPLY, ConntrackEntry
@@ -16,7 +16,17 @@ from backends.simulator.conntrack.skb import Skb, SocketKind
 from backends.simulator.matching.contents import contents
 from backends.simulator.matching.undecided import Undecided
 from backends.simulator.routing.router import AnyRouter
-from translate.ir import CLOCKS, INDEX_PROTOCOLS, Family, Field, Hook, Protocol, TcpFlag
+from translate.ir import (
+    CLOCKS,
+    INDEX_PROTOCOLS,
+    MOBILITY,
+    NO_NEXT_HEADER,
+    Family,
+    Field,
+    Hook,
+    Protocol,
+    TcpFlag,
+)
 
 __all__ = ["HotDrop", "Reader", "Value", "View", "port_reader", "reader"]
 
@@ -138,6 +148,21 @@ def _security_index(field: Field) -> Reader:
         if index is None:
             raise HotDrop  # the payload ends within the header (ah_mt, esp_mt, comp_mt)
         return index
+
+    return read
+
+
+def _mobility(place: int) -> Reader:
+    """Return a reader of a byte of a Mobility Header (``mh_mt6``)."""
+
+    def read(view: View) -> Value:
+        packet = view.skb.packet
+        if packet.proto != MOBILITY or packet.is_later_fragment:
+            return None
+        header = leading(packet)
+        if len(header) < MOBILITY_READ or header[0] != NO_NEXT_HEADER:
+            raise HotDrop
+        return header[place]
 
     return read
 
@@ -310,6 +335,8 @@ _READERS: Final[dict[Field, Reader]] = {
     Field.FRAGMENT_MORE: _of_fragment(lambda fragment: int(fragment.more)),
     Field.FRAGMENT_RESERVED: _of_fragment(lambda fragment: fragment.reserved),
     Field.FRAGMENT_RESERVED2: _of_fragment(lambda fragment: 0),
+    Field.MH_TYPE: _mobility(2),
+    Field.MH_NEXT: _mobility(0),
     # a corpus has no packets of DCCP
     Field.DCCP_TYPE: lambda view: None,
     Field.SCTP_CHUNKS: _sctp_chunks,

@@ -61,7 +61,7 @@ _CONSTANT: Final = _PORTS | {
 _OF_HEADERS: Final = frozenset(
     {
         *(Field.ICMP_TYPE, Field.ICMP_CODE, Field.TCP_FLAGS, Field.TCP_MSS, Field.TCP_OPTIONS),
-        *(Field.SCTP_CHUNKS, *INDEX_PROTOCOLS),
+        *(Field.SCTP_CHUNKS, Field.MH_TYPE, *INDEX_PROTOCOLS),
     }
 )
 """Fields other than ports whose matches drop a packet that ends within its transport header."""

@@ -59,6 +59,7 @@ _HEADERS: Final = {
     Field.ESP_SPI: "an ESP header",
     Field.AH_SPI: "an AH header",
     Field.IPCOMP_CPI: "an IPComp header",
+    Field.MH_TYPE: "a Mobility Header",
     Field.HOP_LENGTH: "hop-by-hop options",
     Field.DESTINATION_LENGTH: "destination options",
     Field.ROUTING_TYPE: "a routing header",

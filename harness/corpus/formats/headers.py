@@ -6,13 +6,20 @@ from collections.abc import Mapping
 from typing import Final
 
 from backends.model.clock import LATEST_TIME
-from backends.model.leading import leading, security_index, with_security_index
+from backends.model.leading import (
+    MOBILITY_READ,
+    has_bare_header,
+    leading,
+    security_index,
+    with_mobility,
+    with_security_index,
+)
 from backends.model.link import BROADCAST_MAC, eui64, frame_type, neighbour_mac
 from backends.model.node import Node
 from backends.model.packet import NOT_TAKEN, Fragment, Packet, Routing
 from backends.model.withfields import with_fields
 from harness.corpus.formats.packets import LAST_OFFSET, LONGEST, LONGEST_OPTIONS
-from translate.ir import INDEX_PROTOCOLS, Family, Field, PacketType, Protocol, TcpFlag
+from translate.ir import INDEX_PROTOCOLS, MOBILITY, Family, Field, PacketType, Protocol, TcpFlag
 
 __all__ = ["HEADER_FIELDS", "PLAIN_TIME", "header_value", "shortest", "with_header"]
 
@@ -35,6 +42,7 @@ HEADER_FIELDS: Final = (
         Field.TCP_MSS,
         Field.TCP_OPTIONS,
         *INDEX_PROTOCOLS,
+        Field.MH_TYPE,
         *_ROUTING,
         *_OPTIONS,
         *_FRAGMENT,
@@ -53,7 +61,7 @@ _CPUS: Final = (0, 1)
 """The processors that generated flows use: most machines have them."""
 _TAG: Final = bytes(8)
 """Stands for the payload that the testbed gives to a packet without one, which has this length."""
-_MOBILITY: Final = 2
+_FOR_MOBILITY: Final = 2
 """A type of routing header that a node handles only with ``CONFIG_IPV6_MIP6``."""
 _LONGEST_ROUTING: Final = 100
 """The length of a routing header with 50 addresses, in units of 8 bytes."""
@@ -84,6 +92,8 @@ def header_value(field: Field, packet: Packet, iif: str, node: Node) -> int | No
             if packet.proto != INDEX_PROTOCOLS[field] or packet.is_later_fragment:
                 return None
             return security_index(packet)
+        case Field.MH_TYPE:
+            return leading(packet)[2] if _is_mobile(packet) else None
         case Field.LENGTH:
             return packet.length
         case Field.ROUTING_TYPE | Field.ROUTING_LEFT | Field.ROUTING_LENGTH:
@@ -134,6 +144,8 @@ def with_header(
             if packet.proto != INDEX_PROTOCOLS[field] or extends:
                 return None
             return with_security_index(packet, value)
+        case Field.MH_TYPE:
+            return with_mobility(packet, value) if _is_mobile(packet) else None
         case Field.LENGTH:
             if packet.fragment is not None or packet.truncated:
                 return None  # the length of a fragment that is not the last is a multiple of 8
@@ -160,6 +172,12 @@ def with_header(
                 return packet
             destination = _FRAMES[packet.family].get(value)
             return None if destination is None or entry is None else with_fields(packet, dmac=destination)
+
+
+def _is_mobile(packet: Packet) -> bool:
+    """Return whether the packet has a whole Mobility Header."""
+    mobile = packet.proto == MOBILITY and packet.family is Family.IP6 and not packet.is_later_fragment
+    return mobile and len(leading(packet)) >= MOBILITY_READ
 
 
 def _is_of_frame(packet: Packet, number: int) -> bool:
@@ -197,7 +215,7 @@ def _routed(packet: Packet, field: Field, value: int, *, whole: bool) -> Packet 
     routing = Routing(*parts)
     if packet.family is Family.IP or routing.length > _LONGEST_ROUTING or packet.quoted is not None:
         return None
-    if routing.type == _MOBILITY or (not whole and (routing.left or routing.type in NOT_TAKEN)):
+    if routing.type == _FOR_MOBILITY or (not whole and (routing.left or routing.type in NOT_TAKEN)):
         return None
     return with_fields(packet, routing=routing)
 
@@ -264,8 +282,11 @@ def _with_options(packet: Packet, field: Field, units: int) -> Packet | None:
 def shortest(packet: Packet) -> int:
     """Return the length of the packet as sent, without padding after its payload."""
     header = leading(packet)
-    bare = security_index(packet) is not None and packet.payload == header
-    if (packet.payload and not bare) or packet.proto == Protocol.TCP or packet.quoted is not None:
+    if (
+        (packet.payload and not has_bare_header(packet))
+        or packet.proto == Protocol.TCP
+        or packet.quoted is not None
+    ):
         return packet.length
     return with_fields(packet, payload=header + _TAG).length
 

@@ -10,7 +10,7 @@ from typing import Final
 from tests.lab.bytecode.headers import network, transport
 from tests.lab.bytecode.instructions import NumberGenerator
 from tests.lab.bytecode.samples import EXTENSIONS, FRAGMENT, ROUTING, State
-from translate.ir import ACCOUNTS, Family, Field, Protocol, field_bits
+from translate.ir import ACCOUNTS, MOBILITY, Family, Field, Protocol, field_bits
 
 __all__ = ["Loads", "NoMatch"]
 
@@ -157,6 +157,8 @@ class Loads:
                 if field is not Field.ROUTING_IN_ORDER
             )
         parts = [self.state.sample.number(field) for field in fields]
+        if kind == MOBILITY:
+            return bytes((parts[0], 0, parts[1]))
         if kind != FRAGMENT:
             return bytes((0, *parts))
         identification, offset, more, reserved, reserved2 = parts

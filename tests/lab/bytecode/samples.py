@@ -15,6 +15,7 @@ from typing import Final
 from backends.model.clock import clock_value
 from translate.ir import (
     INDEX_PROTOCOLS,
+    MOBILITY,
     PORT_PROTOCOLS,
     REVERSE_PATHS,
     REVERSE_ROUTES,
@@ -47,8 +48,9 @@ EXTENSIONS: Final = {
         *(Field.FRAGMENT_RESERVED, Field.FRAGMENT_RESERVED2),
     ),
     60: (Field.DESTINATION_LENGTH,),
+    MOBILITY: (Field.MH_NEXT, Field.MH_TYPE),
 }
-"""The fields of each extension header of IPv6 by its number, in its order except for that of a fragment."""
+"""The fields of each header that ``exthdr`` reads, by its number, in its order except for a fragment's."""
 
 _EXTENSION_OF: Final = {field: number for number, fields in EXTENSIONS.items() for field in fields}
 _ICMP: Final = {Family.IP: Protocol.ICMP, Family.IP6: Protocol.ICMPV6}

@@ -59,6 +59,7 @@ KINDS: Final = {
     },
     "helper": {"--helper": "expecting"},
     "length": {"--length": "length"},
+    "mh": {"--mh-type": "mobility"},
     "rt": {"--rt-type": "rt", "--rt-len": "rt", "--rt-segsleft": "segments", "--rt-0-addrs": "hops"},
     "string": {
         **dict.fromkeys(("--from", "--to"), "place"),

@@ -137,6 +137,8 @@ FIELDS: Final = {
             Field.TCP_OPTIONS,
             Field.SCTP_CHUNKS,
             Field.DCCP_TYPE,
+            Field.MH_TYPE,
+            Field.MH_NEXT,
             Field.REALM,
             Field.CT_HELPER,
             *ACCOUNTS,
@@ -314,6 +316,8 @@ def refuse_field(field: Field, family: Family) -> None:
         raise CannotExpress("tcp-options", NO_TCP_OPTIONS)
     if field is Field.DCCP_TYPE:
         raise CannotExpress("dccp-types", "the tc program reads only the ports of DCCP")
+    if field in (Field.MH_TYPE, Field.MH_NEXT):
+        raise CannotExpress("mobility-header", "the tc program does not read Mobility Headers")
     if field is Field.SCTP_CHUNKS:
         raise CannotExpress("sctp-chunks", "the tc program does not read the chunks of SCTP")
     if field is Field.REALM:

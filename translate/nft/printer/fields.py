@@ -78,6 +78,10 @@ def expression(field: Field, family: Family) -> str:
             return "ah spi"
         case Field.DCCP_TYPE:
             return "dccp type"
+        case Field.MH_TYPE:
+            return "mh type"
+        case Field.MH_NEXT:
+            return "mh nexthdr"
         case Field.SCTP_CHUNKS:
             return "sctp chunk"
         case Field.REALM:

@@ -38,6 +38,7 @@ from translate.read.extensions.limit import LIMIT
 from translate.read.extensions.link import MAC, PKTTYPE
 from translate.read.extensions.log import LOG, NFLOG
 from translate.read.extensions.mark import MARK_MATCH, MARK_TARGET
+from translate.read.extensions.mh import MH
 from translate.read.extensions.multiport import MULTIPORT
 from translate.read.extensions.nat import DNAT, MASQUERADE, NETMAP, REDIRECT, SNAT
 from translate.read.extensions.nfacct import NFACCT
@@ -106,6 +107,7 @@ MATCHES: Final = MappingProxyType(
             LIMIT,
             MAC,
             MARK_MATCH,
+            MH,
             MULTIPORT,
             NFACCT,
             OWNER,

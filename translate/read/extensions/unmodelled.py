@@ -17,7 +17,6 @@ __all__ = ["MATCHES", "TARGETS"]
 _MATCH_OPTIONS: Final = """
 bpf: --bytecode=1 --object-pinned=1
 ipvs: !--ipvs=0 !--vproto=1 !--vaddr=1 !--vport=1 --vdir=1 !--vmethod=1 !--vportctl=1
-mh: !--mh-type=1
 osf: !--genre=1 --ttl=1 --log=1
 rateest: --rateest=1 --rateest1=1 --rateest2=1 --rateest-delta=0 --rateest-bps=?
  --rateest-bps1=? --rateest-bps2=? --rateest-pps=? --rateest-pps1=? --rateest-pps2=?
@@ -37,7 +36,6 @@ HMARK: --hmark-tuple=1 --hmark-src-prefix=1 --hmark-dst-prefix=1 --hmark-sport-m
 
 _ONE_FAMILY: Final = {
     **dict.fromkeys(("CLUSTERIP", "ULOG"), Family.IP),
-    "mh": Family.IP6,
 }
 
 

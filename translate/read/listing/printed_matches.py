@@ -194,6 +194,10 @@ def _rt(match: re.Match[str]) -> Words:
     return words
 
 
+def _mh(match: re.Match[str]) -> Words:
+    return ["-m", "mh", *(inverted(match[1], ["--mh-type", match[2]]) if match[2] else ())]
+
+
 def _srh(match: re.Match[str]) -> Words:
     words = ["-m", "srh"]
     for item in re.finditer(r" (?:([a-z-]+):(!)?(\d+)|([pnl]sid) (!)? ?(\S+))", match[1]):
@@ -296,6 +300,7 @@ MATCHES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Words]], .
         ),
         (r"frag ?((?: ?(?:ids?:!?\S+|length:!?\d+|reserved|first|more|last))*)", _frag),
         (r"ipv6header flags:(!)?(?:0x([0-9A-F]{2})|([a-z0-9,-]+))( soft)?", _ipv6header),
+        (r"mh(?: (!)?([a-z0-9-]+(?::[a-z0-9-]+)?))?", _mh),
         (r"eui64", lambda _: ["-m", "eui64"]),
         (r"cpu (! )?(\d+)", _simple("cpu", "--cpu")),
         (r"length (!)?(\d+(?::\d+)?)", _simple("length", "--length")),

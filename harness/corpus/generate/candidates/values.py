@@ -11,6 +11,7 @@ from harness.corpus.generate.addresses import Places
 from harness.corpus.generate.candidates.constraints import Constraints
 from translate.ir import (
     INDEX_PROTOCOLS,
+    MOBILITY,
     REVERSE_PATHS,
     AddressType,
     Family,
@@ -63,6 +64,8 @@ class Values:
             usual = (Protocol.TCP,) * 4
         elif any(map(constraints.has, INDEX_PROTOCOLS)):
             usual = tuple(proto for field, proto in INDEX_PROTOCOLS.items() if constraints.has(field))
+        elif constraints.has(Field.MH_TYPE):
+            usual = (MOBILITY,)
         elif constraints.has(Field.DPORT) or constraints.has(Field.SPORT):
             usual = (Protocol.TCP, Protocol.UDP, Protocol.SCTP, Protocol.TCP)
         no_protocols = EXTENSION_HEADERS if self.family is Family.IP6 else ()

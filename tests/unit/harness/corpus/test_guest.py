@@ -22,6 +22,7 @@ NOT_TRANSLATED = {
     "-m eui64",
     "-m frag",
     "-m helper",
+    "-m mh",
     "-m owner",
     "-m policy",
     "-m quota",
