@@ -92,7 +92,6 @@ INEXPRESSIBLE: Final[Mapping[str, Mapping[str, str]]] = {
 
 MISSING: Final[Mapping[str, Mapping[str, str]]] = {
     "-m cgroup": {"--path": "`socket cgroupv2`, in OUTPUT"},
-    "-m conntrack": {"--ctexpire": "`ct expiration`, up to 49 days"},
     "-m dccp": {"--dccp-option": "`dccp option`, since nft 1.0.9 and Linux 6.6"},
     "-m osf": dict.fromkeys(("--genre", "--ttl"), "`osf`, if no two systems have one fingerprint"),
     "-m policy": dict.fromkeys(

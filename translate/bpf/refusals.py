@@ -22,6 +22,7 @@ REFUSED: Final = {
     "ct-template": "`-j CT` with anything but `--notrack`",
     "empty-nat": "a NAT target that binds neither an address nor a port",
     "entry-size": "rules that become one map entry whose actions have more than twelve numbers",
+    "ct-expire": "`-m conntrack --ctexpire`",
     "external": "`-j IDLETIMER`, `LED`, `RATEEST`, `SECMARK` and `CONNSECMARK`",
     "routing-header": "`-m srh`, and `-m rt` with `--rt-0-res` or `--rt-0-addrs`",
     "fragments": "`-m frag`, and `-m ipv6header --header frag`",

@@ -124,6 +124,7 @@ class Field(Enum):
     CT_REPLY_SPORT = _Row("ct.reply.sport", 16, _CONNECTION)
     CT_REPLY_DPORT = _Row("ct.reply.dport", 16, _CONNECTION)
     CT_HELPER = _Row("ct.helper", 0)  # of the connection that expected this connection
+    CT_EXPIRES = _Row("ct.expires", 32, _CONNECTION)  # seconds until conntrack forgets the connection
     CT_PACKETS = _Row("ct.packets", 64, _CONNECTION)  # of both directions, with this packet
     CT_ORIGINAL_PACKETS = _Row("ct.original.packets", 64, _CONNECTION)
     CT_REPLY_PACKETS = _Row("ct.reply.packets", 64, _CONNECTION)

@@ -46,6 +46,9 @@ class Skb:
     socket: SocketKind = SocketKind.NONE
     link: int = 0
     stripped: bool = False
+    left: float | None = None
+    """The seconds until the packet's connection is forgotten, at the time when conntrack saw the packet; None
+    before the connection is confirmed, when its timer is no time of the clock (``nf_ct_expires``)."""
     for_this_machine: bool = False
     """True if ``-m cluster`` has changed the type of a multicast frame to that of a frame to this machine."""
 
@@ -64,6 +67,7 @@ class Skb:
             self.socket,
             self.link,
             self.stripped,
+            self.left,
             self.for_this_machine,
         )
 

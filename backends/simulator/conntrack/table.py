@@ -194,10 +194,17 @@ class Conntrack:
         if incoming and self.settings.checksum and _sum_is_refused(packet):
             return
         if packet.is_icmp and self._settle_icmp(skb, zone, packet.proto, packet.icmp_type or 0):
+            self._note_timer(skb)
             return
         if packet.proto == Protocol.TCP and not valid_flags(packet.flags):
             return
         self._attach(skb, zone)
+        self._note_timer(skb)
+
+    def _note_timer(self, skb: Skb) -> None:
+        """Note how long the packet's connection is still known."""
+        entry = skb.entry
+        skb.left = None if entry is None or not entry.confirmed else entry.expires - self.now
 
     def _settle_icmp(self, skb: Skb, zone: Zone, proto: int, icmp_type: int) -> bool:
         """Set the state of ICMP other than queries and answers; return False for queries and answers."""

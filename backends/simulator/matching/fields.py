@@ -254,6 +254,15 @@ def _of_connection(read: Callable[[ConntrackEntry], Value]) -> Reader:
     return lambda view: None if view.skb.entry is None else read(view.skb.entry)
 
 
+def _expires(view: View) -> Value:
+    """Return the seconds until the connection is forgotten (``nf_ct_expires``)."""
+    if view.skb.entry is None:
+        return None
+    if view.skb.left is None:
+        raise Undecided("--ctexpire reads the timer of a connection that is not confirmed yet")
+    return int(view.skb.left)
+
+
 def _of_account(read: Callable[[ConntrackEntry], int]) -> Reader:
     """Return a reader of counts, which a template lacks (``connbytes_mt``)."""
     return _of_connection(lambda entry: None if entry.template is not None else read(entry))
@@ -363,6 +372,7 @@ _READERS: Final[dict[Field, Reader]] = {
     Field.CT_REPLY_DPORT: _of_connection(lambda entry: entry.reply.dport),
     # the simulator has no helpers, so no connection is expected
     Field.CT_HELPER: lambda view: None,
+    Field.CT_EXPIRES: _expires,
     Field.CT_PACKETS: _counted(_PACKETS, _BOTH),
     Field.CT_ORIGINAL_PACKETS: _counted(_PACKETS, (ORIGINAL,)),
     Field.CT_REPLY_PACKETS: _counted(_PACKETS, (REPLY,)),

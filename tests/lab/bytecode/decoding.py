@@ -83,6 +83,7 @@ _CT: Final = {
     1: "direction",
     2: "status",
     3: "mark",
+    5: "expiration",
     6: "helper",
     8: "saddr",
     9: "daddr",

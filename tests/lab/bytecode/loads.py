@@ -16,6 +16,8 @@ __all__ = ["Loads", "NoMatch"]
 
 _WORD: Final = 4
 _SECOND: Final = 10**9  # of nft_meta_get_eval_time, in nanoseconds
+_MILLISECONDS: Final = 1000
+_MOST: Final = 0xFFFFFFFF
 _NAME: Final = 16  # IFNAMSIZ
 _RANDOM_BITS: Final = 31
 _OF_SOCKET: Final = {
@@ -30,6 +32,7 @@ _ETHERNET, _LOOPBACK = 1, 772
 
 _CONNECTION: Final[Mapping[tuple[str, str | None], Field]] = {
     ("status", None): Field.CT_STATUS,
+    ("expiration", None): Field.CT_EXPIRES,
     ("direction", None): Field.CT_DIRECTION,
     ("protocol", "original"): Field.CT_PROTO,
     **{
@@ -185,6 +188,9 @@ class Loads:
             return value.to_bytes(state.sample.family.bits // 8, "big")
         if field is Field.CT_STATUS:
             return _number(value, _WORD)
+        if field is Field.CT_EXPIRES:
+            milliseconds = value * _MILLISECONDS + state.sample.fraction * _MILLISECONDS // _SECOND
+            return _number(milliseconds & _MOST, _WORD)
         if field in ACCOUNTS:
             return _number(value, 8)
         width = (field.bits or 8) + 7 >> 3

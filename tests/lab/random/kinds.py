@@ -23,6 +23,7 @@ KINDS: Final = {
         ),
         "--ctstatus": "status",
         "--ctdir": "direction",
+        "--ctexpire": "index",
     },
     "connlimit": {
         **dict.fromkeys(("--connlimit-upto", "--connlimit-above"), "number"),

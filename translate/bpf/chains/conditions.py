@@ -141,6 +141,7 @@ FIELDS: Final = {
             Field.MH_NEXT,
             Field.REALM,
             Field.CT_HELPER,
+            Field.CT_EXPIRES,
             *ACCOUNTS,
             *CLOCKS,
         )
@@ -324,6 +325,8 @@ def refuse_field(field: Field, family: Family) -> None:
         raise CannotExpress("realm", "a tc program cannot read the realm of a route that is not chosen yet")
     if field in ACCOUNTS:
         raise CannotExpress("connbytes", "the tc program does not count the packets of a connection")
+    if field is Field.CT_EXPIRES:
+        raise CannotExpress("ct-expire", "the tc program's connections have timers of their own")
     if field is Field.CT_HELPER:
         raise CannotExpress("helper", "the tc program has no helpers, so it expects no connections")
     if field in CLOCKS:

@@ -42,6 +42,7 @@ from translate.ir import (
 from translate.nft.chunks import CHUNKS
 from translate.nft.legal import Part
 from translate.nft.limits.refusal import CannotSay
+from translate.nft.timers import LAST_SECOND
 
 __all__ = ["check_field", "check_key", "check_statements", "check_test"]
 
@@ -62,9 +63,11 @@ _RESTRICTED: Final = _ADDRESS_TYPES | {
     Field.BRIDGED_ON,
     Field.IPSEC_IN_STATES,
     Field.IPSEC_OUT_STATES,
+    Field.CT_EXPIRES,
     *(field for field in Field if field.is_name),
 }
 """The fields that nft cannot read, or not compare with every value."""
+_MOST_SECONDS: Final = (1 << 32) - 1
 _ONE_CHUNK: Final = frozenset(1 << kind for kind in CHUNKS)
 
 
@@ -108,6 +111,10 @@ def _check_value(field: Field, value: Value, family: Family) -> None:
         case Name(text=text):
             if not _PLAIN_INTERFACE.fullmatch(text):
                 raise CannotSay("interface-name", f"nft cannot spell the interface name {text!r}")
+        case Interval(low=low, high=high) if field is Field.CT_EXPIRES:
+            if low > LAST_SECOND or LAST_SECOND <= high < _MOST_SECONDS:
+                reason = "ct expiration of nftables ends after 49 days, at 4,294,967 seconds"
+                raise CannotSay("ct-expire", reason)
         case Interval(low=low, high=high):
             if field is Field.L4PROTO and family is Family.IP6 and low == high == _AH:
                 reason = "in IPv6, iptables never finds AH as the protocol, but nftables does"

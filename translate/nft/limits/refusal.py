@@ -16,6 +16,7 @@ REFUSED: Final = {
     "any-of-with-map": "a lookup after a test that takes several rules",
     "cluster6": "`-m cluster` over IPv6",
     "cluster-hook": "`-m cluster` in INPUT and in user-defined chains",
+    "ct-expire": "`-m conntrack --ctexpire` with a limit above 49 days",
     "cluster-order": "`-m cluster` after a test that counts, draws or keeps a state",
     "cluster-single": "`-m cluster` with a cluster of one node, or for none of its nodes",
     "connlabel-negated": "`-m connlabel ! --label` with `--set`",

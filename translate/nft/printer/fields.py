@@ -21,6 +21,7 @@ from translate.ir import (
     format_address,
     format_mac,
 )
+from translate.nft.timers import last_millisecond
 
 __all__ = ["expression", "keys", "protocol", "status"]
 
@@ -174,6 +175,8 @@ def expression(field: Field, family: Family) -> str:
             return "ct reply proto-dst"
         case Field.CT_HELPER:
             return "ct helper"
+        case Field.CT_EXPIRES:
+            return "ct expiration"
         case Field.CT_PACKETS | Field.CT_BYTES | Field.CT_AVERAGE:
             return f"ct {_COUNTS[field.text.removeprefix('ct.')]}"
         case Field.CT_ORIGINAL_PACKETS | Field.CT_ORIGINAL_BYTES | Field.CT_ORIGINAL_AVERAGE:
@@ -266,6 +269,8 @@ def _key(field: Field, value: Value, family: Family) -> str:
     """Return one value of ``field`` in nft's spelling."""
     if isinstance(value, Name):
         return f'"{value.text}{"*" if value.wildcard else ""}"'
+    if field is Field.CT_EXPIRES:
+        return f"{value.low}s-{last_millisecond(value.high)}"
     if value.is_point:
         return _number(field, value.low, family)
     if field.is_address and field not in ROUTING_ADDRESSES:  # nft loads the bytes of a prefix only

@@ -30,6 +30,7 @@ from translate.ir import (
 from translate.nft.chunks import CHUNKS
 from translate.nft.legal import Draw, Key, Masked, WordMatch
 from translate.nft.printer.fields import expression, keys, protocol, status
+from translate.nft.timers import LAST_SECOND
 
 __all__ = [
     "ANY_PROTOCOL",
@@ -135,6 +136,7 @@ _OWN_FORM: Final = frozenset(
         Field.TCP_OPTIONS,
         Field.SCTP_CHUNKS,
         Field.CLOCK,
+        Field.CT_EXPIRES,
         Field.ROUTING_IN_ORDER,
     }
 )
@@ -163,6 +165,8 @@ def _own_form(left: str, test: FieldTest, family: Family) -> str | None:
         return _chunk(left, test)
     if field is Field.CLOCK:
         return _clock(left, test)
+    if field is Field.CT_EXPIRES:
+        return _expiration(left, test)
     if field is Field.ROUTING_IN_ORDER:
         return _in_order(left, test)
     return None
@@ -233,6 +237,20 @@ def _clock(left: str, test: FieldTest) -> str:
     if value.high < _LATEST:
         bounds.append(f"{left} < {value.high + 1}")
     return " ".join(bounds) or f"{left} >= 0"
+
+
+def _expiration(left: str, test: FieldTest) -> str | None:
+    """Return a test of whole seconds, which nft compares as milliseconds; None for another form.
+
+    ``nft list`` prints the ends of a range without their milliseconds, but not those of comparisons.
+    """
+    match test:
+        case FieldTest(values=(Interval(low=low, high=high),), negated=False):
+            bounds = [f"{left} >= {low}s"] if low else []
+            bounds += [f"{left} < {high + 1}s"] if high < LAST_SECOND else []
+            return " ".join(bounds) or f"{left} >= 0s"
+        case _:
+            return None
 
 
 def _in_order(left: str, test: FieldTest) -> str:

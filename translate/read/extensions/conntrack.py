@@ -29,6 +29,7 @@ from translate.read.extensions.declaration import (
     OptionSpec,
     between,
     first_named,
+    parse_range,
 )
 from translate.read.spelling.address import parse_resolved_mask
 from translate.read.spelling.errors import OptionError
@@ -60,6 +61,7 @@ _PORTS: Final = {
     "--ctreplsrcport": Field.CT_REPLY_SPORT,
     "--ctrepldstport": Field.CT_REPLY_DPORT,
 }
+_MOST_SECONDS: Final = (1 << 32) - 1
 _DIRECTIONS: Final = {"ORIGINAL": 0, "REPLY": 1}
 
 
@@ -119,6 +121,9 @@ def _entry_test(index: int, options: Options, context: Context) -> FieldTest:
         if direction is None:
             raise OptionError(f'unknown direction "{text}"', option=index, hint="ORIGINAL or REPLY")
         return FieldTest(field=Field.CT_DIRECTION, values=(Interval.point(direction),))
+    if option.name == "--ctexpire":
+        low, high = parse_range(text, _MOST_SECONDS, option=index)
+        return between(Field.CT_EXPIRES, low, high, negated=negated, family=context.family)
     mask = 0
     for name in _names(text, _STATUSES, option=index, what="connection status"):
         mask |= _STATUSES[name]
@@ -158,7 +163,7 @@ CONNTRACK: Final = MatchExtension(
         OptionSpec(name="--ctproto", invertible=True),
         *(OptionSpec(name=name, invertible=True) for name in (*_ADDRESSES, *_PORTS)),
         OptionSpec(name="--ctstatus", invertible=True),
-        OptionSpec(name="--ctexpire", invertible=True, refused="timers of conntrack are not modelled"),
+        OptionSpec(name="--ctexpire", invertible=True),
         OptionSpec(name="--ctdir"),
     ),
     meaning=_conntrack,

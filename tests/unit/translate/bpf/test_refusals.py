@@ -121,6 +121,7 @@ CASES: dict[str, tuple[Case, int]] = {
     "routing-header": (rules("-m srh -j DROP", family=Family.IP6), 3),
     "mobility-header": (rules("-p mh -m mh --mh-type 5 -j DROP", family=Family.IP6), 3),
     "mh-order": (rules("-p mh -m limit -m mh -j DROP", family=Family.IP6), 3),
+    "ct-expire": (rules("-m conntrack --ctexpire 5 -j DROP"), 3),
     "realm": (rules("-m realm --realm 5 -j DROP"), 3),
     "sctp-chunks": (rules("-p sctp -m sctp --chunk-types any INIT -j DROP"), 3),
     "npt": (does(TranslatePrefix(source=True, old=0, old_bits=64, new=0, bits=64)), 3),

@@ -169,6 +169,8 @@ def test_transport_invalid(read_fault: ReadFault, rule: str, column: int, messag
         ("! --ctstatus EXPECTED", [field_test(Field.CT_STATUS, 0, mask=1)]),
         ("--ctstatus NONE", [field_test(Field.CT_STATUS, 0, mask=0, no=True)]),  # never: 0 & status
         ("--ctproto udp", [field_test(Field.CT_PROTO, 17)]),
+        ("--ctexpire 5", [field_test(Field.CT_EXPIRES, 5)]),
+        ("! --ctexpire 0x10:", [field_test(Field.CT_EXPIRES, (16, (1 << 32) - 1), no=True)]),
         ("--ctdir REPLY", [field_test(Field.CT_DIRECTION, 1)]),
         ("--ctorigsrc 10.0.0.0/8", [field_test(Field.CT_ORIGINAL_SADDR, (0x0A000000, 0x0AFFFFFF))]),
         ("! --ctorigdst 1.2.3.4", [field_test(Field.CT_ORIGINAL_DADDR, 0x01020304, no=True)]),
@@ -215,6 +217,7 @@ def test_state(read_rule: ReadRule) -> None:
         ("-m conntrack --ctstate NEW,", 28, 'unknown connection state ""'),
         ("-m conntrack --ctstatus DNAT", 25, 'unknown connection status "DNAT"'),
         ("-m conntrack --ctproto gopher", 24, 'unknown protocol "gopher"'),
+        ("-m conntrack --ctexpire 1:2:3", 27, '"2:3" is not a number from 0 to 4294967295'),
         ("-m conntrack --ctdir LEFT", 22, 'unknown direction "LEFT"'),
         ("-m conntrack ! --ctdir REPLY", 16, '"--ctdir" cannot be negated'),
         ("-m conntrack --ctorigsrc 1.2.3.x", 26, '"1.2.3.x" is not an IPv4 address'),
