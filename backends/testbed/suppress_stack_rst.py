@@ -61,7 +61,7 @@ def _text(test: str, family: Family) -> str:
         f"table {family.value} nfparity_stack_rst {{\n"
         "  chain output {\n"
         "    type filter hook output priority -400; policy accept;\n"
-        "    meta skuid 0 return\n"
+        "    meta skuid >= 0 return\n"
         f"    tcp flags & rst == rst {test} drop\n"
         "  }\n"
         "}\n"

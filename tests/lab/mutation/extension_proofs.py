@@ -124,6 +124,12 @@ NEUTRAL: Final = (
         "a limit above the greatest count of a 32-bit counter: the rule never matches",
     ),
     Reason(
+        "-m string",
+        r"^(lost-line|mark-bit|number|mask): \S+: @nh,0,32 & 0xff000000 == 0x0 return .* → "
+        r"(\(gone\)|@nh,0,32 & 0x(7f800000|ff000000|7f000000) )",
+        "the first byte of a header of IPv4 is 0x45 to 0x4f, so the rule matches no packet in either form",
+    ),
+    Reason(
         "-j NETMAP",
         r"^lost-line: \S+: snat prefix to 0\.0\.0\.0/0 ",
         "without bits that the network fixes, every address is mapped to itself; the binding without a rule"
@@ -188,6 +194,11 @@ OUT_OF_REACH: Final = (
         "-m cluster",
         r"^prefix-length: .*224\.0\.0\.0/4 .* → .*224\.0\.0\.0/5 ",
         "the node is in no group from 232.0.0.0 on",
+    ),
+    Reason(
+        "-m string",
+        r"^mask: \S+: @nh,0,32 & 0xff00 == 0x0 return .* → @nh,0,32 & 0x7f00 ",
+        "the testbed's frames have at most 1,500 bytes, so the first byte of a length is at most 5",
     ),
     Reason(
         "",

@@ -16,6 +16,7 @@ from backends.model.node import Node
 from backends.model.packet import Packet
 from backends.model.withfields import with_fields
 from harness.corpus.formats.headers import with_header
+from tests.lab.mutation.payloads import with_lengths, with_payloads
 from translate.ir import (
     ClusterShare,
     ConnectionLimit,
@@ -81,6 +82,9 @@ def special_flows(ruleset: Ruleset, node: Node) -> Iterator[Flow]:
             ]
         elif isinstance(test, WordTest) and packet.has_ports:
             changed = [with_fields(packet, payload=bytes(_WORDS)), *_with_words(packet, test)]
+            changed += with_payloads(packet, test)
+            if any(word.offset < _SIZE_OF_WORD for word in test.words):
+                changed += with_lengths(packet, entry)
         elif isinstance(test, WordTest):
             bare: dict[str, Any] = dict.fromkeys(("icmp_type", "icmp_code", "icmp_id"))
             bare |= {"proto": packet.proto | 0x80, "payload": bytes(_WORDS)}
@@ -90,6 +94,7 @@ def special_flows(ruleset: Ruleset, node: Node) -> Iterator[Flow]:
                 yield replace(flow, id=f"{flow.id}-special-{number}", steps=(Send(packet=each, entry=entry),))
 
 
+_SIZE_OF_WORD: Final = 4
 _LONGEST: Final = 1500
 _WORDS: Final = 40
 """Zeros that reach behind the words of the samples."""
