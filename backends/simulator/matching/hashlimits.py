@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from backends.model.leading import leading_ports
+from backends.model.leading import leading
 from backends.model.packet import Packet, PortClass
 from backends.simulator.matching.fields import HotDrop
 from translate.ir import PORT_PROTOCOLS, Family, Field, HashLimit
@@ -20,6 +20,10 @@ from translate.ir import PORT_PROTOCOLS, Family, Field, HashLimit
 __all__ = ["HashTables", "first_of_each"]
 
 _MILLISECOND: Final = 10**6
+_INDEXED: Final = frozenset({50, 51})
+"""ESP and AH, whose SPI counts as both ports."""
+_PORTS_AT: Final = {**dict.fromkeys(PORT_PROTOCOLS, 0), 50: 0, 51: 4}
+"""The place of the ports after the IP header, by protocol (``proto_ports_offset``)."""
 
 
 def first_of_each(tests: Iterable[HashLimit]) -> dict[str, HashLimit]:
@@ -57,29 +61,25 @@ def _part(table: HashLimit, where: Field, packet: Packet) -> object:
             return packet.src & table.source_mask
         case Field.DADDR:
             return packet.dst & table.destination_mask
-        case _ if packet.truncated:
-            return _leading_port(packet, where)
-        case _ if packet.is_later_fragment:
-            return _data_as_port(packet, where)
+        case _ if packet.proto in _INDEXED or packet.truncated or packet.is_later_fragment:
+            return _bytes_as_port(packet, where)
         case _:
             port = packet.sport if where is Field.SPORT else packet.dport
             # A port that the kernel has picked differs between connections.
             return port if isinstance(port, int | PortClass) else 0
 
 
-def _leading_port(packet: Packet, where: Field) -> int:
-    """Return a port of a truncated packet; one that ends before its ports is dropped."""
-    if packet.proto not in PORT_PROTOCOLS:
+def _bytes_as_port(packet: Packet, where: Field) -> int:
+    """Return the bytes that ``hashlimit_init_dst`` takes for a port; 0 for protocols without ports.
+
+    In ESP and AH, the ports are the two halves of the SPI (``proto_ports_offset``). Raises HotDrop for a
+    packet that ends before its ports.
+    """
+    if packet.proto not in _PORTS_AT or (packet.is_later_fragment and packet.family is Family.IP6):
         return 0
-    ports = leading_ports(packet)
-    if ports is None:
+    whole = packet.proto in _INDEXED and not (packet.truncated or packet.is_later_fragment)
+    start = _PORTS_AT[packet.proto]
+    ports = (leading(packet) if whole else packet.payload)[start : start + 4]
+    if len(ports) < 4:
         raise HotDrop
-    return ports[where is not Field.SPORT]
-
-
-def _data_as_port(packet: Packet, where: Field) -> int:
-    """Return the port that ``hashlimit_init_dst`` reads from data of a later fragment; 0 in IPv6."""
-    if packet.family is Family.IP6 or packet.proto not in PORT_PROTOCOLS:
-        return 0
-    at = 0 if where is Field.SPORT else 2
-    return int.from_bytes(packet.payload[at : at + 2], "big")
+    return int.from_bytes(ports[:2] if where is Field.SPORT else ports[2:], "big")
