@@ -22,7 +22,7 @@ __all__ = ["HashTables", "first_of_each"]
 _MILLISECOND: Final = 10**6
 _INDEXED: Final = frozenset({50, 51})
 """ESP and AH, whose SPI counts as both ports."""
-_PORTS_AT: Final = {**dict.fromkeys(PORT_PROTOCOLS, 0), 50: 0, 51: 4}
+_PORTS_AT: Final[dict[int, int]] = {**dict.fromkeys(PORT_PROTOCOLS, 0), 50: 0, 51: 4}
 """The place of the ports after the IP header, by protocol (``proto_ports_offset``)."""
 
 
