@@ -10,7 +10,7 @@ from typing import Final
 from nfparity.assess.difference import Evidence, evidence
 from nfparity.assess.node.facts import Facts
 from nfparity.kubeproxy.service import Service
-from nfparity.requires import kube_proxy_needs
+from nfparity.requires import Presence, kube_proxy_needs, snapshot_modules
 from translate.ir import Name, format_address
 
 __all__ = ["StaticFinding", "static_findings"]
@@ -97,16 +97,16 @@ def _interface_names(facts: Facts) -> Iterator[StaticFinding]:
 
 def _modules(facts: Facts) -> Iterator[StaticFinding]:
     """Yield the modules that are missing, if capture recorded those of the node."""
-    modules = facts.meta.get("modules")
-    if not isinstance(modules, list):
+    node = snapshot_modules(facts.meta, name="the node")
+    if node is None:
         return
     for need in kube_proxy_needs((facts.family,)):
-        if need.module not in modules:
+        if node.presence(need.module) is Presence.ABSENT:
             yield StaticFinding(
                 k="K44", subject=need.module, description="the node does not have this module"
             )
     rules = [rule for rule in facts.ruleset.rules() if any(match.name == "nfacct" for match in rule.matches)]
-    if rules and "xt_nfacct" not in modules:
+    if rules and node.presence("xt_nfacct") is Presence.ABSENT:
         lines = ", ".join(str(rule.origin.line) for rule in rules)
         yield StaticFinding(k="K46", subject="xt_nfacct", description=f"the rules at lines {lines} need it")
 

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 from harness.files.errors import MACHINE, CaptureError
+from nfparity.capture.expressions import read_expressions
 from nfparity.capture.ipvs import read_ipvs
 from nfparity.capture.modules import read_modules
 from nfparity.capture.network import read_network
@@ -47,6 +48,7 @@ def capture_node(
     files["sysctl.json"] = _text(read_switches(proc))
     node = os.uname()
     modules = read_modules(node.release, proc=proc, lib=lib)
+    expressions = read_expressions(tools, node.release, proc=proc, lib=lib)
     files["meta.json"] = _text(
         {
             "format": FORMAT,
@@ -56,6 +58,7 @@ def capture_node(
             "tools": tools.versions,
             "stacks": rules.stacks,
             **({} if modules is None else {"modules": modules}),
+            **({} if expressions is None else {"expressions": expressions}),
             "anonymised": False,
             "notes": notes.lines,
         }

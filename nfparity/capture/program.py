@@ -26,6 +26,7 @@ example:
 
 Reads the rules of iptables-legacy and of iptables-nft, IPv4 and IPv6, ipsets, nftables, addresses,
 routes, routing rules, sysctls and versions, and changes nothing: it loads no module and creates no table.
+nftables expressions are tried in a network namespace of their own, or with nft --check.
 Needs root in the node's network namespace. Parts that cannot be read are listed here and in meta.json.
 
 --anonymise: prefixes stay prefixes, ranges stay ranges, equal addresses stay equal and private addresses

@@ -72,14 +72,24 @@ class Tools:
             return None
         return done.stdout
 
-    def _run(self, tool: Tool, *arguments: str) -> subprocess.CompletedProcess[bytes] | None:
+    def message(self, tool: Tool, *arguments: str, text: str = "") -> str | None:
+        """Return the first line of what a program says about ``text`` if it fails; None if it succeeds."""
+        done = self._run(tool, *arguments, text=text)
+        if done is None:
+            return f"{tool.name} cannot be run"
+        if not done.returncode:
+            return None
+        lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        return lines[0] if lines else f"exit status {done.returncode}"
+
+    def _run(self, tool: Tool, *arguments: str, text: str = "") -> subprocess.CompletedProcess[bytes] | None:
         program = shutil.which(tool.words[0], path=self._path)
         if program is None:
             return None
         try:
             return subprocess.run(
                 (program, *tool.words[1:], *arguments),
-                stdin=subprocess.DEVNULL,
+                input=text.encode(),
                 capture_output=True,
                 env={"PATH": self._path, "LC_ALL": "C"},
                 timeout=_SECONDS,

@@ -8,9 +8,18 @@ import json
 from backends.model.variant import Variant, variant_of
 from harness.counted import counted
 from harness.files.userfiles import read_text
+from harness.status import DIFFERENCES, DONE, NOT_TESTED
 from nfparity.cli.options import add_format, add_rules, input_options, print_unknown
 from nfparity.inputs.rules import load_rules
-from nfparity.requires import Modules, Need, Presence, listed_modules, platform_modules, platform_names
+from nfparity.requires import (
+    Modules,
+    Need,
+    Presence,
+    listed_modules,
+    platform_modules,
+    platform_names,
+    snapshot_modules,
+)
 from nfparity.snapshot import load_snapshot
 from nfparity.snapshot.archive import is_snapshot
 from translate.errors import InputError, Refusal
@@ -21,10 +30,10 @@ example:
   nfparity requires rules.iptables-save --on rhel-10
   find /lib/modules/$(uname -r) -name '*.ko*' | nfparity requires rules.iptables-save --modules -
 
-Without a machine, the modules are listed. A snapshot has the modules of its node (nfparity capture), and is
-compared with these unless another machine is given.
+Without a machine, the modules are listed. A snapshot has the modules of its node (nfparity capture), and the
+expressions of nftables that its kernel accepts. It is compared with these unless another machine is given.
 
-exit status: 0 if the machine has every module, 1 if it lacks one
+exit status: 0 if the machine has every module, 1 if it lacks one, 4 if this is not known of one
 """
 
 
@@ -67,8 +76,10 @@ def run(arguments: argparse.Namespace) -> int:
         if refusals:
             rules = counted(len(refusals), "rule")
             print(f"not translated, and so not counted: {rules} (nfparity translate lists them)")
-    lacks = machine is not None and any(machine.presence(n.module) is not Presence.PRESENT for n in needs)
-    return 1 if lacks else 0
+    presences = set() if machine is None else {machine.presence(need.module) for need in needs}
+    if presences & {Presence.ABSENT, Presence.OPTIONAL}:
+        return DIFFERENCES
+    return NOT_TESTED if Presence.UNKNOWN in presences else DONE
 
 
 def _needs(ruleset: Ruleset, variant: Variant) -> tuple[tuple[Need, ...], tuple[Refusal, ...]]:
@@ -86,17 +97,14 @@ def _needs(ruleset: Ruleset, variant: Variant) -> tuple[tuple[Need, ...], tuple[
 
 
 def _machine(arguments: argparse.Namespace) -> Modules | None:
-    """Return the machine that was given, else that of the snapshot if it has a list of its modules."""
+    """Return the machine that was given, else that of the snapshot if it tells of its modules."""
     if arguments.on is not None:
         return platform_modules(arguments.on)
     if arguments.modules is not None:
         return listed_modules(read_text(arguments.modules), name=arguments.modules)
     if not is_snapshot(arguments.rules):
         return None
-    names = load_snapshot(arguments.rules).meta.get("modules")
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        return None
-    return Modules(name=arguments.rules, present=frozenset(names))
+    return snapshot_modules(load_snapshot(arguments.rules).meta, name=arguments.rules)
 
 
 def _variant(arguments: argparse.Namespace, ruleset: Ruleset) -> Variant:

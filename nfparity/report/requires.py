@@ -24,6 +24,7 @@ def requires_lines(needs: Sequence[Need], machine: Modules | None) -> Iterator[s
     for presence, heading in (
         (Presence.ABSENT, f"missing on {machine.name}"),
         (Presence.OPTIONAL, f"on {machine.name} only with the package {machine.package}"),
+        (Presence.UNKNOWN, f"not known of {machine.name}"),
     ):
         for purpose in Purpose:
             lacking = [n for n in needs if n.purpose is purpose and machine.presence(n.module) is presence]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
@@ -13,7 +14,14 @@ from typing import Any, Final
 
 from translate.errors import InputError
 
-__all__ = ["Modules", "Presence", "listed_modules", "platform_modules", "platform_names"]
+__all__ = [
+    "Modules",
+    "Presence",
+    "listed_modules",
+    "platform_modules",
+    "platform_names",
+    "snapshot_modules",
+]
 
 _PLATFORMS: Final = Path(__file__).with_name("platforms.toml")
 _MODULE: Final = re.compile(
@@ -28,6 +36,7 @@ class Presence(StrEnum):
     OPTIONAL = "optional"
     """Present only if an optional package of the platform is installed."""
     ABSENT = "absent"
+    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +45,8 @@ class Modules:
 
     ``present`` are all its modules, or None if it has all but ``absent`` and ``optional``; these two are
     patterns such as ``xt_*``. ``package`` contains the optional modules. ``sources`` are the sources of these
-    facts.
+    facts. ``accepted`` and ``refused`` are modules that its kernel was tried with; they count more than a
+    list. ``listed`` is False if nothing else is known.
     """
 
     name: str
@@ -45,9 +55,18 @@ class Modules:
     optional: tuple[str, ...] = ()
     package: str = ""
     sources: tuple[str, ...] = ()
+    accepted: frozenset[str] = frozenset()
+    refused: frozenset[str] = frozenset()
+    listed: bool = True
 
     def presence(self, module: str) -> Presence:
         """Return whether the machine has a module."""
+        if module in self.accepted:
+            return Presence.PRESENT
+        if module in self.refused:
+            return Presence.ABSENT
+        if not self.listed:
+            return Presence.UNKNOWN
         if self.present is not None:
             return Presence.PRESENT if module in self.present else Presence.ABSENT
         if any(fnmatchcase(module, pattern) for pattern in self.absent):
@@ -71,6 +90,30 @@ def platform_modules(name: str) -> Modules:
     if (row := _rows().get(name)) is not None:
         raise InputError(f"the modules of {row['name']} are not known: {row['unknown']}. {others}")
     raise InputError(f"no platform {name!r} is known. {others}")
+
+
+def snapshot_modules(meta: Mapping[str, Any], *, name: str) -> Modules | None:
+    """Return the modules of a snapshot's node by its ``meta.json``, or None if nothing is known of them."""
+    names = _texts(meta.get("modules"))
+    tried = meta.get("expressions")
+    if not isinstance(tried, dict):
+        tried = {}
+    refused = tried.get("refused")
+    machine = Modules(
+        name=name,
+        present=names,
+        accepted=_texts(tried.get("accepted")) or frozenset(),
+        refused=frozenset(refused) if isinstance(refused, dict) else frozenset(),
+        listed=names is not None,
+    )
+    return machine if machine.listed or machine.accepted or machine.refused else None
+
+
+def _texts(data: object) -> frozenset[str] | None:
+    """Return a list of texts, or None if it is none."""
+    if not isinstance(data, list) or not all(isinstance(item, str) for item in data):
+        return None
+    return frozenset(data)
 
 
 def listed_modules(text: str, *, name: str) -> Modules:

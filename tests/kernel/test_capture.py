@@ -120,6 +120,32 @@ def test_looking_makes_no_table(program: Path, tmp_path: Path) -> None:
     assert '"table"' not in snapshot.nft
 
 
+def test_expressions_are_tried_and_nothing_is_left(program: Path, tmp_path: Path) -> None:
+    """The rules and the loaded modules stay as they are."""
+    state = "(nft -s list ruleset; cut -d' ' -f1 /proc/modules || true) 2>/dev/null >"
+    path, _ = captured(
+        program,
+        tmp_path,
+        "nft add table ip theirs",
+        f"{state} {tmp_path}/before",
+        f"{sys.executable} -I -S {program} -o {tmp_path}/once.tar.gz",
+        f"{state} {tmp_path}/after",
+    )
+    assert (tmp_path / "before").read_text() == (tmp_path / "after").read_text()
+    tried = load_snapshot(path).meta["expressions"]
+    assert isinstance(tried, dict)
+    assert tried["own namespace"]
+    assert "nf_tables" in tried["accepted"]
+    rules = {"nft_numgen": "numgen inc mod 2 0", "nft_queue": "queue num 0", "nft_quota": "quota 1 mbytes"}
+    for module, rule in rules.items():
+        text = f"table ip t {{ chain c {{ {rule}\n}}\n}}\n"
+        command = ("unshare", "-n", "nft", "-f", "-")
+        done = subprocess.run(command, input=text, text=True, capture_output=True, check=False)
+        if module not in tried["not tried"]:
+            assert (module in tried["accepted"]) == (done.returncode == 0)
+            assert (module in tried["refused"]) == (done.returncode != 0)
+
+
 def test_a_snapshot_is_replayed(program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, _ = captured(program, tmp_path, f"iptables-nft-restore < {KIND}")
     backends = "iptables-legacy,iptables-nft,nftables"

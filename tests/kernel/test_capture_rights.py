@@ -61,6 +61,11 @@ def test_the_rights_of_the_manifest_are_enough(tmp_path: Path) -> None:
         assert [address in rule.origin.text for chain in chains for rule in chain.rules] == [True]
     assert '"other"' in (snapshot.nft or "")
     assert "failed" not in said
+    # Without the right to a namespace, only expressions without effects are tried.
+    tried = snapshot.meta["expressions"]
+    assert isinstance(tried, dict)
+    assert not tried["own namespace"]
+    assert "nft_ct" in tried["not tried"]
 
 
 @pytest.mark.parametrize("capability", ["net_admin", "net_raw"])

@@ -152,7 +152,7 @@ def anonymise_sysctls(data: Any, mapping: Mapping) -> Any:
 
 def anonymise_meta(data: Any, mapping: Mapping) -> Any:
     """Anonymise ``meta.json``: versions, times and names of kernel modules are kept."""
-    kept = ("format", "time", "kernel", "tools", "stacks", "modules")
+    kept = ("format", "time", "kernel", "tools", "stacks", "modules", "expressions")
     made = {key: data[key] for key in kept if key in data}
     made["anonymised"] = True
     if isinstance(data.get("hostname"), str):

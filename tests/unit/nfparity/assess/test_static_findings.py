@@ -92,6 +92,14 @@ def test_modules_that_the_node_lacks(facts: Facts) -> None:
     assert (finding.k, finding.subject) == ("K44", "nft_numgen")
 
 
+def test_expressions_that_the_kernel_refuses(facts: Facts) -> None:
+    every = [need.module for need in kube_proxy_needs([facts.family])]
+    tried = {"accepted": ["nft_nat"], "refused": {"nft_numgen": "No such file or directory"}}
+    for meta in ({"expressions": tried}, {"expressions": tried, "modules": every}):
+        (finding,) = static_findings(replace(facts, meta=meta))
+        assert (finding.k, finding.subject) == ("K44", "nft_numgen")
+
+
 def test_rules_with_a_match_that_is_missing(made: Callable[..., Facts], node: Node) -> None:
     dropped = "-m conntrack --ctstate INVALID"
     text = cluster_text(80, node=node)

@@ -105,3 +105,30 @@ def test_a_snapshot_is_compared_with_its_own_modules(
     assert out.startswith("IPv4 rules of iptables-nft\n")
     assert f"missing on {folder}, for the rules today\n  xt_u32: -m u32\n" in out
     assert main(["requires", str(folder), "--on", "debian-13"]) == 0
+
+
+def test_a_snapshot_says_what_its_kernel_accepts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In a container without /lib/modules this is all that is known."""
+    folder = tmp_path / "node"
+    os.mkdir(folder)
+    (folder / "iptables-save").write_text(RULES)
+    accepted = ["nf_tables", "nft_chain_nat", "nft_ct", "nft_fib", "nft_fib_ipv4", "nft_masq", "nft_nat"]
+
+    def requires(*, refused: dict[str, str], **more: object) -> tuple[int, str]:
+        meta = {"format": 1, "expressions": {"accepted": accepted, "refused": refused}, **more}
+        (folder / "meta.json").write_text(json.dumps(meta))
+        status = main(["requires", str(folder)])
+        return status, capsys.readouterr().out
+
+    status, out = requires(refused={})
+    assert status == 4
+    assert f"\nnot known of {folder}, for the rules today\n  ip_tables: table filter\n" in out
+    assert f"\nnot known of {folder}, for kube-proxy's nftables mode\n  nft_numgen\n" in out
+    assert "missing" not in out
+    status, out = requires(refused={"nft_numgen": "No such file or directory"})
+    assert status == 1
+    assert f"\nmissing on {folder}, for kube-proxy's nftables mode\n  nft_numgen\n" in out
+    # A file that the kernel does not load is as good as none.
+    status, out = requires(refused={"nft_numgen": "No such file or directory"}, modules=["nft_numgen"])
+    assert status == 1
+    assert f"\nmissing on {folder}, for kube-proxy's nftables mode\n  nft_numgen\n" in out
