@@ -5,15 +5,17 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from backends.model.node import Node
 from backends.model.variant import Variant
 from harness.corpus.formats.rulefile import IPSETS_FILE, InputOptions
-from harness.diff.sampling import MISS
 from harness.report.notes import note_lines
 from translate.errors import Note
 from translate.ir import Family, Ruleset, TableName
 from translate.read import InputForm, SetForm
+
+if TYPE_CHECKING:
+    from backends.model.node import Node
 
 __all__ = [
     "add_corpus",
@@ -181,6 +183,8 @@ def add_format(parser: argparse.ArgumentParser, *formats: str) -> None:
 
 def add_miss(parser: argparse.ArgumentParser) -> None:
     """Add ``--miss``."""
+    from harness.diff.sampling import MISS
+
     parser.add_argument(
         "--miss",
         metavar="P",
