@@ -20,6 +20,13 @@ _NO_KERNEL: Final = "no kernel of a supported release has it"
 _ESTIMATOR: Final = "nf_tables has no estimators of rates"
 _IPVS: Final = "nf_tables reads nothing of an IPVS connection"
 _STATES: Final = "`ipsec` of nft reads keys, addresses and reqid of a state, not its protocol or mode"
+_TUNNELS: Final = (
+    "they need `--mode tunnel`, and `ipsec` of nft also reads the addresses of states in mode BEET"
+)
+_FIRST_FINGERPRINT: Final = (
+    "`osf` of nft takes the first fingerprint that fits a packet, xt_osf any one of the genre; several genres"
+    " of `pf.os` have the same one"
+)
 _BRIDGE: Final = "tables of ip and ip6 see the bridge, not its ports"
 _CONNTRACK_AFTER: Final = "nf_tables sets it after conntrack, when the rules of raw have run"
 
@@ -28,6 +35,7 @@ INEXPRESSIBLE: Final[Mapping[str, Mapping[str, str]]] = {
         ("--ahlen", "--ahres"), "these options are of IPv6, where nft does not read the header of AH"
     ),
     "-m bpf": dict.fromkeys(("--bytecode", "--object-pinned"), "nf_tables runs no BPF program"),
+    "-m dccp": {"--dccp-option": "nft 1.0.6 of Debian 12 reads no options; 1.0.9 does, from Linux 6.6 on"},
     "-m dst": {"--dst-opts": "nft reads the length of the header, not the options in it"},
     "-m eui64": {"": "nft compares a field with constants, not with another field"},
     "-m hashlimit": dict.fromkeys(
@@ -38,13 +46,19 @@ INEXPRESSIBLE: Final[Mapping[str, Mapping[str, str]]] = {
     "-m ipvs": dict.fromkeys(
         ("--ipvs", "--vproto", "--vaddr", "--vport", "--vdir", "--vmethod", "--vportctl"), _IPVS
     ),
-    "-m osf": {"--log": "`osf` of nft writes no log"},
+    "-m osf": {
+        **dict.fromkeys(("--genre", "--ttl"), _FIRST_FINGERPRINT),
+        "--log": "`osf` of nft writes no log",
+    },
     "-m owner": {
         "--suppl-groups": "nft reads the group that opened the socket, not the others of the process",
         **dict.fromkeys(("--pid-owner", "--sid-owner", "--cmd-owner"), _NO_KERNEL),
     },
     "-m physdev": dict.fromkeys(("--physdev-in", "--physdev-out"), _BRIDGE),
-    "-m policy": dict.fromkeys(("--proto", "--mode"), _STATES),
+    "-m policy": {
+        **dict.fromkeys(("--proto", "--mode"), _STATES),
+        **dict.fromkeys(("--tunnel-src", "--tunnel-dst"), _TUNNELS),
+    },
     "-m rateest": {
         f"--rateest{rest}": _ESTIMATOR
         for rest in (
@@ -91,16 +105,12 @@ INEXPRESSIBLE: Final[Mapping[str, Mapping[str, str]]] = {
 """The reasons, by extension and option. An option of which only some values are possible is not here."""
 
 MISSING: Final[Mapping[str, Mapping[str, str]]] = {
-    "-m cgroup": {"--path": "`socket cgroupv2`, in OUTPUT"},
-    "-m dccp": {"--dccp-option": "`dccp option`, since nft 1.0.9 and Linux 6.6"},
-    "-m osf": dict.fromkeys(("--genre", "--ttl"), "`osf`, if no two systems have one fingerprint"),
-    "-m policy": dict.fromkeys(
-        ("--strict", "--spi", "--tunnel-src", "--tunnel-dst", "--next"), "`ipsec in spnum N`"
-    ),
+    "-m policy": dict.fromkeys(("--strict", "--spi", "--next"), "`ipsec in spnum N`"),
     "-m socket": {"--restore-skmark": "`meta mark set socket mark`"},
     "-j CONNSECMARK": {
-        "--save": "`ct secmark set meta secmark`, if `ct secmark & 0xffffffff == 0`",
-        "--restore": "`meta secmark set ct secmark`, if `meta secmark & 0xffffffff == 0`",
+        "--save": "`ct secmark set meta secmark`, if `ct secmark & 0xffffffff == 0`; only a security module"
+        " gives packets a label by which this could be tested",
+        "--restore": "`meta secmark set ct secmark`, if `meta secmark & 0xffffffff == 0`; likewise",
     },
 }
 """Options that are not translated, with the expression of nft for them, at least for some rules."""

@@ -21,6 +21,7 @@ __all__ = [
     "RANDOM_RANGE",
     "Account",
     "AnyOf",
+    "CgroupTest",
     "ClusterShare",
     "ConnLabel",
     "ConnectionLimit",
@@ -298,6 +299,18 @@ class WordTest:
     negated: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CgroupTest:
+    """``-m cgroup --path``: the packet's socket belongs to the cgroup ``path`` or to one below it.
+
+    ``path`` has no slash at its ends, and is not empty. ``negated`` inverts the result, also for a packet
+    without a socket.
+    """
+
+    path: str
+    negated: bool = False
+
+
 PlainTest = (
     FieldTest
     | Random
@@ -313,6 +326,7 @@ PlainTest = (
     | Recent
     | Account
     | WordTest
+    | CgroupTest
 )
 """A test that has no parts."""
 

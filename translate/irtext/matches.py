@@ -8,6 +8,7 @@ from translate.ir import (
     RANDOM_RANGE,
     Account,
     AnyOf,
+    CgroupTest,
     ClusterShare,
     ConnectionLimit,
     ConnLabel,
@@ -73,6 +74,8 @@ def format_test(test: Test, family: Family) -> str:
             return f"{_not(test.negated)}{_recent(test, family)}"
         case Account():
             return f"account {word(test.name)}"
+        case CgroupTest():
+            return f"{_not(test.negated)}cgroup {quoted(test.path)}"
         case WordTest():
             return f"{_not(test.negated)}words {quoted(words_text(test.words))}"
         case _:
@@ -135,6 +138,8 @@ def take_test(cursor: Cursor, family: Family) -> Test:
         size = cursor.number("bytes")
         state = cursor.next("the name of a count").text if cursor.take("state") else ""
         return Quota(size=size, negated=negated, state=state)
+    if cursor.take("cgroup"):
+        return CgroupTest(path=cursor.next("the path of a cgroup").text, negated=negated)
     if cursor.take("words"):
         return _take_words(cursor, negated=negated)
     if cursor.take("label"):
@@ -147,7 +152,7 @@ def take_test(cursor: Cursor, family: Family) -> Test:
         cursor.expect("seed")
         return ClusterShare(total=total, nodes=nodes, seed=cursor.number("a seed"), negated=negated)
     if negated:
-        raise cursor.fault("expected any, random, nth, set, label, cluster, recent, quota or words")
+        raise cursor.fault("expected any, random, nth, set, label, cluster, cgroup, recent, quota or words")
     if cursor.take("add"):
         return _take_set_update(cursor, delete=False)
     if cursor.take("delete"):

@@ -21,6 +21,7 @@ from translate.ir import (
     AnyOf,
     Apply,
     Branch,
+    CgroupTest,
     Choose,
     Dnat,
     Family,
@@ -186,7 +187,7 @@ class Copier:
                     tests.append(test)
                 case SetTest(filled=True):
                     raise CopyError("a set that rules change")
-                case AnyOf() | SetTest() | WordTest() | Random():
+                case AnyOf() | SetTest() | WordTest() | CgroupTest() | Random():
                     tests.append(test)
                 case Recent():
                     index = lists.setdefault(test.name, len(lists))

@@ -15,6 +15,7 @@ from translate.ir import (
     NO_NEXT_HEADER,
     AnyOf,
     Apply,
+    CgroupTest,
     Drop,
     Field,
     FieldTest,
@@ -26,7 +27,7 @@ from translate.ir import (
 
 __all__ = ["dropped_first", "order_refused"]
 
-_AGAIN: Final = (FieldTest, AnyOf, SetTest, WordTest)
+_AGAIN: Final = (FieldTest, AnyOf, SetTest, WordTest, CgroupTest)
 """Tests that may be evaluated again."""
 _GOES_ON: Final = FieldTest(field=Field.MH_NEXT, values=(Interval.point(NO_NEXT_HEADER),), negated=True)
 

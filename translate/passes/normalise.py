@@ -30,6 +30,7 @@ from translate.ir import (
     Action,
     AnyOf,
     Apply,
+    CgroupTest,
     Choose,
     ClusterShare,
     ConnectionLimit,
@@ -166,7 +167,7 @@ def canonical(tests: tuple[Test, ...], family: Family) -> tuple[Test, ...] | Non
             if simplified.field in fields and simplified in flat:
                 continue
             fields.add(simplified.field)
-        elif isinstance(simplified, (AnyOf, SetTest, WordTest)) and simplified in flat:
+        elif isinstance(simplified, (AnyOf, SetTest, WordTest, CgroupTest)) and simplified in flat:
             continue
         flat.append(simplified)
     if len(flat) > 1 and _ORDERED.isdisjoint(map(type, flat)):
@@ -267,7 +268,7 @@ def _single(test: Test, family: Family) -> Test | bool:
             | Account()
         ):
             return test
-        case WordTest():
+        case WordTest() | CgroupTest():
             return test
         case _:
             assert_never(test)

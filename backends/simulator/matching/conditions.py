@@ -12,6 +12,7 @@ from typing import Final, assert_never
 from backends.model.packet import PortClass
 from backends.simulator.chance.chooser import Chance
 from backends.simulator.chance.ports import PickedPort, Ports
+from backends.simulator.conntrack.skb import SocketKind
 from backends.simulator.matching.assumptions import Assumptions
 from backends.simulator.matching.connlimits import ConnectionLists
 from backends.simulator.matching.fields import Reader, Value, View, port_reader, reader
@@ -25,6 +26,7 @@ from translate.ir import (
     RANDOM_RANGE,
     Account,
     AnyOf,
+    CgroupTest,
     ClusterShare,
     ConnectionLimit,
     ConnLabel,
@@ -141,6 +143,8 @@ def condition(test: Test, place: object, *, idle: bool = False) -> Condition:
             return _set(test)
         case WordTest():
             return lambda view, _memory: words_hold(test, view.skb)
+        case CgroupTest():
+            return partial(_cgroup, test)
         case SetUpdate():
             return partial(_update, test)
         case ConnLabel():
@@ -340,6 +344,13 @@ def _label(test: ConnLabel, view: View, _memory: Memory) -> bool:
         return test.negated
     entry.labels |= bit
     return not test.negated
+
+
+def _cgroup(test: CgroupTest, view: View, _memory: Memory) -> bool:
+    """Evaluate a test of a path: which cgroup the sender belongs to is no part of a flow."""
+    if view.skb.socket is SocketKind.NONE:
+        return test.negated
+    raise Undecided(f"the sender may belong to the cgroup {test.path}")
 
 
 def _cluster(test: ClusterShare, view: View, _memory: Memory) -> bool:

@@ -21,6 +21,7 @@ from translate.ir import (
     AddTtl,
     AnyOf,
     Audit,
+    CgroupTest,
     Classify,
     ClusterShare,
     ConnectionLimit,
@@ -208,6 +209,8 @@ def test_text(test: Test, family: Family) -> str:
             return f"it {update_text(test)}"
         case Account():
             return f"counted in nfacct object {test.name}"
+        case CgroupTest(path=path):
+            return f"a socket of cgroup {path} {'does not send' if test.negated else 'sends'} it"
         case WordTest():
             return f"{'not ' if test.negated else ''}the bytes {words_text(test.words)}"
         case Recent():

@@ -24,6 +24,7 @@ from tests.lab.bytecode.samples import Sample, State
 from translate.errors import Refusal
 from translate.ir import (
     Apply,
+    CgroupTest,
     ClusterShare,
     ConnectionLimit,
     ConnLabel,
@@ -216,7 +217,7 @@ def _counts(statement: Statement, lists: Mapping[str, RecentList]) -> bool:
     """
     return any(
         (isinstance(test, Recent) and bool(lists[test.name].hits))
-        or isinstance(test, SetUpdate | ConnLabel | ClusterShare)
+        or isinstance(test, SetUpdate | ConnLabel | ClusterShare | CgroupTest)
         or (isinstance(test, SetTest) and test.filled)
         for test in statement.tests
     )

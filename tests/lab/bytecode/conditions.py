@@ -15,6 +15,7 @@ from translate.ir import (
     Account,
     AnyOf,
     Cell,
+    CgroupTest,
     ClusterShare,
     ConnectionLimit,
     ConnLabel,
@@ -101,8 +102,8 @@ def test_holds(test: Test, state: State, world: World) -> bool:
             return all(_word(word, data) for word in test.words) is not test.negated
         case Recent():
             return _recent(test, state, world) is not test.negated
-        case ConnLabel() | ClusterShare():
-            raise AssertionError("statements with labels and hashes of connections are left out")
+        case ConnLabel() | ClusterShare() | CgroupTest():
+            raise AssertionError("statements with labels, hashes of connections and cgroups are left out")
         case SetUpdate():
             raise AssertionError("statements that change sets are left out")
         case Account(name=name):

@@ -207,6 +207,11 @@ class State:
         """True if the packet has a conntrack entry."""
         return self.tracked in TRACKED
 
+    @property
+    def _is_taken(self) -> bool:
+        """Return whether ``socket`` finds a socket: that of the sender, or one that takes the packet."""
+        return bool(self.sample.values[Field.TAKER] or self.sample.values[Field.SOCKET])
+
     def get(self, field: Field) -> int | str | None:
         """Return the value of a field as tests see it; None if it is absent."""
         sample = self.sample
@@ -220,8 +225,10 @@ class State:
                 return sample.values[field] if self.has_entry and sample.values[field] else None
             case Field.SOCKET_UID | Field.SOCKET_GID | Field.SOCKET_CLASS:
                 return sample.values[field] if sample.values[Field.SOCKET] else None
+            case Field.TAKER:
+                return int(self._is_taken)
             case Field.TAKER_WILDCARD | Field.TAKER_TRANSPARENT:
-                return sample.values[field] if sample.values[Field.TAKER] else None
+                return sample.values[field] if self._is_taken else None
             case Field.TOS:
                 return self.tos
             case Field.TTL:

@@ -38,8 +38,10 @@ from translate.errors import InputError, MachineError, UnsupportedError
 from translate.ir import (
     CLOCKS,
     Accept,
+    CgroupTest,
     Chain,
     ClusterShare,
+    ConnectionLimit,
     ConnLabel,
     Drop,
     Family,
@@ -100,7 +102,7 @@ class Score:
     """The faults of an extension, counted by their result, and those that no packet has shown.
 
     ``refused``: samples that nftables does not express; ``inert``: those that only log or count, and
-    those that read the clock, which no packet sets on a kernel.
+    those that read the clock, which no packet sets on a kernel, or a cgroup that the machine lacks.
     """
 
     faults: Counter[str] = field(default_factory=Counter)
@@ -156,6 +158,8 @@ def _of_rule(sample: Ruleset, table: Table, chain: Chain, rule: Rule) -> Iterato
         decided = replace(rule, actions=(Drop(),), target=Spelled("DROP"))
         if any(isinstance(test, ConnLabel) and test.add for test in rule.tests):
             decided = replace(rule, actions=(), target=None)  # a connection that is dropped loses its label
+        if any(isinstance(test, ConnectionLimit) and not test.above for test in rule.tests):
+            decided = replace(rule, actions=(Accept(),), target=Spelled("ACCEPT"))  # others are never counted
         for name in dict.fromkeys(spelled.name for spelled in rule.matches):
             yield Single(f"-m {name}", _alone(sample, table, base, decided))
     by_itself = {spelled.name for spelled in rule.matches} <= _TRANSPORT
@@ -203,10 +207,12 @@ def _filling(rule: Rule, family: Family) -> Iterator[str]:
 
 
 def _showing(rule: Rule) -> Iterator[str]:
-    """Yield rules that drop packets on which a match has had an effect."""
+    """Yield rules that drop packets on which a match has had an effect, or that it lets pass."""
     for test in rule.tests:
         if isinstance(test, ConnLabel) and test.add:
             yield f"-m connlabel --label {test.number} -j DROP"
+        if isinstance(test, ConnectionLimit) and not test.above:
+            yield "-m conntrack --ctstate NEW -j DROP"
         if isinstance(test, ClusterShare):
             yield "-m pkttype --pkt-type multicast -j DROP"
 
@@ -267,7 +273,8 @@ def tried(single: Single, score: Score, *, level: int = 0) -> None:
     rule = single.rule
     statistic = any(isinstance(test, Nth | Random) for test in rule.tests)
     clock = any(isinstance(test, FieldTest) and test.field in CLOCKS for test in flat(rule.tests))
-    if clock or all(isinstance(action, SideEffect) for action in rule.actions):
+    cgroup = any(isinstance(test, CgroupTest) for test in rule.tests)
+    if clock or cgroup or all(isinstance(action, SideEffect) for action in rule.actions):
         score.inert += 1
         return
     try:

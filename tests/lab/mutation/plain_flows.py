@@ -6,7 +6,7 @@ Sequences are for rules that count the packets or connections of each host, as `
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any, Final
@@ -153,6 +153,35 @@ def sequences_between_hosts(ruleset: Ruleset, node: Node, *, connections: bool) 
             )
             steps.append(Send(packet=packet, entry=entered.name))
         yield Flow(id=f"sequence-{number}", steps=tuple(steps))
+    if connections:
+        yield from _connections_in_turn(near, far, own, entered.name, family)
+
+
+def _connections_in_turn(
+    near: Sequence[int], far: Sequence[int], own: Sequence[int], entry: str, family: Family
+) -> Iterator[Flow]:
+    """Yield flows of many connections, whose sources or targets are in turn two that some masks join."""
+    pairs = [((near[0], other), (to, to)) for other in near[1:] for to in (far[0], own[0])]
+    pairs += [((near[0], near[0]), (far[0], other)) for other in (*far[1:3], far[0] ^ _SITE[family])]
+    pairs += [((near[0], near[0]), (own[0], other)) for other in (own[0], own[1])]
+    for number, (sources, targets) in enumerate(pairs):
+        packets = [
+            Packet(
+                family=family,
+                src=sources[sent % 2],
+                dst=targets[sent % 2],
+                proto=int(Protocol.TCP),
+                sport=_SOURCE_PORT + sent,
+                dport=_DESTINATION_PORT,
+            )
+            for sent in range(_CONNECTIONS)
+        ]
+        steps = tuple(Send(packet=packet, entry=entry) for packet in packets)
+        yield Flow(id=f"in-turn-{number}", steps=steps)
+
+
+_CONNECTIONS: Final = 40
+"""More than twice the greatest limit of the samples that is not the greatest of all."""
 
 
 COUNTING: Final = (Recent, HashLimit, ConnectionLimit)

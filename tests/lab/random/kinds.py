@@ -12,7 +12,7 @@ __all__ = ["KINDS", "MANDATORY", "USUAL"]
 KINDS: Final = {
     "addrtype": {"--src-type": "type", "--dst-type": "type"},
     "comment": {"--comment": "text"},
-    "cgroup": {"--cgroup": "number"},
+    "cgroup": {"--cgroup": "number", "--path": "cgroup"},
     "connmark": {"--mark": "mark"},
     "conntrack": {
         "--ctstate": "ctstate",

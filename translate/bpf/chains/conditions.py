@@ -17,6 +17,7 @@ from translate.ir import (
     Account,
     AddressType,
     AnyOf,
+    CgroupTest,
     ClusterShare,
     ConnectionLimit,
     ConnLabel,
@@ -208,6 +209,8 @@ def _test(test: Test, context: Context) -> Condition:
             raise CannotExpress("set-update", "the tc program does not change ipsets")
         case Account():
             return Condition("1")  # see untranslated_effects
+        case CgroupTest():
+            raise CannotExpress("socket-owner", "a tc program cannot read the cgroup of a socket")
         case WordTest():
             raise CannotExpress("u32", NO_BYTES)
         case Recent():

@@ -21,6 +21,7 @@ __all__ = [
     "HasTransport",
     "HashedTo",
     "InSet",
+    "OfCgroup",
     "Part",
     "PortOf",
     "SetChange",
@@ -60,6 +61,17 @@ class WordMatch:
     offset: int
     mask: int
     values: IntervalSet
+
+
+@dataclass(frozen=True, slots=True)
+class OfCgroup:
+    """The packet's socket belongs to the cgroup ``path`` or to one below it.
+
+    The rule ends for a packet without a full socket, or whose socket belongs to a cgroup of fewer levels
+    (``nft_sock_get_eval_cgroupv2``).
+    """
+
+    path: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +230,7 @@ Part = (
     | PortOf
     | WordMatch
     | TransportByte
+    | OfCgroup
     | HasTransport
     | AnyProtocol
     | InSet

@@ -21,11 +21,11 @@ fails one of the tests.
 too old. The rule is cut here, too, with rules for these changes before the rest.
 
 *A test that accepts packets for which its nft match fails*: the packet is not in an ipset with ports (it may
-have no transport header), does not have the bytes of ``-m u32``, has no socket, did not come in through a
-bridge (its device may have no kind), or came in by another device than that of the route back (which takes
-two matches). The rule's other tests jump to a new chain, where a packet for which the opposite is true
-returns, and the actions follow. If the rule ends in ``Return`` or ``Goto``, the jump is a goto, and the
-statements after the rule are in a second new chain.
+have no transport header), does not have the bytes of ``-m u32``, has no socket or none of a cgroup, did not
+come in through a bridge (its device may have no kind), or came in by another device than that of the route
+back (which takes two matches). The rule's other tests jump to a new chain, where a packet for which the
+opposite is true returns, and the actions follow. If the rule ends in ``Return`` or ``Goto``, the jump is a
+goto, and the statements after the rule are in a second new chain.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ from translate.ir import (
     Action,
     AnyOf,
     Apply,
+    CgroupTest,
     ConnectionState,
     ConnLabel,
     Family,
@@ -74,7 +75,7 @@ _YES_OR_NO: Final = REVERSE_PATHS | {Field.BRIDGED, Field.SOCKET, Field.TAKER}
 """Fields of one bit for which a single nft rule can match the value 1, but not the value 0."""
 
 
-_STATELESS: Final = (FieldTest, AnyOf, SetTest, WordTest)
+_STATELESS: Final = (FieldTest, AnyOf, SetTest, WordTest, CgroupTest)
 """Tests that may be evaluated again."""
 
 
@@ -179,7 +180,7 @@ def takes_rules(draft: DraftProgram, test: Test) -> bool:
             return ends_the_rule(test, draft.ipsets)
         case ConnLabel(negated=negated, add=add):
             return negated and not add
-        case WordTest():
+        case WordTest() | CgroupTest():
             return test.negated
         case FieldTest(field=field) if field in _YES_OR_NO:
             return any(0 in v for v in test.values if isinstance(v, Interval)) is not test.negated
@@ -245,7 +246,7 @@ def _combinations(tests: tuple[Test, ...], family: Family) -> list[tuple[Test, .
     counts = _last_counts(tests)
     before_counts = tests[: len(tests) - len(counts)]
     plain = tuple(test for test in before_counts if not isinstance(test, AnyOf))
-    if any(not isinstance(test, FieldTest | SetTest | WordTest) for test in plain):
+    if any(not isinstance(test, FieldTest | SetTest | WordTest | CgroupTest) for test in plain):
         return None
     choices = [_conjunctions(test) for test in before_counts if isinstance(test, AnyOf)]
     combinations = []
@@ -258,7 +259,7 @@ def _combinations(tests: tuple[Test, ...], family: Family) -> list[tuple[Test, .
 
 def _opposite(test: Test) -> Test:
     """Return the opposite of a test that also holds for packets for which its nft match would fail."""
-    if isinstance(test, SetTest | WordTest | ConnLabel):
+    if isinstance(test, SetTest | WordTest | CgroupTest | ConnLabel):
         return replace(test, negated=False)
     assert isinstance(test, FieldTest)
     return FieldTest(field=test.field, values=(Interval.point(1),))

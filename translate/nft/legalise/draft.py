@@ -65,6 +65,7 @@ from translate.nft.legalise.shifts import counted_ports
 from translate.nft.legalise.tracking import tracking_chain, tracks_connections
 from translate.nft.limits.inexpressible import check_statements
 from translate.nft.limits.queues import refused_queues
+from translate.nft.limits.sockets import refused_sockets
 from translate.nft.limits.templates import refused_template_reads
 from translate.nft.limits.untracked import refused_answers
 from translate.nft.names import NameGiver
@@ -257,6 +258,7 @@ class DraftProgram:
         """Return the legal Program. Raises UnsupportedError with every rule that nftables cannot express."""
         refusals = [*self.refusals, *refused_answers(self.inventory), *refused_template_reads(self.inventory)]
         refusals += refused_queues(self.inventory)
+        refusals += refused_sockets(self.inventory)
         if self.program.tracked and self.chains and not tracks_connections(self.chains):
             self.chains.append(tracking_chain(self.names.give("conntrack")))
         whole = reassembles(self.chains)

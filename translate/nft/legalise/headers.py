@@ -22,6 +22,7 @@ from translate.ir import (
     PORT_PROTOCOLS,
     Account,
     AnyOf,
+    CgroupTest,
     ClusterShare,
     ConnectionLimit,
     ConnectionState,
@@ -46,6 +47,7 @@ from translate.ir import (
 )
 from translate.nft.legal import AnyProtocol, InSet, Part, PortOf, TransportByte
 from translate.nft.legalise.monthdays import MONTHDAYS, on_clock
+from translate.nft.legalise.sockets import of_cgroup
 from translate.nft.legalise.words import word_matches
 from translate.nft.limits.inexpressible import check_test
 
@@ -119,6 +121,8 @@ def matches(
                 parts.append(in_set(test))
             case Random() | Nth():
                 parts.append(test)
+            case CgroupTest():
+                parts.append(of_cgroup(test))
             case WordTest():
                 parts += word_matches(test, (*before, *tests), family)
             case (

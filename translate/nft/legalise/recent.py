@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from translate.ir import (
+    CgroupTest,
     Family,
     Field,
     FieldTest,
@@ -215,6 +216,6 @@ def refreshed_where_it_fails(test: Recent) -> tuple[Recent, Recent | None]:
 
 def _is_independent(test: Test, written: str) -> bool:
     """Return whether a test has the same result after the list ``written`` has changed."""
-    return isinstance(test, FieldTest | SetTest | WordTest) or (
+    return isinstance(test, FieldTest | SetTest | WordTest | CgroupTest) or (
         isinstance(test, Recent) and test.name != written
     )

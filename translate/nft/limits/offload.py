@@ -32,6 +32,7 @@ from translate.ir import (
     Apply,
     Audit,
     Branch,
+    CgroupTest,
     Choose,
     Classify,
     ClusterShare,
@@ -219,7 +220,7 @@ class _Walk:
 def _counts(test: Test) -> bool:
     """Return whether a test has a state that packets change, or changes the packet or its connection."""
     match test:
-        case FieldTest() | AnyOf() | Random() | SetTest() | WordTest():
+        case FieldTest() | AnyOf() | Random() | SetTest() | WordTest() | CgroupTest():
             return False
         case Limit() | HashLimit() | ConnectionLimit() | Quota() | Recent() | Nth() | Account():
             return True

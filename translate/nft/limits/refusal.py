@@ -17,6 +17,8 @@ REFUSED: Final = {
     "cluster6": "`-m cluster` over IPv6",
     "cluster-hook": "`-m cluster` in INPUT and in user-defined chains",
     "ct-expire": "`-m conntrack --ctexpire` with a limit above 49 days",
+    "cgroup-hook": "`-m cgroup` in POSTROUTING with `--path`, or in a rule that TCP may match",
+    "cgroup-path": "`-m cgroup --path` with a path that nft cannot spell",
     "cluster-order": "`-m cluster` after a test that counts, draws or keeps a state",
     "cluster-single": "`-m cluster` with a cluster of one node, or for none of its nodes",
     "connlabel-negated": "`-m connlabel ! --label` with `--set`",

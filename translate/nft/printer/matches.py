@@ -131,6 +131,7 @@ _OWN_FORM: Final = frozenset(
         Field.IPSEC_OUT,
         Field.SOCKET,
         Field.TAKER,
+        Field.TAKER_WILDCARD,
         Field.BRIDGED,
         Field.TOS,
         Field.TCP_OPTIONS,
@@ -153,6 +154,8 @@ def _own_form(left: str, test: FieldTest, family: Family) -> str | None:
     if field in (Field.IPSEC_IN, Field.IPSEC_OUT):
         protected = any(1 in v for v in test.values if isinstance(v, Interval)) is not test.negated
         return f"{left} {'exists' if protected else 'missing'}"
+    if field is Field.TAKER_WILDCARD:
+        return f"{left} >= 0" if test.values == (Interval(0, 1),) and not test.negated else None
     if field in (Field.SOCKET, Field.TAKER):
         return f"{left} >= 0"
     if field is Field.BRIDGED:

@@ -45,6 +45,7 @@ from translate.nft.legal import (
     LegalProgram,
     LegalRule,
     Masked,
+    OfCgroup,
     Part,
     PortOf,
     SetChange,
@@ -135,6 +136,8 @@ def _part(part: Part, program: LegalProgram) -> str:
             return verdict(part, program.called)
         case WordMatch():
             return word_match(part)
+        case OfCgroup(path=path):
+            return f'socket cgroupv2 level {path.count("/") + 1} "{path}"'
         case TransportByte(test=test):
             return transport_byte_match(test, family)
         case HasTransport():

@@ -336,6 +336,7 @@ MATCHES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Words]], .
         (r"MAC ?(! ?)?([0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){5})", _simple("mac", "--mac-source")),
         (r"socket((?: --(?:transparent|nowildcard|restore-skmark))*)", _socket),
         (r"cgroup (! )?(\d+)", _simple("cgroup", "--cgroup")),
+        (r"cgroup (! )?(\S*)", _simple("cgroup", "--path")),
         (
             r"policy match dir (in|out) pol (none|ipsec)",
             lambda f: ["-m", "policy", "--dir", f[1], "--pol", f[2]],

@@ -38,7 +38,8 @@ def fault(text: str) -> tuple[int, int, str]:
         (
             "not l4.dport == 80 -> drop",
             5,
-            "expected any, random, nth, set, label, cluster, recent, quota or words, found 'l4.dport'",
+            "expected any, random, nth, set, label, cluster, cgroup, recent, quota or words,"
+            " found 'l4.dport'",
         ),
         ("random 1/2 -> drop", 8, "expected a share such as 1073741824/2^31, found '1/2'"),
         ("set a(source) -> drop", 7, "expected src or dst, found 'source'"),

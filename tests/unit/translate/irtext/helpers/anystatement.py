@@ -15,6 +15,7 @@ from translate.ir import (
     AnyOf,
     Apply,
     Audit,
+    CgroupTest,
     Classify,
     ClusterShare,
     ConnectionLimit,
@@ -185,6 +186,7 @@ def kinds_of_tests(family: Family) -> dict[object, st.SearchStrategy[Test]]:
             seed=MARKS,
             negated=st.booleans(),
         ),
+        CgroupTest: st.builds(CgroupTest, path=NAMES, negated=st.booleans()),
         SetUpdate: st.builds(
             SetUpdate,
             name=NAMES,

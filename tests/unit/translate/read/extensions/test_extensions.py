@@ -251,6 +251,8 @@ def test_conntrack_invalid(
         ("-m statistic --mode random --probability 0.5", Random(numerator=1 << 30)),
         ("-m statistic --mode random ! --probability 1", Random(numerator=1 << 31, negated=True)),
         ("-m cgroup ! --cgroup 0x10", field_test(Field.SOCKET_CLASS, 16, no=True)),
+        ("-m cgroup --path /", field_test(Field.SOCKET_CLASS, (0, 0xFFFFFFFF))),
+        ('-m cgroup ! --path ""', field_test(Field.SOCKET_CLASS, (0, 0xFFFFFFFF), no=True)),
         ("-m policy --dir in --pol none", field_test(Field.IPSEC_IN, 0)),
         ("-m socket --nowildcard", field_test(Field.TAKER, 1)),
         ("-m socket --transparent --nowildcard", field_test(Field.TAKER_TRANSPARENT, 1)),
