@@ -142,15 +142,14 @@ def run(arguments: argparse.Namespace) -> int:
     if against is not None:
         names = (*(side.name for side in against.backends), *(names if requested else ()))
         requested = True
-        if against.untested is not None:
-            order = "the order in which the chains of iptables run first"
-            print(f"nfparity: {order} is not tested: {against.untested}", file=sys.stderr)
     make = {} if against is None else {side.name: side for side in against.backends}
     able, others = choose_backends(
         names,
         requested=requested,
         make=lambda n: make.get(n) or backend(n, cached=not arguments.no_cache),
     )
+    if against is not None:
+        others += against.untested
     options = [*input_options(arguments).words()]
     if arguments.miss != MISS:
         options += ["--miss", f"{arguments.miss:g}"]

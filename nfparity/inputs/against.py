@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from backends.model.contract import Backend
 from backends.model.variant import variant_of
+from harness.diff.result import BackendReport
 from harness.files.userfiles import STDIN_NAME, read_bytes, read_text
 from nfparity.snapshot import Snapshot, Variant, is_snapshot, load_snapshot
 from nfparity.snapshot.snapshot import holds_rules
@@ -35,11 +36,11 @@ _COMMANDS = {Variant.LEGACY: "iptables-legacy", Variant.NFT: "iptables-nft"}
 class Against:
     """A ruleset in each order of registration: ``backends`` are one, or two if both orders count.
 
-    ``untested`` is the reason why the second order is not tested although it counts.
+    ``untested`` is the report of the second order if it is not tested although it counts.
     """
 
     backends: tuple[Backend, ...]
-    untested: str | None = None
+    untested: tuple[BackendReport, ...] = ()
 
 
 def given_backends(path: str, beside: str | None = None) -> Against:
@@ -74,14 +75,16 @@ def _both_orders(
     without: Container[tuple[str, str]] = (),
 ) -> Against:
     from backends.combined.places import shared_places
-    from backends.given_nftables.backend import GivenNftBackend
+    from backends.given_nftables.backend import IPTABLES_CHAINS_FIRST, GivenNftBackend
 
     usual = GivenNftBackend(name, text, without=without, beside=beside)
     if not any(shared_places(usual.listing, ruleset, ruleset.family) for ruleset in rules):
         return Against((usual,))
     if usual.listing.counting:
         # It is loaded again between flows, which registers its chains last.
-        return Against((usual,), f"{usual.listing.counting[0]} counts packets")
+        reason = f"{usual.listing.counting[0]} counts packets"
+        untested = BackendReport(name=f"{name}{IPTABLES_CHAINS_FIRST}", untested=(reason,))
+        return Against((usual,), (untested,))
     return Against((usual, GivenNftBackend(name, text, without=without, beside=beside, first=True)))
 
 
