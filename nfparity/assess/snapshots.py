@@ -24,6 +24,7 @@ from nfparity.assess.catalogue import Version, catalogue
 from nfparity.assess.ipvs.assessing import assess_ipvs
 from nfparity.assess.node.components import IPTABLES, NativeTables, native_tables
 from nfparity.assess.node.facts import Facts, gather
+from nfparity.assess.node.nativetests import native_tests
 from nfparity.assess.replay.backends import IptablesModeBackend, NftablesModeBackend, iptables_backend
 from nfparity.assess.replay.orders import compare_orders, untested_orders
 from nfparity.assess.summary import Summary, Untested
@@ -133,7 +134,7 @@ def assess_snapshot(
                 corpus=corpus,
                 only=options.only,
                 sampling=Sampling(options.miss),
-                by_class=options.listing is None and not tables.loaded,
+                by_class=options.listing is None and not facts.native_tests.unreadable,
                 progress=progress,
             )
         )
@@ -263,6 +264,7 @@ def _facts(
         meta=snapshot.meta,
         service_range=options.service_ranges.get(family),
         native_tables=native.names,
+        native_tests=native_tests(native.loaded, family),
         assumed=native.notes,
     )
 

@@ -12,6 +12,7 @@ from backends.model.packet import Packet
 from harness.corpus.generate.addresses import Places
 from nfparity.assess.catalogue import Version
 from nfparity.assess.node.index import ServiceIndex, number_of
+from nfparity.assess.node.nativetests import NO_TESTS, NativeTests
 from nfparity.assess.node.other_rules import OtherRules, without_kube_proxy
 from nfparity.kubeproxy.service import Service
 from nfparity.kubeproxy.state import KubeProxyState
@@ -37,7 +38,8 @@ class Facts:
     """The facts of one family of a node.
 
     ``version`` is the Kubernetes version after the change; None: unknown. ``meta`` is the snapshot's
-    ``meta.json``; ``native_tables`` are nftables tables that iptables did not write (``ip kube-proxy``).
+    ``meta.json``; ``native_tables`` are nftables tables that iptables did not write (``ip kube-proxy``), and
+    ``native_tests`` the constants of those that are loaded.
     ``service_range`` contains every ClusterIP; ``assumed`` lists the inferred facts.
     """
 
@@ -49,6 +51,7 @@ class Facts:
     version: Version | None = None
     meta: Mapping[str, object] = field(default_factory=dict)
     native_tables: tuple[str, ...] = ()
+    native_tests: NativeTests = NO_TESTS
     service_range: Interval | None = None
     assumed: tuple[str, ...] = ()
     index: ServiceIndex = field(init=False, compare=False, repr=False)
@@ -148,6 +151,7 @@ def gather(
     version: Version | None = None,
     meta: Mapping[str, object] | None = None,
     native_tables: tuple[str, ...] = (),
+    native_tests: NativeTests = NO_TESTS,
     service_range: Interval | None = None,
     assumed: tuple[str, ...] = (),
 ) -> Facts:
@@ -171,6 +175,7 @@ def gather(
         version=version,
         meta=meta or {},
         native_tables=native_tables,
+        native_tests=native_tests,
         service_range=service_range,
         assumed=(
             *assumptions,
@@ -178,6 +183,7 @@ def gather(
             *_not_understood(state),
             *_not_modelled(ruleset),
             *other_rules.notes,
+            *native_tests.notes,
         ),
     )
 

@@ -9,7 +9,9 @@ flow, it is tested in full, too. Flows for a known difference and those of a cor
 In iptables mode this needs no assumption: the simulator computes every outcome of every flow, and a flow
 whose outcomes are not the renamed ones of the first is in no class. In nftables mode it assumes rules that
 kube-proxy, or :mod:`nfparity.kubeproxy.nftables`, generated from the services' properties. Other rules must
-treat the constants of both services alike, which :meth:`Kinds.of` checks.
+treat the constants of both services alike, which :meth:`Kinds.of` checks: the iptables rules that stay, and
+the nftables tables of the node (:mod:`nfparity.assess.node.nativetests`). The simulator does not know these
+tables; with them, iptables mode rests on the same check.
 """
 
 from __future__ import annotations
@@ -21,8 +23,10 @@ from backends.model.flow import Flow, Send, Step
 from backends.model.outcome import FlowResult, Outcome, OutcomeBranch
 from backends.model.packet import Packet
 from backends.model.withfields import with_fields
+from nfparity.assess.node.cells import Cells
 from nfparity.assess.node.facts import Facts
 from nfparity.assess.node.index import number_of
+from nfparity.assess.node.lookups import Lookups
 from nfparity.kubeproxy import Service
 from nfparity.kubeproxy.service import Endpoint
 from translate.ir import AnyOf, Field, FieldTest, Interval, Rule, Test
@@ -146,8 +150,10 @@ class Kinds:
         routes = [(r.dst, (r.dev, r.via is None)) for r in node.main_routes(family)]
         self._routes = sorted((*links, *routes), key=lambda row: row[0].size)
         ranges = [r for r in (facts.service_range, facts.state.pods) if isinstance(r, Interval)]
-        self._networks = tuple(dict.fromkeys((*ranges, *_values(tests, _ADDRESSES))))
-        self._ports = tuple(dict.fromkeys(_values(tests, _PORTS)))
+        native = facts.native_tests
+        self._networks = _by_mask(native.addresses, (*ranges, *_values(tests, _ADDRESSES)))
+        self._lookups = Lookups(node, family) if native.routes else None
+        self._ports = _by_mask(native.ports, tuple(_values(tests, _PORTS)))
         self._clients = tuple(client.address for client in facts.clients())
         self._shared = _shared_places(facts)
         self._of_service: dict[Service, Hashable] = {}
@@ -245,9 +251,10 @@ class Kinds:
     def _address(self, address: int) -> Hashable:
         facts = self._of_address.get(address)
         if facts is None:
-            inside = tuple([address in network for network in self._networks])
+            inside = _cells(address, self._networks)
             own = self._facts.is_own(address), address in self._facts.cluster_ips
-            facts = self._of_address[address] = (self._route(address), own, inside)
+            looked_up = None if self._lookups is None else self._lookups.of(address)
+            facts = self._of_address[address] = (self._route(address), own, inside, looked_up)
         return facts
 
     def _route(self, address: int) -> Hashable:
@@ -256,7 +263,19 @@ class Kinds:
         return behind, next((onward for dst, onward in self._routes if address in dst), None)
 
     def _port(self, port: object) -> Hashable:
-        return tuple([port in interval for interval in self._ports]) if isinstance(port, int) else port
+        return _cells(port, self._ports) if isinstance(port, int) else port
+
+
+def _by_mask(
+    native: Mapping[int | None, tuple[Interval, ...]], known: tuple[Interval, ...]
+) -> tuple[tuple[int | None, Cells], ...]:
+    """Return the cells of the values under each mask; ``known`` are further intervals without a mask."""
+    intervals = {**native, None: (*native.get(None, ()), *known)}
+    return tuple((mask, Cells(values)) for mask, values in intervals.items())
+
+
+def _cells(value: int, by_mask: tuple[tuple[int | None, Cells], ...]) -> tuple[int, ...]:
+    return tuple([cells.of(value if mask is None else value & mask) for mask, cells in by_mask])
 
 
 def _difference(flow: Flow) -> str:

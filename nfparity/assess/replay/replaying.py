@@ -16,7 +16,7 @@ from functools import cache, partial
 
 from backends.model.contract import Backend, Job
 from backends.model.flow import Flow, Pause, Send
-from backends.model.outcome import FlowResult, Outcome, OutcomeBranch, Verdict
+from backends.model.outcome import FlowResult, Outcome, Verdict
 from backends.simulator import RuleVisited, Simulation, SimulatorBackend, TracedBranch
 from harness.diff.compare import DifferentPath, differing_paths
 from harness.diff.mismatch import Mismatch
@@ -117,9 +117,14 @@ class _Judge:
     def by_another(self, flow: Flow, renaming: Renaming, shown: _Results) -> _Judged:
         """Judge a flow by the results of another flow of its class."""
         now, later = (renaming.result(result, flow) for result in shown)
-        measured = flow.id in self.measures
-        other = () if measured else self.sampling.differing(flow, self.expected[flow.id], later)
-        return self.of(flow, (now, ()), (later, other))
+        if flow.id in self.measures:
+            return self.of(flow, (now, ()), (later, ()))
+        other = self.sampling.differing(flow, self.expected[flow.id], later)
+        return self.of(flow, (now, self.wrong(flow, now)), (later, other))
+
+    def wrong(self, flow: Flow, now: FlowResult) -> tuple[DifferentPath, ...]:
+        """Return what rules that the simulator does not know change in iptables mode."""
+        return self.sampling.differing(flow, self.expected[flow.id], now) if self.beside else ()
 
 
 def try_flows(
@@ -159,7 +164,15 @@ def try_flows(
         sent,
         ReplayOptions(
             progress=progress,
-            expected=[None if flow.id in measures else expected[flow.id] for flow in sent],
+            # Rules that the simulator does not know may keep state, which it cannot foresee.
+            expected=[
+                None
+                if flow.id in measures
+                else replace(expected[flow.id], lists=True)
+                if beside
+                else expected[flow.id]
+                for flow in sent
+            ],
             sampling=sampling,
             once=others,
         ),
@@ -233,12 +246,21 @@ def _infer(
     sure = sure and judged[group.first].disputed is None
     # A renaming changes neither verdicts nor which outcomes are equal, so these hold for the whole class.
     same = group.first not in judge.measures and judged[group.first] == _Judged()
-    branches = normal_paths(flows[group.first], shown[1].branches, runs=shown[1].runs)
+    measured = group.first in judge.measures
+    first = flows[group.first]
+    now, later = (_normal(first, result) for result in shown)
+    # Beside rules that the simulator does not know, the kernel is right.
+    wrong = not measured and bool(judge.wrong(first, shown[0]))
     for flow_id, renaming in group.others:
         flow = flows[flow_id]
         if sure and (
             flow_id not in results
-            or _agrees(flow, results[flow_id], judge.expected[flow_id], branches, renaming)
+            or _agrees(
+                flow,
+                results[flow_id],
+                renaming.result(now, flow) if wrong else judge.expected[flow_id],
+                renaming.result(later, flow),
+            )
         ):
             judged[flow_id] = _Judged() if same else judge.by_another(flow, renaming, shown)
         else:
@@ -247,14 +269,10 @@ def _infer(
     return doubtful
 
 
-def _agrees(
-    flow: Flow, own: _Results, expected: FlowResult, branches: tuple[OutcomeBranch, ...], renaming: Renaming
-) -> bool:
-    """Return whether the single run of a flow agrees with the results of the first flow of its class."""
+def _agrees(flow: Flow, own: _Results, before: FlowResult, after: FlowResult) -> bool:
+    """Return whether the single run of a flow in each mode agrees with the paths that it may take."""
     now, later = own
-    if any(differing_paths(flow, expected, now)):
-        return False
-    return not any(differing_paths(flow, renaming.result(replace(later, branches=branches), flow), later))
+    return not any(differing_paths(flow, before, now)) and not any(differing_paths(flow, after, later))
 
 
 def _routed(flow: Flow, now: FlowResult, later: FlowResult) -> ChangedPacket:

@@ -16,10 +16,11 @@ from backends.simulator import Simulation
 from harness.corpus.generate import generate_corpus
 from nfparity.assess.assessing import Assessment, assess, detector_flows
 from nfparity.assess.node.facts import Facts, gather
+from nfparity.assess.node.nativetests import NO_TESTS, NativeTests
 from nfparity.assess.replay.alike import FEWEST, FlowClass, Kinds, flow_classes
 from nfparity.kubeproxy import recover
 from tests.lab.kuberules import Cluster, Shape, draw_cluster, kube_proxy_rules
-from translate.ir import Ruleset
+from translate.ir import Interval, Ruleset
 from translate.read import read_ruleset
 
 SHAPE = Shape(
@@ -175,10 +176,21 @@ def test_flows_of_a_corpus_are_in_classes_too(name: str) -> None:
     assert runs[1] < runs[0]
 
 
-def classes(flows: Iterable[Flow]) -> tuple[FlowClass, ...]:
-    flows = [flow for flow in flows if len(flow.steps) == 1]
+@cache
+def first_packets() -> dict[str, FlowResult]:
+    """The simulated results of the detectors' flows of one packet."""
+    flows = [flow for flow in detector_flows(facts())[0].values() if len(flow.steps) == 1]
     simulation = Simulation(Job(rules=facts().ruleset, node=facts().node))
-    return flow_classes(facts(), flows, {flow.id: simulation.simulate(flow) for flow in flows})
+    return {flow.id: simulation.simulate(flow) for flow in flows}
+
+
+def classes(flows: Iterable[Flow], native: NativeTests = NO_TESTS) -> tuple[FlowClass, ...]:
+    flows = [flow for flow in flows if len(flow.steps) == 1]
+    expected = first_packets()
+    if not all(flow.id in expected for flow in flows):
+        simulation = Simulation(Job(rules=facts().ruleset, node=facts().node))
+        expected = {flow.id: simulation.simulate(flow) for flow in flows}
+    return flow_classes(replace(facts(), native_tests=native), flows, expected)
 
 
 def test_classes_are_large_and_apart() -> None:
@@ -218,3 +230,87 @@ def test_a_flow_that_goes_on_to_another_service_is_in_no_class() -> None:
     flow, other = [f for f in corpus() if f.id.endswith("-inside") and kinds.of(f) is not None][:2]
     assert kinds.of(replace(flow, steps=(*flow.steps, flow.first))) is not None
     assert kinds.of(replace(flow, steps=(*flow.steps, other.first))) is None
+
+
+def member_ids(flow_class: FlowClass) -> tuple[str, ...]:
+    return (flow_class.first, *(i for i, _ in flow_class.others), flow_class.last)
+
+
+def large_class() -> tuple[str, ...]:
+    """The flows of the largest class of flows to ClusterIPs."""
+    by_id = detector_flows(facts())[0]
+    found = [
+        ids
+        for ids in map(member_ids, classes(by_id.values()))
+        if all(facts().by_cluster_ip(by_id[i].first.packet) is not None for i in ids)
+    ]
+    return max(found, key=len)
+
+
+def services_of(ids: Iterable[str]) -> list[tuple[int, int]]:
+    """The address and port of each flow."""
+    packets = [detector_flows(facts())[0][i].first.packet for i in ids]
+    return [(packet.dst, packet.dport) for packet in packets if isinstance(packet.dport, int)]
+
+
+def by_address(places: list[tuple[int, int]]) -> NativeTests:
+    return NativeTests(addresses={None: (Interval.point(places[0][0]),)})
+
+
+def by_prefix(places: list[tuple[int, int]]) -> NativeTests:
+    low, high = sorted(address for address, _ in places)
+    return NativeTests(addresses={None: (Interval(low, high),)})
+
+
+def by_mask(places: list[tuple[int, int]]) -> NativeTests:
+    return NativeTests(addresses={0xFFF: (Interval.point(places[0][0] & 0xFFF),)})
+
+
+@pytest.mark.parametrize(("constants", "number"), [(by_address, 1), (by_prefix, 2), (by_mask, 1)])
+def test_constants_of_a_table_separate_those_whom_it_treats_differently(
+    constants: Callable[[list[tuple[int, int]]], NativeTests], number: int
+) -> None:
+    ids = large_class()
+    places = sorted({*services_of(ids)})
+    planted = places[len(places) // 2 :][:number]
+    treated = {i for i in ids if services_of([i])[0] in planted}
+    assert len(places) > number + FEWEST
+    found = [
+        {*member_ids(one)} & {*ids}
+        for one in classes(detector_flows(facts())[0].values(), constants(planted))
+    ]
+    assert {*ids} - treated in found
+    assert not any(group & treated and group - treated for group in found)
+
+
+def test_a_port_of_a_table_separates_node_ports() -> None:
+    flows = detector_flows(facts())[0]
+    groups = [
+        ids
+        for ids in map(member_ids, classes(flows.values()))
+        if facts().by_node_port(flows[ids[0]].first.packet) is not None
+    ]
+    ids = max(groups, key=len)
+    planted = ids[len(ids) // 2]
+    port = flows[planted].first.packet.dport
+    assert isinstance(port, int)
+    native = NativeTests(ports={None: (Interval.point(port),)})
+    rest = {*ids} - {i for i in ids if flows[i].first.packet.dport == port}
+    found = [{*member_ids(one)} for one in classes(flows.values(), native)]
+    assert rest in found
+    assert not any(planted in group for group in found)
+
+
+def test_lookups_of_routes_separate_addresses_of_other_routes() -> None:
+    plain, looked_up = (
+        Kinds(replace(facts(), native_tests=NativeTests(routes=routes))) for routes in (False, True)
+    )
+    flow = next(f for f in detector_flows(facts())[0].values() if facts().by_cluster_ip(f.first.packet))
+    broadcast = max(a.network.high for i in facts().node.interfaces for a in i.addresses)
+    packet = flow.first.packet
+    moved = replace(flow, steps=(replace(flow.first, packet=replace(packet, src=broadcast)),))
+    beside = replace(flow, steps=(replace(flow.first, packet=replace(packet, src=broadcast - 1)),))
+    keys = [[kinds.of(each) for each in (moved, beside)] for kinds in (plain, looked_up)]
+    assert all(key is not None for pair in keys for key in pair)
+    same = [first[0] == second[0] for first, second in keys if first is not None and second is not None]
+    assert same == [True, False]
