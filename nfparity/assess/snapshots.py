@@ -288,7 +288,8 @@ def _nftables_mode(
     config = infer_config(facts.state, facts.node, service_cidrs=cidrs)
     made = nftables_mode(facts.state, version, config=config)
     listing = read_listing(made.text, name=f"kube-proxy {version}")
-    return NftablesModeBackend(listing, facts.other_rules.ruleset, native), made.assumptions
+    after = NftablesModeBackend(listing, facts.other_rules.ruleset, native, generated=True)
+    return after, made.assumptions
 
 
 @lru_cache(maxsize=1)

@@ -57,6 +57,8 @@ class NftablesModeBackend:
     """The iptables rules that kube-proxy did not write."""
     native: tuple[Listing, ...] = ()
     """The nftables tables that kube-proxy did not write; ``source`` is the name of each."""
+    generated: bool = False
+    """True if ``listing`` has rules as kube-proxy generates them for the node's services."""
     later: frozenset[str] = frozenset()
     """The components that are registered after kube-proxy's rules, as may happen after a restart."""
 

@@ -4,7 +4,8 @@ At equal hook and priority, the chain that was registered last runs first, and t
 connection is final. After the change of mode, kube-proxy's chains are registered last. If another component
 registers its chains later, those run first: its own DNAT, SNAT and marks then come before kube-proxy's. The
 outcomes in both orders are observed on the kernel and compared with each other. A difference is a finding of
-its own, because each of the two orders can occur.
+its own, because each of the two orders can occur. Flows on which the order has provably no influence are not
+replayed again (:mod:`nfparity.assess.reordering`).
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from nfparity.assess.difference import ChangedPacket, Evidence, evidence
 from nfparity.assess.fate import Fate
 from nfparity.assess.node.components import IPTABLES
 from nfparity.assess.node.facts import Facts
+from nfparity.assess.reordering import Reordering
 from nfparity.assess.replay.backends import NftablesModeBackend
 from nfparity.assess.replay.replaying import Trial, changed_packet
 from translate.ir import (
@@ -203,24 +205,30 @@ def compare_orders(
     Raises MachineError when the backend fails.
     """
     differences: list[OrderDifference] = []
+    known = {**trial.inferred, **trial.later}
     for order in orders_of(after, facts):
         other = replace(after, later=frozenset(order.later))
-        changed = _changed(facts, flows, trial, (after, other), progress, sampling)
+        compared = [flow for flow in flows if flow.id in known]
+        if after.generated and sampling.miss < 1:
+            moved = Reordering(facts, after.components, after.listing, order.later)
+            compared = [flow for flow in compared if moved.may_change(flow, known[flow.id])]
+        changed = _changed(facts, compared, trial, (after, other), progress, sampling)
         differences += _grouped(order, changed, _Rules(facts, after, order))
     return tuple(differences)
 
 
 def _changed(
     facts: Facts,
-    flows: Sequence[Flow],
+    compared: Sequence[Flow],
     trial: Trial,
     sides: tuple[NftablesModeBackend, NftablesModeBackend],
     progress: Progress,
     sampling: Sampling,
 ) -> Iterator[ChangedPacket]:
     """Yield the first packet of each flow that differs between two orders."""
+    if not compared:
+        return
     job = Job(rules=facts.ruleset, node=facts.node)
-    compared = [flow for flow in flows if flow.id in trial.later or flow.id in trial.inferred]
     known = {**trial.inferred, **trial.later}
     wanted = {flow.id: _guess(flow, known[flow.id]) for flow in compared}
     (second,) = replay(
