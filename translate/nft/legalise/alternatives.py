@@ -16,9 +16,8 @@ before the cut jump to a new chain with the rest of the rule. If the rule ends i
 jump is a goto; the statements after the rule are then in a second new chain, to which a packet goes when it
 fails one of the tests.
 
-*A negated* ``--update`` *or* ``--remove`` of ``-m recent`` changes the list if the rule does not match
-(``recent_mt``): ``--remove`` removes a listed address, and ``--update`` refreshes a listed address that is
-too old. The rule is cut here, too, with rules for these changes before the rest.
+*A negated* ``--update`` *or* ``--remove`` of ``-m recent`` changes the list (``recent_mt``): ``--remove``
+removes a listed address, and ``--update`` refreshes a listed address without enough hits in time. The rule is cut here, too, with rules for these changes before the rest.
 
 *A test that accepts packets for which its nft match fails*: the packet is not in an ipset with ports (it may
 have no transport header), does not have the bytes of ``-m u32``, has no socket or none of a cgroup, did not

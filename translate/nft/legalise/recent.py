@@ -204,14 +204,16 @@ class RecentSets:
 def refreshed_where_it_fails(test: Recent) -> tuple[Recent, Recent | None]:
     """Return a positive test for the packets that a negated ``--update`` or ``--remove`` does not match.
 
-    The test makes the same change to the list. ``--remove`` removes the address. A negated ``--update`` does
-    not match an address that is recent enough, and refreshes it. It also refreshes an address that is too
-    old (``recent_mt``); a second test does that, and its result is not used.
+    ``--remove`` removes the address, as the test does. A negated ``--update`` does not match an address with
+    enough hits in time, and leaves it alone. It matches any other address in the list, and refreshes it
+    (``recent_mt``); a second test does that, and its result is not used.
     """
     if test.mode is RecentMode.REMOVE:
         return replace(test, negated=False), None
-    young = replace(test, mode=RecentMode.RCHECK, negated=False)
-    return young, None if test.seconds is None else replace(test, negated=False, seconds=None)
+    often = replace(test, mode=RecentMode.RCHECK, negated=False)
+    if test.seconds is None and counted(test) is None:
+        return often, None  # every address in the list
+    return often, replace(test, negated=False, seconds=None, hitcount=None)
 
 
 def _is_independent(test: Test, written: str) -> bool:
