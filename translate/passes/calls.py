@@ -9,13 +9,14 @@ from translate.ir import (
     Action,
     Apply,
     Goto,
+    Hook,
     Jump,
     LoweredChain,
     Program,
     alternatives,
 )
 
-__all__ = ["CALLS", "called", "callee", "callees_first", "reachable"]
+__all__ = ["CALLS", "called", "callee", "callees_first", "hooks_of_chains", "reachable"]
 
 CALLS: Final = (Jump, Goto)
 """The actions that call another chain; they are always last in a list of actions."""
@@ -85,3 +86,13 @@ def reachable(program: Program) -> frozenset[str]:
                 names.add(target)
                 todo.append(chains[target])
     return frozenset(names)
+
+
+def hooks_of_chains(program: Program) -> dict[str, frozenset[Hook]]:
+    """Return the hooks from which packets come to each chain."""
+    hooks: dict[str, set[Hook]] = {chain.name: set() for chain in program.chains}
+    for hook in Hook:
+        starts = [chain for chain in program.chains if chain.hook is hook]
+        for chain in callees_first(program, starts):
+            hooks[chain.name].add(hook)
+    return {name: frozenset(several) for name, several in hooks.items()}

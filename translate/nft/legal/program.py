@@ -36,12 +36,16 @@ class BaseHook:
 
 @dataclass(slots=True, kw_only=True)
 class LegalChain:
-    """A chain under construction; ``name`` is nft's, and ``note`` describes the chain."""
+    """A chain under construction; ``name`` is nft's, and ``note`` describes the chain.
+
+    ``hooks`` are those from which packets come to the chain, where a decision depends on them.
+    """
 
     name: str
     note: str
     origin: Origin
     base: BaseHook | None = None
+    hooks: frozenset[Hook] = frozenset()
     rules: list[LegalRule] = field(default_factory=list)
 
 

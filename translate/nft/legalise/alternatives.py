@@ -17,7 +17,8 @@ jump is a goto; the statements after the rule are then in a second new chain, to
 fails one of the tests.
 
 *A negated* ``--update`` *or* ``--remove`` of ``-m recent`` changes the list (``recent_mt``): ``--remove``
-removes a listed address, and ``--update`` refreshes a listed address without enough hits in time. The rule is cut here, too, with rules for these changes before the rest.
+removes a listed address, and ``--update`` refreshes a listed address without enough hits in time. The rule is
+cut here, too, with rules for these changes before the rest.
 
 *A test that accepts packets for which its nft match fails*: the packet is not in an ipset with ports (it may
 have no transport header), does not have the bytes of ``-m u32``, has no socket or none of a cgroup, did not

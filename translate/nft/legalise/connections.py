@@ -6,8 +6,8 @@
 * ``jhash`` of the original source is ``xt_cluster_hash``: both scale Jenkins' hash of the address. It ends
   the rule without a connection, as the match does even if it is negated.
 * A multicast frame with a packet to a unicast address becomes a frame to this machine before the match is
-  evaluated. In PREROUTING a separate rule does this. It repeats the tests before the match, which must
-  therefore not count or draw.
+  evaluated. A separate rule does this in PREROUTING, and in chains that packets reach from there alone. It
+  repeats the tests before the match, which must therefore not count or draw.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from translate.ir import (
     SetTest,
     Test,
 )
-from translate.nft.legal import AddLabel, BaseHook, HashedTo, HasLabel, Part
+from translate.nft.legal import AddLabel, HashedTo, HasLabel, Part
 from translate.nft.limits.refusal import CannotSay
 
 __all__ = ["hashed_to", "labelled", "to_this_machine"]
@@ -46,7 +46,7 @@ _GROUPS = {
 }
 
 
-_WITHOUT_GROUPS = (Hook.FORWARD, Hook.OUTPUT, Hook.POSTROUTING)
+_WITHOUT_GROUPS = frozenset({Hook.FORWARD, Hook.OUTPUT, Hook.POSTROUTING})
 
 
 def labelled(test: ConnLabel) -> tuple[Part, ...]:
@@ -70,17 +70,18 @@ def hashed_to(test: ClusterShare, family: Family) -> HashedTo:
     return HashedTo(test.total, test.seed, values)
 
 
-def to_this_machine(apply: Apply, family: Family, base: BaseHook | None) -> tuple[Test, ...] | None:
+def to_this_machine(apply: Apply, family: Family, hooks: frozenset[Hook]) -> tuple[Test, ...] | None:
     """Return the tests for the multicast frames that ``-m cluster`` takes; None if there can be none.
 
-    ``base`` is that of the rule's chain. nft changes the type of a packet in PREROUTING only, and the stack
-    forwards no packet of another type (``nft_meta_set_validate``, ``ip_forward``). Raises CannotSay.
+    ``hooks`` are those from which packets reach the rule. nft changes the type of a packet in PREROUTING
+    only, and the stack forwards no packet of another type (``nft_meta_set_validate``, ``ip_forward``). Raises
+    CannotSay.
     """
     at = next((i for i, test in enumerate(apply.tests) if isinstance(test, ClusterShare)), None)
-    if at is None or (base is not None and base.hook in _WITHOUT_GROUPS):
+    if at is None or hooks <= _WITHOUT_GROUPS:
         return None
-    if base is None or base.hook is not Hook.PREROUTING:
-        reason = "nftables changes the type of multicast frames only in a chain of PREROUTING"
+    if hooks != {Hook.PREROUTING}:
+        reason = "nftables changes the type of multicast frames only in chains that PREROUTING alone reaches"
         raise CannotSay("cluster-hook", reason)
     before = apply.tests[:at]
     if not all(isinstance(test, FieldTest | SetTest) for test in before):

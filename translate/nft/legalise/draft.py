@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import assert_never
 
@@ -88,7 +88,7 @@ from translate.nft.notes import (
     notes_on_syn_proxies,
     notes_on_weekdays,
 )
-from translate.passes.calls import CALLS
+from translate.passes.calls import CALLS, hooks_of_chains
 from translate.passes.inventory import Inventory
 from translate.passes.recents import recent_lists
 from translate.passes.states import account_origins, buckets, connection_limits, hash_tables, quotas
@@ -117,6 +117,8 @@ class DraftProgram:
     declared: dict[str, LegalChain] = field(default_factory=dict)
     called: dict[str, str] = field(default_factory=dict)
     chains: list[LegalChain] = field(default_factory=list)
+    reached: Mapping[str, frozenset[Hook]] = field(init=False)
+    """The hooks from which packets come to each chain, if a decision depends on them."""
     recent: RecentSets = field(init=False)
     counters: dict[str, SharedCounter] = field(init=False)
     buckets: dict[str, SharedLimit] = field(init=False)
@@ -141,6 +143,7 @@ class DraftProgram:
         self.filled = filled_sets(inventory, self.ipsets, self.names)
         filled = {name: each.name for name, (each, _) in self.filled.items()}
         self.named = NamedSets(self.ipsets, self.family, self.names, filled)
+        self.reached = hooks_of_chains(program) if ClusterShare in inventory.tests else {}
         for chain in program.chains:
             self._declare(chain)
         lists = recent_lists(inventory)
@@ -168,13 +171,19 @@ class DraftProgram:
         name = self.names.give(f"{table}_{original}")
         self.called[chain.name] = name
         note = f"{table} {original}"
-        new_chain = LegalChain(name=name, note=note, origin=chain.origin, base=_base(chain))
+        hooks = self.reached.get(chain.name, frozenset())
+        new_chain = LegalChain(name=name, note=note, origin=chain.origin, base=_base(chain), hooks=hooks)
         self.declared[chain.name] = new_chain
         self.chains.append(new_chain)
 
     def subchain(self, chain: LegalChain, origin: Origin) -> LegalChain:
         """Return a new chain for a part of ``chain``; its name begins like that of ``chain``."""
-        new_chain = LegalChain(name=self.names.give(chain.name), note=f"part of {chain.note}", origin=origin)
+        new_chain = LegalChain(
+            name=self.names.give(chain.name),
+            note=f"part of {chain.note}",
+            origin=origin,
+            hooks=chain.hooks,
+        )
         self.chains.append(new_chain)
         return new_chain
 

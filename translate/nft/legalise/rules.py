@@ -62,7 +62,7 @@ def write_rule(draft: DraftProgram, chain: LegalChain, apply: Apply) -> None:
     """Write a rule in which every test is one match. Raises CannotSay."""
     if needs_separate_rules(apply.actions) or not is_single(apply.actions, draft.family):
         apply = _effects_in_subchain(draft, chain, apply)
-    frames = to_this_machine(apply, draft.family, chain.base)
+    frames = to_this_machine(apply, draft.family, chain.hooks)
     if frames is not None:
         draft.write(chain, [*draft.matches(frames), ForThisMachine()], apply.origin)
     separated = separate_updates(apply)

@@ -15,7 +15,7 @@ REFUSED: Final = {
     "ah6-protocol": "`-p ah` over IPv6, which never matches in ip6tables-legacy but does in ip6tables-nft",
     "any-of-with-map": "a lookup after a test that takes several rules",
     "cluster6": "`-m cluster` over IPv6",
-    "cluster-hook": "`-m cluster` in INPUT and in user-defined chains",
+    "cluster-hook": "`-m cluster` in INPUT, or in a chain that both PREROUTING and another hook call",
     "ct-expire": "`-m conntrack --ctexpire` with a limit above 49 days",
     "cgroup-hook": "`-m cgroup` in POSTROUTING with `--path`, or in a rule that TCP may match",
     "cgroup-path": "`-m cgroup --path` with a path that nft cannot spell",

@@ -46,6 +46,31 @@ def test_frames_to_several_machines_become_ones_to_this_machine_first() -> None:
     assert decides == "meta l4proto tcp jhash ct original ip saddr mod 2 seed 0x7 { 0 } accept"
 
 
+SPLIT = "-A PREROUTING -p udp -m u32 ! --u32 0&0xff=5 -j RETURN"
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        (SPLIT, "-A PREROUTING"),  # the statements after a rule that is split are in a chain of their own
+        ("-A PREROUTING -j own", "-A own"),
+    ],
+)
+def test_frames_in_a_chain_that_only_prerouting_reaches(before: tuple[str, str]) -> None:
+    first, start = before
+    chains = nft("mangle", first, f"{start} {CLUSTER.format(2, 1)} -j ACCEPT")
+    (decided,) = (rules for rules in chains.values() if any("jhash" in rule for rule in rules))
+    frames, decides = decided[-2:]
+    assert frames.endswith("meta pkttype set unicast")
+    assert decides == "jhash ct original ip saddr mod 2 seed 0x7 { 0 } accept"
+
+
+def test_frames_in_a_chain_of_two_hooks_are_refused() -> None:
+    rules = ("-A PREROUTING -j own", "-A OUTPUT -j own", f"-A own {CLUSTER.format(2, 1)} -j ACCEPT")
+    with pytest.raises(UnsupportedError, match="PREROUTING alone"):
+        nft("mangle", *rules)
+
+
 @pytest.mark.parametrize(
     ("table", "rule", "feature"),
     [
