@@ -130,9 +130,10 @@ class NftEffects:
         if op not in ("==", "!="):
             return None
         negated, mask = op == "!=", None
-        if isinstance(left, dict) and isinstance(left.get("&"), list):
-            left, mask = left["&"]
-            if not isinstance(mask, int) or "meta" not in left:
+        match left:
+            case {"&": [{"meta": _} as inner, int(bits)]}:
+                left, mask = inner, bits
+            case {"&": _}:
                 return None
         needed, tested = self._field(left, packet)
         for field, number in needed:

@@ -79,6 +79,8 @@ def effects(*rules: tuple[str, list[Any]], sets: Iterable[Any] = (), policy: str
         ([match({"meta": {"key": "iifname"}}, "podman*"), DROPS], set()),
         ([match({"fib": {"result": "type", "flags": ["daddr"]}}, "local"), DROPS], set()),
         ([match({"&": [MARK, 8]}, 8), DROPS], set()),
+        ([match({"&": [MARK, 8, 12]}, 8), DROPS], {DROP}),
+        ([match({"&": [payload("ip", "saddr"), "0.0.0.255"]}, "0.0.0.9"), DROPS], {DROP}),
         ([match(payload("tcp", "dport"), 80), DROPS], {DROP}),
         ([match(payload("ip", "daddr"), prefix("10.244.0.0", 24)), DROPS], {DROP}),
         ([match(payload("tcp", "dport"), 80, "<"), DROPS], {DROP}),
