@@ -105,7 +105,8 @@ NEUTRAL: Final = (
     ),
     Reason(
         "-m connbytes",
-        r"^(number|direction|count): \S+: ct (reply )?(packets|avgpkt) 0-18446744073709551615 ",
+        r"^(number|direction|count): \S+: ct (reply )?(packets|avgpkt) 0-18446744073709551615 .* → "
+        r"ct (\w+ )?(packets|bytes|avgpkt) 0-",
         "every count is in this range",
     ),
     Reason(
@@ -119,8 +120,21 @@ NEUTRAL: Final = (
         "both directions of a connection have one protocol (nf_ct_invert_tuple)",
     ),
     Reason(
+        "-m recent",
+        r"^(lost-line|list|set-change): mangle_INPUT_3: ip saddr @recent_hits update @recent_hits "
+        r"\{ ip saddr \} comment \"line 46\" ",
+        "the address is in the set already, whose elements have no timeout; what counts is its turn",
+    ),
+    Reason(
+        "-m conntrack",
+        r"^number: \S+: meta l4proto \{ 0-5, 7-255, tcp \} ct original proto-dst 80 drop .* → "
+        r"meta l4proto \{ 1-5, 7-255, tcp \} ",
+        "a connection of protocol 0 has no ports, and 0 in their place (nf_conntrack_generic)",
+    ),
+    Reason(
         "-m connlimit",
-        r"^\S+: \S+: add @\w+ \{ ip6 saddr & :: ct count over 4294967295 \} ",
+        r"^\S+: \S+: add @\w+ \{ ip6 saddr & :: ct count over 4294967295 \} .* → "
+        r"(\(gone\)|add @\w+ \{ ip6 [sd]addr & \S+ ct count over )",
         "a limit above the greatest count of a 32-bit counter: the rule never matches",
     ),
     Reason(
@@ -148,13 +162,37 @@ NEUTRAL: Final = (
     ),
     Reason(
         "-m tcp",
-        r"^(mark-bit|lost-test): \S+: .*ip frag-off & 0x1fff == 0 tcp option \d+ exists ",
+        r"^(mark-bit|lost-test): \S+: .*ip frag-off & 0x1fff == 0 (?P<rest>tcp option \d+ exists .*)"
+        r" → .*(?P=rest)$",
         "nft_exthdr finds no option in a later fragment (nft_tcp_header_pointer)",
     ),
     Reason(
         "-j CONNMARK",
-        r"^mark-operation: \S+: (ct|meta) mark & (?P<bit>0x\w+) == (?P=bit) (ct|meta) mark set \S+ mark \^ ",
+        r"^(?!.*mark & 0x[1248] == .* comment \"line 72\" )mark-operation: \S+: "
+        r"(ct|meta) mark & (?P<bit>0x\w+) == (?P=bit) (ct|meta) mark set \S+ mark \^ ",
         "the bit was cleared by the first rule of the chain, and no other rule of it sets the bit",
+    ),
+    Reason(
+        "-j CONNMARK",
+        r"^\S+: mangle_PREROUTING_2: ct mark & (0x1 == 0x0|0x2 == 0x2|0x4 == 0x4|0x8 == 0x8) ct mark set .* "
+        r"comment \"line 9\" → (\(gone\)|.*ct mark & 0x\w+ == 0x[0248] )",
+        "the first rule of the chain sets the lowest bit and clears the next three: this rule never matches",
+    ),
+    Reason(
+        "-j CONNMARK",
+        r"^lost-test: mangle_PREROUTING_2: ct mark & (0x1 == 0x1|0x2 == 0x0|0x4 == 0x0|0x8 == 0x0) ct mark "
+        r"set ",
+        "the first rule of the chain sets the lowest bit and clears the next three: this test always holds",
+    ),
+    Reason(
+        "-j CONNMARK",
+        r"^lost-line: \S+: meta mark set ct mark comment \"line 73\" ",
+        "the rule of this test behind the sample restores the mark again",
+    ),
+    Reason(
+        "-j TOS",
+        r"^verdict: mangle_FORWARD_2_\d: ip (dscp|ecn) .* return comment .* accept comment ",
+        "after the return only a rule about packets of IPv6 follows, which are not in a table of IPv4",
     ),
     Reason(
         "-m tcpmss",
@@ -181,7 +219,7 @@ OUT_OF_REACH: Final = (
     ),
     Reason(
         "-m recent",
-        r"^\S+: \S+: .*@recent_\w+_time .* (jump \S+|drop) comment",
+        r"^\S+: \S+: .*@recent_\w+_time .* (jump \S+|drop|return) comment",
         "lists that count are filled in turn, so the last one implies the others until --seconds are over;"
         " tests/kernel/test_recent.py",
     ),
@@ -206,6 +244,17 @@ OUT_OF_REACH: Final = (
         r"^lost-test: \S+: (ip frag-off & 0x1fff == 0|@th,0,24 >= 0) (?P<rest>tcp flags .*) → (?P=rest)$",
         "xt_ecn itself reads data of later fragments as a header, so that their result is not known;"
         " tests/kernel/test_fragments.py",
+    ),
+    Reason(
+        "-j ECN",
+        r"^(mark-bit|lost-test): \S+: ip frag-off & 0x1fff == 0 (?P<rest>tcp flags == .* tcp flags set .*) → "
+        r"(ip frag-off & 0xfff == 0 )?(?P=rest)$",
+        "outcomes do not have the data of later fragments, which the fault would change",
+    ),
+    Reason(
+        "-m recent",
+        r"^side: mangle_INPUT_3: ip saddr @recent_hits update .* comment \"line 46\" ",
+        "an address of the node is listed instead, and no flow goes from one of its addresses to another",
     ),
     Reason(
         "-m string",

@@ -212,7 +212,7 @@ def _showing(rule: Rule) -> Iterator[str]:
         if isinstance(test, ConnLabel) and test.add:
             yield f"-m connlabel --label {test.number} -j DROP"
         if isinstance(test, ConnectionLimit) and not test.above:
-            yield "-m conntrack --ctstate NEW -j DROP"
+            yield "-m conntrack --ctstate INVALID,NEW -j DROP"
         if isinstance(test, ClusterShare):
             yield "-m pkttype --pkt-type multicast -j DROP"
 
@@ -234,6 +234,8 @@ _BEFORE: Final[Mapping[str, Sequence[str]]] = {
     "CONNMARK": (
         *("-p tcp -j MARK --set-xmark 0x5a5aa5a6", "! -p tcp -j MARK --set-xmark 0xa5a55a59"),
         *("-p tcp -j CONNMARK --set-xmark 0x3cc3963a", "! -p tcp -j CONNMARK --set-xmark 0xc33c69c5"),
+        # for shifts by four bits
+        *("-p udp -j CONNMARK --set-xmark 0xf0f0f0f0", "-p sctp -j CONNMARK --set-xmark 0x0f0f0f0f"),
     ),
 }
 _FLAGS: Final = ("FIN", "SYN", "RST", "PSH", "ACK", "URG")
@@ -328,6 +330,9 @@ def main() -> int:
     """Print the table; return 1 if a fault is not caught."""
     parser = argparse.ArgumentParser(prog="python -m tests.lab.mutation.extensions", description=__doc__)
     parser.add_argument("--only", action="append", metavar="NAME", help="this extension, such as limit")
+    parser.add_argument(
+        "--place", action="append", metavar="FILE:LINE", help="only this sample, such as ip6.rules:115"
+    )
     parser.add_argument("--level", type=int, choices=(0, 1, 2), default=0, help="of the translation")
     parser.add_argument("--list", action="store_true", help="print the faults, and plant none")
     options = parser.parse_args()
@@ -335,6 +340,8 @@ def main() -> int:
     printed: dict[str, int] = {}
     for single in singles():
         if options.only and single.extension[3:] not in options.only:
+            continue
+        if options.place and not any(single.place.endswith(f"/{place}") for place in options.place):
             continue
         score = scores.setdefault(single.extension, Score())
         if options.list:

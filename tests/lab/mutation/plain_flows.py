@@ -161,7 +161,8 @@ def _connections_in_turn(
     near: Sequence[int], far: Sequence[int], own: Sequence[int], entry: str, family: Family
 ) -> Iterator[Flow]:
     """Yield flows of many connections, whose sources or targets are in turn two that some masks join."""
-    pairs = [((near[0], other), (to, to)) for other in near[1:] for to in (far[0], own[0])]
+    others = (*near[1:], near[0] ^ _ALLOCATION[family])
+    pairs = [((near[0], other), (to, to)) for other in others for to in (far[0], own[0])]
     pairs += [((near[0], near[0]), (far[0], other)) for other in (*far[1:3], far[0] ^ _SITE[family])]
     pairs += [((near[0], near[0]), (own[0], other)) for other in (own[0], own[1])]
     for number, (sources, targets) in enumerate(pairs):
@@ -189,6 +190,8 @@ _SEQUENCES: Final = 100
 _SUBNET: Final = {Family.IP: 0x200, Family.IP6: 1 << 64}
 """The difference between addresses in two networks of the usual size."""
 _SITE: Final = {Family.IP: 0x40000, Family.IP6: 1 << 84}
+_ALLOCATION: Final = {Family.IP: 1 << 26, Family.IP6: 1 << 100}
+"""The difference between addresses in two networks as large as a registry allocates."""
 _HOST: Final = 0x18
 """The difference between the last byte of a node's address and of its neighbour's."""
 _SOURCE_PORT: Final = 40001
