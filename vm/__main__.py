@@ -6,7 +6,6 @@ The exit status is that of the command, or 3 if no guest can be started.
 from __future__ import annotations
 
 import argparse
-import compileall
 import contextlib
 import fcntl
 import shutil
@@ -22,12 +21,9 @@ from translate.errors import MachineError
 from vm.accel import QEMU, find_acceleration
 from vm.guest import Guest, run
 from vm.kernel import ensure_headers, ensure_kernel
-from vm.preload import preload_paths
+from vm.preload import compile_modules, preload_paths
 
 PROJECT = Path(__file__).resolve().parent.parent
-# Packages that the guest imports. They are compiled to bytecode on the host, because the guest cannot write
-# to the project's folder, and compiles slowly under emulation.
-PACKAGES = ("translate", "backends", "harness", "nfparity")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -51,6 +47,9 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument(
         "--headers", action="store_true", help="only fetch and unpack the kernel's headers, and boot nothing"
+    )
+    parser.add_argument(
+        "--without-tc", action="store_true", help="start faster, without what compiles tc programs"
     )
     parser.add_argument("--emulate", action="store_true", help="use emulation without trying KVM")
     parser.add_argument(
@@ -87,8 +86,8 @@ def _run(options: argparse.Namespace, command: tuple[str, ...]) -> int:
     else:
         acceleration = find_acceleration(kernel.image, build=options.build)
         kvm, reason = acceleration.kvm, acceleration.reason
-    for package in PACKAGES:
-        compileall.compile_dir(PROJECT / package, quiet=2)
+    bytecode = (options.build / "vm" / "pycache").resolve()
+    compile_modules(bytecode, project=PROJECT)
     guest = Guest(
         kernel=kernel,
         exchange=(options.build / "vm" / options.kernel).resolve(),
@@ -96,7 +95,8 @@ def _run(options: argparse.Namespace, command: tuple[str, ...]) -> int:
         memory=options.memory,
         cpus=options.cpus,
         limit=options.limit,
-        preload=preload_paths(kernel, project=PROJECT),
+        preload=(*preload_paths(kernel, project=PROJECT, tc=not options.without_tc), bytecode),
+        environment={"PYTHONPYCACHEPREFIX": str(bytecode)},
     )
     how = "under KVM" if kvm else "emulated"
     _say(f"starting kernel {kernel.version}, {how}: {reason}; its console goes to {guest.serial}")

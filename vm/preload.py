@@ -8,6 +8,7 @@ paths; all other files are read over 9p.
 
 from __future__ import annotations
 
+import compileall
 import re
 import shutil
 import subprocess
@@ -18,17 +19,21 @@ from pathlib import Path
 from translate.errors import MachineError
 from vm.kernel import Kernel
 
-__all__ = ["EXCLUDED", "pack", "preload_paths"]
+__all__ = ["EXCLUDED", "compile_modules", "pack", "preload_paths"]
 
-# Parts of the project that the differential test reads.
-PROJECT_PARTS = ("translate", "backends", "harness", "nfparity", "tests/corpus")
+# The project's packages, and all of its parts that the guest reads.
+PACKAGES = ("translate", "backends", "harness", "nfparity")
+PROJECT_PARTS = (*PACKAGES, "tests/corpus")
 # Programs that the test calls hundreds of times, and the library that compiles tc programs (a hundred
 # megabytes).
 PROGRAMS = ("sh", "setpriv", "ip", "tc", "nft", "ipvsadm", "xtables-legacy-multi", "xtables-nft-multi")
-LIBRARIES = ("libbcc.so.0", "libnftables.so.1")
+LIBRARIES = ("libnftables.so.1",)
+COMPILER = "libbcc.so.0"
 HEADER_PARTS = ("include", "arch/x86")
 SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 STDLIB = Path(sysconfig.get_path("stdlib"))
+PURELIB = Path(sysconfig.get_path("purelib"))
+BINDINGS = tuple(Path("/usr/lib/python3/dist-packages", name) for name in ("nftables", "bcc"))
 # Patterns of files in these paths that the guest does not need. The time to unpack depends on the number of
 # files: a kernel's headers have some nine thousand empty files in include/config.
 EXCLUDED = (
@@ -43,22 +48,45 @@ EXCLUDED = (
 )
 
 
-def preload_paths(kernel: Kernel, *, project: Path) -> tuple[Path, ...]:
-    """Return the files and folders to pack: Python, the project, the tools with their libraries, headers."""
+def preload_paths(kernel: Kernel, *, project: Path, tc: bool = True) -> tuple[Path, ...]:
+    """Return the files and folders to pack: Python, the project, and the tools with their libraries.
+
+    With ``tc`` also the compiler of tc programs and the kernel's headers, which are two thirds of it all.
+    """
     folders = [
         STDLIB,
-        Path(sysconfig.get_path("purelib")),
+        PURELIB,
         *(project / part for part in PROJECT_PARTS),
-        *(headers / part for headers in (kernel.root / "usr" / "src").iterdir() for part in HEADER_PARTS),
     ]
+    if tc:
+        sources = (kernel.root / "usr" / "src").iterdir()
+        folders += [headers / part for headers in sources for part in HEADER_PARTS]
     programs = [shutil.which(name, path=SYSTEM_PATH) for name in PROGRAMS]
     files = [Path(sys.executable), *(Path(program) for program in programs if program is not None)]
-    files += [path for name in LIBRARIES if (path := _library(name)) is not None]
+    libraries = (*LIBRARIES, COMPILER) if tc else LIBRARIES
+    files += [path for name in libraries if (path := _library(name)) is not None]
     extensions = {path.parent / "xtables" for path in files if path.name in LIBRARIES}
     needed = {path for file in files for path in _loaded_with(file)}
     every = {path.resolve() for path in (*folders, *files, *extensions, *needed) if path.exists()}
     # A path inside another path is packed with it.
     return tuple(sorted(path for path in every if not any(parent in every for parent in path.parents)))
+
+
+def compile_modules(cache: Path, *, project: Path) -> None:
+    """Compile every module that the guest imports to bytecode, in a folder for ``PYTHONPYCACHEPREFIX``.
+
+    The guest cannot write bytecode, and compiles slowly under emulation. There may be none beside the
+    modules: with ``PYTHONPYCACHEPREFIX`` or ``PYTHONDONTWRITEBYTECODE`` in its environment, pip leaves none.
+    """
+    before, sys.pycache_prefix = sys.pycache_prefix, str(cache)
+    try:
+        unused = re.compile(r"/(test|idlelib|lib2to3|mypy|mypyc|pip|setuptools)/|__mypyc")
+        own = (project / part for part in (*PACKAGES, "tests"))
+        for folder in (STDLIB, PURELIB, *BINDINGS, *own):
+            if folder.exists():
+                compileall.compile_dir(folder, quiet=2, rx=unused, maxlevels=20)
+    finally:
+        sys.pycache_prefix = before
 
 
 def pack(paths: tuple[Path, ...], archive: Path) -> None:

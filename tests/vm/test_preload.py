@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+import vm.preload
 from translate.errors import MachineError
 from vm.kernel import Kernel
-from vm.preload import pack, preload_paths
+from vm.preload import compile_modules, pack, preload_paths
 
 
 @pytest.fixture
@@ -46,6 +47,42 @@ def test_what_every_start_reads_is_there(kernel: Kernel, tmp_path: Path) -> None
         headers / "linux-headers-6.1-common" / "include" / "linux" / "a.h",
     } <= packed
     assert not {path for path in packed if "arm" in path.parts or "TUN" in path.parts}
+
+
+def test_without_tc_there_is_no_compiler_and_no_header(kernel: Kernel) -> None:
+    project = Path(__file__).resolve().parents[2]
+    fewer = set(preload_paths(kernel, project=project, tc=False))
+    left_out = set(preload_paths(kernel, project=project)) - fewer
+    assert [path for path in left_out if path.is_relative_to(kernel.root)]
+    assert not [path for path in fewer if path.is_relative_to(kernel.root) or "LLVM" in path.name]
+
+
+def test_modules_are_compiled_once_and_found_in_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There may be no bytecode beside the modules, as after pip with PYTHONPYCACHEPREFIX."""
+    package = tmp_path / "project/translate"
+    package.mkdir(parents=True)
+    (package / "once.py").write_text("print(__cached__)\n")
+    for name in ("STDLIB", "PURELIB"):
+        monkeypatch.setattr(vm.preload, name, tmp_path / "none")
+    monkeypatch.setattr(vm.preload, "BINDINGS", ())
+    cache = tmp_path / "cache"
+    compile_modules(cache, project=tmp_path / "project")
+    (compiled,) = cache.rglob("*.pyc")
+    assert not list(package.rglob("*.pyc"))
+    done = subprocess.run(
+        [sys.executable, "-c", "import translate.once"],
+        cwd=tmp_path / "project",
+        env={"PYTHONPYCACHEPREFIX": str(cache), "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == str(compiled)
+    made = compiled.stat().st_mtime_ns
+    compile_modules(cache, project=tmp_path / "project")
+    assert compiled.stat().st_mtime_ns == made
 
 
 def test_every_path_can_be_bound_over_itself(kernel: Kernel) -> None:
