@@ -39,6 +39,10 @@ test-all: ## the same with every exhaustive sweep
 	@vm/setup.sh test
 	$(PYTHON_RUN) -m pytest -n $(WORKERS) -m "not vm"
 
+test-vm: ## ipvs mode, assess, diff and migrate in guests with Debian's kernels (KERNEL=6.1|6.12: one); an hour without KVM
+	@vm/setup.sh test && vm/setup.sh vm
+	KERNEL=$(KERNEL) $(PYTHON_RUN) -m pytest -n0 -m vm tests/vm
+
 check: ## lint, types and unit tests; needs no root
 	@vm/setup.sh check
 	$(PYTHON_RUN) -m ruff check && $(PYTHON_RUN) -m ruff format --check && $(PYTHON_RUN) -m mypy

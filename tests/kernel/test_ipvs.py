@@ -39,6 +39,7 @@ def test_services_answer_as_predicted(name: str) -> None:
     (assessment,) = assessed(name).assessments
     assert assessment.flows
     assert not assessment.disputed, "\n".join(map(str, assessment.disputed))
+    print(f"{name}: {assessment.flows} flows, all as predicted")
 
 
 @pytest.mark.parametrize("name", NODES)
@@ -48,6 +49,7 @@ def test_every_difference_has_a_packet_and_an_entry(name: str) -> None:
     assert all(finding.examples for finding in assessment.findings)
     found = {finding.entry.id for finding in assessment.findings if finding.entry is not None}
     assert set(NODES[name].shows) <= found
+    print(f"{name}: differences {', '.join(sorted(found))}")
 
 
 def test_every_entry_is_shown_by_a_node() -> None:

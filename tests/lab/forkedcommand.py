@@ -23,7 +23,8 @@ from tests.lab.traffic.host import ToolOutput
 __all__ = ["run_nfparity"]
 
 _ROOT: Final = Path(__file__).resolve().parents[2]
-_SECONDS: Final = 300
+_SECONDS: Final = 1800
+"""The longest time of a command: an emulated guest needs many times as long as this machine."""
 _MODULES: Final = (
     *(f"nfparity.cli.{name}" for name in COMMANDS),
     "harness.report.progress",
@@ -45,7 +46,7 @@ def run_nfparity(words: Sequence[str], text: str = "") -> ToolOutput:
     """Run ``nfparity`` with these arguments and standard input, in the project's root.
 
     Returns when every process that has its output has ended or closed it. The process must have no other
-    threads. A command that takes longer than 300 seconds is killed.
+    threads. A command that takes longer than half an hour is killed.
     """
     with TemporaryFile() as stdin:
         stdin.write(text.encode())

@@ -1,18 +1,13 @@
-"""Boots for real. Not part of ``make test``; run with: ``.venv/bin/python -m pytest -m vm``."""
+"""Boots for real; part of ``make test-vm``."""
 
 from __future__ import annotations
-
-import shutil
 
 import pytest
 
 import vm.__main__
-from vm.accel import QEMU
+from tests.vm.helpers.guests import IN_A_GUEST, KERNELS
 
-pytestmark = [
-    pytest.mark.vm,
-    pytest.mark.skipif(shutil.which(QEMU) is None, reason=f"{QEMU} is not installed; run make setup"),
-]
+pytestmark = IN_A_GUEST
 
 # What the differential test asks of a guest: root, the kernel, both iptables, nft, TAP devices, clsact,
 # headers.
@@ -31,7 +26,7 @@ exit 7
 """
 
 
-@pytest.mark.parametrize("series", ["6.1", "6.12"])
+@pytest.mark.parametrize("series", KERNELS)
 def test_a_guest_has_what_the_differential_test_needs(series: str, capfd: pytest.CaptureFixture[str]) -> None:
     status = vm.__main__.main(["--kernel", series, "--", "sh", "-c", NEEDS])
     out, err = capfd.readouterr()

@@ -1,24 +1,17 @@
-"""The tests of ip_vs on a Debian kernel; run with ``.venv/bin/python -m pytest tests/vm/test_ipvs.py``."""
+"""The tests of ip_vs on Debian's kernels; part of ``make test-vm``."""
 
 from __future__ import annotations
 
-import shutil
-import sys
-
 import pytest
 
-import vm.__main__
-from vm.accel import QEMU
+from tests.vm.helpers.guests import IN_A_GUEST, KERNELS, run_in_guest
 
-pytestmark = [
-    pytest.mark.vm,
-    pytest.mark.skipif(shutil.which(QEMU) is None, reason=f"{QEMU} is not installed; run make setup"),
-]
+pytestmark = IN_A_GUEST
 
 
-def test_a_node_in_ipvs_mode_is_assessed(capfd: pytest.CaptureFixture[str]) -> None:
-    command = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-rs", "tests/kernel/test_ipvs.py")
-    status = vm.__main__.main(["--kernel", "6.1", "--", sys.executable, *command])
+@pytest.mark.parametrize("series", KERNELS)
+def test_a_node_in_ipvs_mode_is_assessed(series: str, capfd: pytest.CaptureFixture[str]) -> None:
+    status = run_in_guest(series, "tests/kernel/test_ipvs.py")
     out, err = capfd.readouterr()
     assert status == 0, f"{out}\n{err}"
     assert " passed" in out
