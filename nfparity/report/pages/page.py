@@ -22,7 +22,11 @@ if TYPE_CHECKING:
 __all__ = ["LAZY_FROM", "render"]
 
 LAZY_FROM: Final = 250
-"""The number of findings whose details are in the page itself; those of others are made when opened."""
+"""The number of findings that are elements of the page from the start, with their details.
+
+Later ones are text in ``noscript`` elements, which a browser with scripts does not parse before they come
+near the screen; without scripts they are elements, too. Their details are made when they are opened.
+"""
 _CHUNK: Final = 50
 """The number of findings that a browser lays out together, when they come near the screen."""
 

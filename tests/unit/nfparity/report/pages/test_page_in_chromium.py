@@ -220,13 +220,17 @@ def test_few_findings_are_printed_with_their_details(browser: Chromium, pages: d
     assert tab.value("document.querySelectorAll('.finding[open]').length") == 0
 
 
-def test_ten_thousand_findings_are_opened_and_filtered(
-    browser: Chromium, many: Callable[[int], Summary], tmp_path: Path
-) -> None:
-    """With ``-s``, the milliseconds until the page is shown, and from a key to the filtered page."""
-    page = tmp_path / "many.html"
+@pytest.fixture(scope="module")
+def large(many: Callable[[int], Summary], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page of ten thousand findings, of which few are elements when it is opened."""
+    page = tmp_path_factory.mktemp("large") / "large.html"
     page.write_text(assessment_page(many(10_000), version="1.2.3"))
-    tab = opened(browser, page)
+    return page
+
+
+def test_ten_thousand_findings_are_opened_and_filtered(browser: Chromium, large: Path) -> None:
+    """With ``-s``, the milliseconds until the page is shown, and from a key to the filtered page."""
+    tab = opened(browser, large)
     painted = "new Promise((done) => requestAnimationFrame(() => setTimeout(() => done(performance.now()))))"
     times = [tab.value(painted)]
     for text, count in (("service-77", 111), ("service-777", 11), ("", 10_000), ("team-5/", 100)):
@@ -236,5 +240,38 @@ def test_ten_thousand_findings_are_opened_and_filtered(
             f" return {painted}.then((end) => end - start); }})()"
         )
         times.append(tab.value(typed))
-        assert visible(tab) == count
+        said = tab.value("document.getElementById('shown').textContent")
+        assert said == ("10000 findings" if count == 10_000 else f"{count} of 10000 findings")
+        assert 0 < visible(tab) <= min(count, 1000)
+        assert tab.value(f"document.querySelector('.finding:not([hidden])').textContent.includes({text!r})")
     print(*map(round, times))
+
+
+def test_later_findings_become_elements_when_they_come_near(browser: Chromium, large: Path) -> None:
+    tab = opened(browser, large)
+    last = "[...document.querySelectorAll('.chunk')].at(-1)"
+    assert tab.value(f"{last}.querySelectorAll('.finding').length") == 0
+    frames = (
+        "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))"
+    )
+    tab.value(f"{last}.scrollIntoView(); {frame}")
+    tab.value(frame)
+    assert tab.value(f"{last}.querySelectorAll('.finding').length") == 50
+    assert "service-9999:" in tab.value(f"{last}.textContent")
+    assert tab.value(f"{last}.lastElementChild.open = true; {frame}") is None
+    assert tab.value(f"{last}.lastElementChild.querySelectorAll('.hop').length") > 0
+    assert tab.complaints() == []
+
+
+def test_all_of_ten_thousand_findings_are_there_without_scripts(browser: Chromium, large: Path) -> None:
+    tab = opened(browser, large, scripts=False)
+    height = tab.send("Page.getLayoutMetrics")["cssContentSize"]["height"]
+    assert height > 10_000 * 40
+    tab.send("Emulation.setScriptExecutionDisabled", value=False)  # for the question of this test
+    assert tab.value("document.querySelectorAll('.finding').length") == 10_000
+
+
+def test_all_of_ten_thousand_findings_are_printed(browser: Chromium, large: Path) -> None:
+    tab = opened(browser, large)
+    tab.value("dispatchEvent(new Event('beforeprint'))")
+    assert visible(tab) == 10_000
