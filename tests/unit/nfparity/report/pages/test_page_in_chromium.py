@@ -251,9 +251,7 @@ def test_later_findings_become_elements_when_they_come_near(browser: Chromium, l
     tab = opened(browser, large)
     last = "[...document.querySelectorAll('.chunk')].at(-1)"
     assert tab.value(f"{last}.querySelectorAll('.finding').length") == 0
-    frames = (
-        "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))"
-    )
+    frame = "new Promise((done) => requestAnimationFrame(() => setTimeout(done)))"
     tab.value(f"{last}.scrollIntoView(); {frame}")
     tab.value(frame)
     assert tab.value(f"{last}.querySelectorAll('.finding').length") == 50
