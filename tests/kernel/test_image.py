@@ -83,7 +83,7 @@ def test_the_image_of_nfparity(tmp_path: Path) -> None:
         assert done.returncode == 1, done.stderr
         assert "1 known difference (K05), 0 unexplained" in done.stdout
     done = inside(root, *_AS_USER_WITHOUT_RIGHTS, "nfparity", "translate", "/rules", "--to", "nft")
-    assert (done.returncode, done.stdout[:18]) == (0, "table ip nfparity "), done.stderr
+    assert (done.returncode, done.stdout[:22]) == (0, "add table ip nfparity\n"), done.stderr
     bill = json.loads(next(tmp_path.glob("nfparity-*.spdx.json")).read_text())
     names = {package["name"] for package in bill["packages"]}
     listed = inside(root, "dpkg-query", "-W", "-f", "${Package}\\n").stdout.split()
