@@ -13,6 +13,7 @@ from typing import Final
 
 import pytest
 
+from tests.kernel.helpers.ownmounts import IN_OWN_MOUNTS
 from tests.kernel.helpers.scenes import NOT_RUN, SCENES, Scene
 from tests.lab.sessions import Example, examples, first_mismatch
 
@@ -22,7 +23,16 @@ PAGES: Final = (
     *sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("docs/*.md")),
     *sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("examples/*/README.md")),
 )  # fmt: skip
-_NAMESPACES: Final = ("unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
+_NAMESPACES: Final = (
+    *IN_OWN_MOUNTS,
+    "unshare",
+    "--net",
+    "--mount",
+    "--pid",
+    "--fork",
+    "--kill-child",
+    "--mount-proc",
+)
 
 
 @functools.cache

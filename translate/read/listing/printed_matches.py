@@ -253,6 +253,7 @@ MATCHES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Words]], .
         (r"nfacct-name  ?(\S+)", lambda f: ["-m", "nfacct", "--nfacct-name", f[1]]),
         (r"(! )?ctstate (\S+)", _simple("conntrack", "--ctstate")),
         (r"(! )?ctstatus (\S+)", _simple("conntrack", "--ctstatus")),
+        (r"(! )?ctexpire (\S+)", _simple("conntrack", "--ctexpire")),
         (r"(! )?state (\S+)", _simple("state", "--state")),
         (r"(! )?match-set (\S+) (\S+)", _simple("set", "--match-set")),
         (r"multiport dports  ?(! ?)?(\S+)", _simple("multiport", "--dports")),
