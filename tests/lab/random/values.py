@@ -218,7 +218,7 @@ def pools(family: Family) -> dict[str, _Pool]:
             ),
         ),
         "realm": (
-            ("0", "5", "0x10/0xff", "cosmos", "1/0xffffffff"),
+            ("0", "5", "0x10/0xff", "0x0", "1/0xffffffff"),
             ("", "5/", "/5", "4294967296", "05/010"),
         ),
         "chunk-way": (("any", "all", "only", "ANY"), ("none", "an", "")),
