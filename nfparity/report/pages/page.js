@@ -40,8 +40,9 @@
     return chunk.items;
   };
   const size = (chunk, count) => {
-    chunk.element.style.minBlockSize = chunk.text === null ? "" : `${count * 4}rem`;
-    chunk.element.style.containIntrinsicBlockSize = `auto ${count * 4}rem`;
+    const style = chunk.element.style;
+    style.minBlockSize = chunk.text === null ? "" : `${count * 4}rem`;
+    if (chunk.text === null) style.containIntrinsicBlockSize = `auto ${count * 4}rem`;
   };
   const unfold = (chunk) => {
     if (chunk.text === null) return;
@@ -144,6 +145,8 @@
     text.focus();
   });
   form.hidden = false;
+  // So that the first key does not wait for it.
+  requestIdleCallback(() => chunks.forEach(itemsOf));
   // A browser may have kept the values of an earlier visit.
   setTimeout(() => { if (isUsed()) filter(); });
 })();
