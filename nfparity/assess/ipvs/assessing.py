@@ -47,17 +47,20 @@ def assess_ipvs(
     """
     wanted = set(only)
     known = {entry.id for entry in ipvs_catalogue()} & wanted
+    every = tuple(probes_of(facts, table))
+    endpoints: dict[str, int] = {}
+    for probe in every:
+        servers = 0 if probe.virtual is None else len(probe.virtual.servers)
+        endpoints[probe.subject] = max(servers, endpoints.get(probe.subject, 0))
     probes = [
-        probe
-        for probe in probes_of(facts, table)
-        if not wanted or probe.flow.id in wanted or known & set(entries_of(probe))
+        probe for probe in every if not wanted or probe.flow.id in wanted or known & set(entries_of(probe))
     ]
     job = Job(rules=facts.ruleset, node=facts.node)
     predictor = Predictor(facts)
     predictions = [predictor.of(probe) for probe in probes]
     now = _replayed(before, job, [probe.flow for probe in probes], progress)
     later_job = replace(job, node=without_device(facts.node))
-    later = _replayed(after, later_job, [_repeated(probe, miss) for probe in probes], progress)
+    later = _replayed(after, later_job, [_repeated(p, endpoints[p.subject], miss) for p in probes], progress)
     findings: dict[tuple[str, str], Finding] = {}
     unexplained: list[Finding] = []
     disputed: list[Disputed] = []
@@ -103,13 +106,16 @@ def _replayed(
     return results
 
 
-def _repeated(probe: Probe, miss: float) -> Repeated:
-    """Return the flow, repeated until random choices took every endpoint, but for the chance ``miss``."""
-    servers = 0 if probe.virtual is None else len(probe.virtual.servers)
-    if servers < 2:
+def _repeated(probe: Probe, endpoints: int, miss: float) -> Repeated:
+    """Return the flow, repeated until random choices took every endpoint, but for the chance ``miss``.
+
+    ``endpoints`` are those of the service at any of its addresses: nftables mode sends pods to all of them,
+    also where ip_vs has only those of the node (policy Local).
+    """
+    if endpoints < 2:
         return Repeated(probe.flow, 1)
     # With affinity, all connections of a run choose once.
-    draws = math.log(miss / servers) / math.log(1 - 1 / servers)
+    draws = math.log(miss / endpoints) / math.log(1 - 1 / endpoints)
     connections = 1 if probe.virtual is not None and probe.virtual.persistent else probe.connections
     return Repeated(probe.flow, max(_FEWEST_RUNS, math.ceil(draws / connections)))
 
