@@ -55,7 +55,6 @@ ELSEWHERE: Final = {
     "harness.shrink.reductions": "kernel/test_shrink.py",
     "harness.shrink.shrink": "kernel/test_shrink.py",
     "nfparity.__main__": "unit/nfparity/cli/test_main.py",
-    "nfparity.assess.ipvs.assessing": "kernel/test_ipvs.py",
     "nfparity.assess.snapshots": "kernel/test_assess.py",
     "nfparity.capture.program": "unit/nfparity/capture/test_package.py",
     "nfparity.cli.__main__": "unit/nfparity/cli/test_main.py",

@@ -23,7 +23,7 @@ from nfparity.assess.ipvs.probes import Kind, Probe, probes_of
 from nfparity.assess.node.facts import Facts
 from nfparity.assess.replay.replaying import Disputed
 
-__all__ = ["assess_ipvs"]
+__all__ = ["assess_ipvs", "most_endpoints"]
 
 _UNEXPLAINED: Final = "a difference that is not in the catalogue"
 _FEWEST_RUNS: Final = 4
@@ -48,10 +48,7 @@ def assess_ipvs(
     wanted = set(only)
     known = {entry.id for entry in ipvs_catalogue()} & wanted
     every = tuple(probes_of(facts, table))
-    endpoints: dict[str, int] = {}
-    for probe in every:
-        servers = 0 if probe.virtual is None else len(probe.virtual.servers)
-        endpoints[probe.subject] = max(servers, endpoints.get(probe.subject, 0))
+    endpoints = most_endpoints(every)
     probes = [
         probe for probe in every if not wanted or probe.flow.id in wanted or known & set(entries_of(probe))
     ]
@@ -93,6 +90,15 @@ def assess_ipvs(
             (after.name, {result.flow_id: result.seconds for result in later}),
         ),
     )
+
+
+def most_endpoints(probes: Iterable[Probe]) -> dict[str, int]:
+    """Return for each subject of probes the most servers that any of its virtual services has."""
+    most: dict[str, int] = {}
+    for probe in probes:
+        servers = 0 if probe.virtual is None else len(probe.virtual.servers)
+        most[probe.subject] = max(servers, most.get(probe.subject, 0))
+    return most
 
 
 def _replayed(
