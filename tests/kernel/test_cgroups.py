@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.kernel.helpers.ownmounts import IN_OWN_MOUNTS
 from translate.ir import Family
 from translate.nft import emit
 from translate.passes import lower
@@ -26,7 +27,6 @@ pytestmark = [
     pytest.mark.skipif("cgroup2" not in Path("/proc/filesystems").read_text(), reason="needs cgroup2"),
 ]
 
-ROOT = Path(__file__).parents[2]
 TOP = f"nfparity-{os.getpid()}.slice"
 CGROUPS = ("", TOP, f"{TOP}/a.service", f"{TOP}/a.service/deep", f"{TOP}/ab.service")
 MATCHES = (
@@ -38,12 +38,10 @@ HOOKS = ("OUTPUT", "INPUT")
 
 _SCRIPT = """
 import json, os, re, socket, subprocess, sys
-from tests.lab.mountnamespace import enter_mount_namespace
 legacy, ours, cgroups = json.load(sys.stdin)
 def run(*words, text=None):
     return subprocess.run(words, input=text, text=True, check=True, capture_output=True).stdout
 root = "/sys/fs/cgroup"
-enter_mount_namespace()
 os.makedirs(root, exist_ok=True)
 run("mount", "-t", "cgroup2", "none", root)
 run("ip", "link", "set", "lo", "up")
@@ -84,9 +82,8 @@ def test_the_same_senders_match(level: int) -> None:
     legacy = rules.replace(" -m nfacct", " -m comment").replace("--nfacct-name", "--comment")
     text = emit(lower(read_ruleset(rules.encode(), name="rules", family=Family.IP), level=level)).text
     done = subprocess.run(
-        ["unshare", "--net", sys.executable, "-c", _SCRIPT],
+        [*IN_OWN_MOUNTS, "unshare", "--net", sys.executable, "-c", _SCRIPT],
         input=json.dumps((legacy, text, CGROUPS)),
-        cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,

@@ -154,7 +154,7 @@ class NftEffects:
             case {"payload": {"protocol": "ip" | "ip6" as family, "field": "saddr" | "daddr" as name}}:
                 return () if family == self._family.value else _NEVER, _FIELDS[name]
             case {"payload": {"protocol": "th", "field": "sport" | "dport" as name}}:
-                # Of other protocols, it reads other data.
+                # In packets of other protocols, the same bytes mean something else.
                 known = packet.numbers.get(Field.L4PROTO)
                 return (), _FIELDS[name] if known and PORT_PROTOCOLS.issuperset(known) else None
             case {"payload": {"protocol": str(header), "field": "sport" | "dport" as name}}:

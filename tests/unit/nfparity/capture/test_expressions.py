@@ -1,4 +1,4 @@
-"""Expressions that a kernel is asked for, with tools that are scripts."""
+"""Trials of nftables expressions; scripts stand in for nft and unshare."""
 
 from __future__ import annotations
 
