@@ -20,8 +20,8 @@ from backends.simulator.hooks.gathering import Gathering
 from backends.simulator.hooks.reject import (
     unreachable,
 )
-from backends.simulator.matching.fields import View
 from backends.simulator.matching.undecided import Undecided
+from backends.simulator.matching.view import View
 from backends.simulator.nat.binding import Nat
 from backends.simulator.routing.path import LOOPBACK, NoRoute, Path
 from backends.simulator.routing.router import AnyRouter

@@ -15,8 +15,9 @@ from typing import Final, Generic, TypeVar
 
 from backends.model.outcome import Assumption, Outcome
 from backends.simulator.chance.chooser import Chance
-from backends.simulator.matching.fields import View, reader
+from backends.simulator.matching.fields import reader
 from backends.simulator.matching.undecided import Undecided
+from backends.simulator.matching.view import View
 from translate.ir import Field, Hidden, Rule, format_address
 
 __all__ = ["Assumptions", "Run", "added_up", "without_needless"]

@@ -15,11 +15,12 @@ from backends.simulator.chance.ports import PickedPort, Ports
 from backends.simulator.conntrack.skb import SocketKind
 from backends.simulator.matching.assumptions import Assumptions
 from backends.simulator.matching.connlimits import ConnectionLists
-from backends.simulator.matching.fields import Reader, Value, View, port_reader, reader
+from backends.simulator.matching.fields import port_reader, reader
 from backends.simulator.matching.filledsets import FilledSets
 from backends.simulator.matching.hashlimits import HashTables
 from backends.simulator.matching.recent import RecentLists
 from backends.simulator.matching.undecided import Undecided
+from backends.simulator.matching.view import Reader, Value, View
 from backends.simulator.matching.words import words_hold
 from backends.simulator.nat.hashing import jhash2, reciprocal_scale
 from translate.ir import (

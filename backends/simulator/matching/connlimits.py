@@ -16,7 +16,7 @@ from backends.simulator.conntrack.skb import Skb
 from backends.simulator.conntrack.table import Conntrack
 from backends.simulator.conntrack.tcp_states import TcpState
 from backends.simulator.conntrack.tuples import tuple_of
-from backends.simulator.matching.fields import HotDrop
+from backends.simulator.matching.view import HotDrop
 from translate.ir import ConnectionLimit, ConnectionStatus, SetDirection
 
 __all__ = ["ConnectionLists"]

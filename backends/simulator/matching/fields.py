@@ -2,58 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import Final
 
 from backends.model.clock import clock_value
-from backends.model.leading import MOBILITY_READ, leading, leading_ports, security_index
+from backends.model.leading import leading_ports, security_index
 from backends.model.link import eui64, neighbour_mac
-from backends.model.packet import Fragment, Packet, Port
-from backends.simulator.conntrack.connection import ORIGINAL, REPLY, ConntrackEntry
-from backends.simulator.conntrack.skb import Skb, SocketKind
-from backends.simulator.matching.contents import contents
-from backends.simulator.matching.undecided import Undecided
-from backends.simulator.routing.router import AnyRouter
-from translate.ir import (
-    CLOCKS,
-    INDEX_PROTOCOLS,
-    MOBILITY,
-    NO_NEXT_HEADER,
-    Family,
-    Field,
-    Hook,
-    Protocol,
-    TcpFlag,
+from backends.model.packet import Packet
+from backends.simulator.conntrack.connection import ORIGINAL, REPLY
+from backends.simulator.conntrack.skb import SocketKind
+from backends.simulator.matching.connections import (
+    BOTH,
+    BYTES,
+    PACKETS,
+    average,
+    counted,
+    expires,
+    of_connection,
 )
+from backends.simulator.matching.ipv6headers import (
+    ROUTING_LAST_ENTRY,
+    fragment_part,
+    mobility_byte,
+    routing_bytes,
+    routing_in_order,
+    routing_part,
+)
+from backends.simulator.matching.view import HotDrop, Reader, Value, View
+from translate.ir import CLOCKS, INDEX_PROTOCOLS, Field, Protocol, TcpFlag
 
-__all__ = ["HotDrop", "Reader", "Value", "View", "port_reader", "reader"]
+__all__ = ["port_reader", "reader"]
 
 _MSS_KIND: Final = 2
 """The number of the TCP option with the MSS (RFC 9293)."""
 _MSS_LENGTH: Final = 4
-
-Value = Port | str | None
-"""The value of a field; None if the packet does not have the field."""
-
-
-class HotDrop(Exception):  # noqa: N818  # par->hotdrop: not an error
-    """A match drops the packet, whatever the action of its rule is."""
-
-
-@dataclass(slots=True)
-class View:
-    """A packet at one hook, as rules see it; the name of a missing interface is empty."""
-
-    skb: Skb
-    hook: Hook
-    iif: str
-    oif: str
-    router: AnyRouter
-
-
-Reader = Callable[[View], Value]
 
 
 def reader(field: Field) -> Reader:
@@ -152,21 +134,6 @@ def _security_index(field: Field) -> Reader:
     return read
 
 
-def _mobility(place: int) -> Reader:
-    """Return a reader of a byte of a Mobility Header (``mh_mt6``)."""
-
-    def read(view: View) -> Value:
-        packet = view.skb.packet
-        if packet.proto != MOBILITY or packet.is_later_fragment:
-            return None
-        header = leading(packet)
-        if len(header) < MOBILITY_READ or header[0] != NO_NEXT_HEADER:
-            raise HotDrop
-        return header[place]
-
-    return read
-
-
 def _ether_saddr(view: View) -> Value:
     """Return the sender's hardware address; a packet made here or on ``lo`` has none (``mac_mt``)."""
     skb = view.skb
@@ -194,98 +161,12 @@ def _of_clock(field: Field) -> Reader:
     return read
 
 
-def _of_routing(number: int) -> Reader:
-    """Return a reader of a part of the routing header, which most packets lack (``rt_mt6``)."""
-    return lambda view: None if view.skb.packet.routing is None else view.skb.packet.routing[number]
-
-
-def _in_routing(start: int, size: int) -> Reader:
-    """Return a reader of ``size`` bytes at ``start`` of the routing header, or after its end."""
-
-    def read(view: View) -> Value:
-        packet = view.skb.packet
-        if packet.routing is None:
-            return None
-        whole = contents(view.skb)
-        at = _IPV6_HEADER + start
-        at += 0 if packet.hop_options is None else _UNIT * (packet.hop_options + 1)
-        if at + size > len(whole.data):
-            return None
-        if not all(whole.known[at : at + size]):
-            raise Undecided("-m srh reads bytes behind the routing header that the kernel chooses")
-        return int.from_bytes(whole.data[at : at + size], "big")
-
-    return read
-
-
-_IPV6_HEADER: Final = 40
-_UNIT: Final = 8
-_LAST_ENTRY: Final = _in_routing(4, 1)
-
-
-def _routing_in_order(view: View) -> Value:
-    """Return whether at most as many segments are left as the last entry's index (``srh1_mt6``)."""
-    packet, last = view.skb.packet, _LAST_ENTRY(view)
-    return int(packet.routing.left <= last) if packet.routing is not None and isinstance(last, int) else None
-
-
 def _sctp_chunks(view: View) -> Value:
     """Return the kinds of a packet's chunks; each SCTP packet of a corpus has one chunk, a heartbeat."""
     packet = view.skb.packet
     if packet.is_headless:
         return _absent(packet)
     return 1 << _HEARTBEAT if packet.proto == Protocol.SCTP else None
-
-
-def _of_fragment(read: Callable[[Fragment], int]) -> Reader:
-    """Return a reader of the fragment header, which most packets lack (``frag_mt6``)."""
-
-    def value(view: View) -> Value:
-        packet = view.skb.packet
-        if packet.fragment is None or packet.family is Family.IP:
-            return None
-        return read(packet.fragment)
-
-    return value
-
-
-def _of_connection(read: Callable[[ConntrackEntry], Value]) -> Reader:
-    """Return a reader of a connection's field, absent without a connection (``xt_conntrack``)."""
-    return lambda view: None if view.skb.entry is None else read(view.skb.entry)
-
-
-def _expires(view: View) -> Value:
-    """Return the seconds until the connection is forgotten (``nf_ct_expires``)."""
-    if view.skb.entry is None:
-        return None
-    if view.skb.left is None:
-        raise Undecided("--ctexpire reads the timer of a connection that is not confirmed yet")
-    return int(view.skb.left)
-
-
-def _of_account(read: Callable[[ConntrackEntry], int]) -> Reader:
-    """Return a reader of counts, which a template lacks (``connbytes_mt``)."""
-    return _of_connection(lambda entry: None if entry.template is not None else read(entry))
-
-
-def _counted(read: Callable[[ConntrackEntry], tuple[int, int]], sides: tuple[int, ...]) -> Reader:
-    """Return a reader of the packets or bytes of some directions of a connection."""
-    return _of_account(lambda entry: sum(read(entry)[side] for side in sides))
-
-
-def _average(sides: tuple[int, ...]) -> Reader:
-    """Return a reader of the average length of packets, 0 where there are none."""
-
-    def read(entry: ConntrackEntry) -> int:
-        packets = sum(entry.packets[side] for side in sides)
-        return sum(entry.bytes[side] for side in sides) // packets if packets else 0
-
-    return _of_account(read)
-
-
-_PACKETS: Final = attrgetter("packets")
-_BYTES: Final = attrgetter("bytes")
-_BOTH: Final = (ORIGINAL, REPLY)
 
 
 def _reverse_path(view: View) -> Value:
@@ -327,25 +208,25 @@ _READERS: Final[dict[Field, Reader]] = {
     Field.ETHER_SADDR: _ether_saddr,
     Field.EUI64: _is_of_frame,
     Field.PACKET_TYPE: lambda view: int(view.skb.type),
-    Field.ROUTING_TYPE: _of_routing(0),
-    Field.ROUTING_LEFT: _of_routing(1),
-    Field.ROUTING_LENGTH: _of_routing(2),
-    Field.ROUTING_NEXT: _in_routing(0, 1),
-    Field.ROUTING_LAST: _LAST_ENTRY,
-    Field.ROUTING_FLAGS: _in_routing(5, 1),
-    Field.ROUTING_TAG: _in_routing(6, 2),
-    Field.ROUTING_IN_ORDER: _routing_in_order,
-    Field.ROUTING_FIRST_ADDRESS: _in_routing(8, 16),
-    Field.ROUTING_SECOND_ADDRESS: _in_routing(24, 16),
+    Field.ROUTING_TYPE: routing_part(0),
+    Field.ROUTING_LEFT: routing_part(1),
+    Field.ROUTING_LENGTH: routing_part(2),
+    Field.ROUTING_NEXT: routing_bytes(0, 1),
+    Field.ROUTING_LAST: ROUTING_LAST_ENTRY,
+    Field.ROUTING_FLAGS: routing_bytes(5, 1),
+    Field.ROUTING_TAG: routing_bytes(6, 2),
+    Field.ROUTING_IN_ORDER: routing_in_order,
+    Field.ROUTING_FIRST_ADDRESS: routing_bytes(8, 16),
+    Field.ROUTING_SECOND_ADDRESS: routing_bytes(24, 16),
     Field.HOP_LENGTH: attrgetter("skb.packet.hop_options"),
     Field.DESTINATION_LENGTH: attrgetter("skb.packet.destination_options"),
-    Field.FRAGMENT_ID: _of_fragment(lambda fragment: fragment.id or 0),
-    Field.FRAGMENT_OFFSET: _of_fragment(lambda fragment: fragment.offset),
-    Field.FRAGMENT_MORE: _of_fragment(lambda fragment: int(fragment.more)),
-    Field.FRAGMENT_RESERVED: _of_fragment(lambda fragment: fragment.reserved),
-    Field.FRAGMENT_RESERVED2: _of_fragment(lambda fragment: 0),
-    Field.MH_TYPE: _mobility(2),
-    Field.MH_NEXT: _mobility(0),
+    Field.FRAGMENT_ID: fragment_part(lambda fragment: fragment.id or 0),
+    Field.FRAGMENT_OFFSET: fragment_part(lambda fragment: fragment.offset),
+    Field.FRAGMENT_MORE: fragment_part(lambda fragment: int(fragment.more)),
+    Field.FRAGMENT_RESERVED: fragment_part(lambda fragment: fragment.reserved),
+    Field.FRAGMENT_RESERVED2: fragment_part(lambda fragment: 0),
+    Field.MH_TYPE: mobility_byte(2),
+    Field.MH_NEXT: mobility_byte(0),
     # a corpus has no packets of DCCP
     Field.DCCP_TYPE: lambda view: None,
     Field.SCTP_CHUNKS: _sctp_chunks,
@@ -358,30 +239,30 @@ _READERS: Final[dict[Field, Reader]] = {
     Field.IIF_GROUP: lambda view: view.router.group_of(view.iif) if view.iif else None,
     Field.OIF_GROUP: lambda view: view.router.group_of(view.oif) if view.oif else None,
     Field.CT_STATE: attrgetter("skb.ct_state"),
-    Field.CT_STATUS: _of_connection(lambda entry: entry.status),
-    Field.CT_MARK: _of_connection(lambda entry: entry.mark),
+    Field.CT_STATUS: of_connection(lambda entry: entry.status),
+    Field.CT_MARK: of_connection(lambda entry: entry.mark),
     Field.CT_DIRECTION: lambda view: None if view.skb.entry is None else view.skb.direction,
-    Field.CT_PROTO: _of_connection(lambda entry: entry.original.proto),
-    Field.CT_ORIGINAL_SADDR: _of_connection(lambda entry: entry.original.src),
-    Field.CT_ORIGINAL_DADDR: _of_connection(lambda entry: entry.original.dst),
-    Field.CT_ORIGINAL_SPORT: _of_connection(lambda entry: entry.original.sport),
-    Field.CT_ORIGINAL_DPORT: _of_connection(lambda entry: entry.original.dport),
-    Field.CT_REPLY_SADDR: _of_connection(lambda entry: entry.reply.src),
-    Field.CT_REPLY_DADDR: _of_connection(lambda entry: entry.reply.dst),
-    Field.CT_REPLY_SPORT: _of_connection(lambda entry: entry.reply.sport),
-    Field.CT_REPLY_DPORT: _of_connection(lambda entry: entry.reply.dport),
+    Field.CT_PROTO: of_connection(lambda entry: entry.original.proto),
+    Field.CT_ORIGINAL_SADDR: of_connection(lambda entry: entry.original.src),
+    Field.CT_ORIGINAL_DADDR: of_connection(lambda entry: entry.original.dst),
+    Field.CT_ORIGINAL_SPORT: of_connection(lambda entry: entry.original.sport),
+    Field.CT_ORIGINAL_DPORT: of_connection(lambda entry: entry.original.dport),
+    Field.CT_REPLY_SADDR: of_connection(lambda entry: entry.reply.src),
+    Field.CT_REPLY_DADDR: of_connection(lambda entry: entry.reply.dst),
+    Field.CT_REPLY_SPORT: of_connection(lambda entry: entry.reply.sport),
+    Field.CT_REPLY_DPORT: of_connection(lambda entry: entry.reply.dport),
     # the simulator has no helpers, so no connection is expected
     Field.CT_HELPER: lambda view: None,
-    Field.CT_EXPIRES: _expires,
-    Field.CT_PACKETS: _counted(_PACKETS, _BOTH),
-    Field.CT_ORIGINAL_PACKETS: _counted(_PACKETS, (ORIGINAL,)),
-    Field.CT_REPLY_PACKETS: _counted(_PACKETS, (REPLY,)),
-    Field.CT_BYTES: _counted(_BYTES, _BOTH),
-    Field.CT_ORIGINAL_BYTES: _counted(_BYTES, (ORIGINAL,)),
-    Field.CT_REPLY_BYTES: _counted(_BYTES, (REPLY,)),
-    Field.CT_AVERAGE: _average(_BOTH),
-    Field.CT_ORIGINAL_AVERAGE: _average((ORIGINAL,)),
-    Field.CT_REPLY_AVERAGE: _average((REPLY,)),
+    Field.CT_EXPIRES: expires,
+    Field.CT_PACKETS: counted(PACKETS, BOTH),
+    Field.CT_ORIGINAL_PACKETS: counted(PACKETS, (ORIGINAL,)),
+    Field.CT_REPLY_PACKETS: counted(PACKETS, (REPLY,)),
+    Field.CT_BYTES: counted(BYTES, BOTH),
+    Field.CT_ORIGINAL_BYTES: counted(BYTES, (ORIGINAL,)),
+    Field.CT_REPLY_BYTES: counted(BYTES, (REPLY,)),
+    Field.CT_AVERAGE: average(BOTH),
+    Field.CT_ORIGINAL_AVERAGE: average((ORIGINAL,)),
+    Field.CT_REPLY_AVERAGE: average((REPLY,)),
     Field.REVERSE_PATH: _reverse_path,
     Field.REVERSE_PATH_BY_MARK: _reverse_path_by_mark,
     Field.REVERSE_ROUTE: _reverse_route,

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from backends.simulator.matching.fields import View
 from backends.simulator.matching.ipsets import Members
+from backends.simulator.matching.view import View
 from translate.errors import InputError
 from translate.ir import Cell, SetType, SetUpdate
 

@@ -14,7 +14,7 @@ from typing import Final
 
 from backends.model.leading import leading
 from backends.model.packet import Packet, PortClass
-from backends.simulator.matching.fields import HotDrop
+from backends.simulator.matching.view import HotDrop
 from translate.ir import PORT_PROTOCOLS, Family, Field, HashLimit
 
 __all__ = ["HashTables", "first_of_each"]

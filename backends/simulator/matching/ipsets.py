@@ -9,7 +9,8 @@ from typing import Final
 
 from backends.model.packet import PortClass
 from backends.simulator.chance.ports import PickedPort, Ports
-from backends.simulator.matching.fields import Reader, View, reader
+from backends.simulator.matching.fields import reader
+from backends.simulator.matching.view import Reader, View
 from translate.ir import (
     SET_PORT_PROTOCOLS,
     Cell,

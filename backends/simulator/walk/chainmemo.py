@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Final
 
-from backends.simulator.matching.fields import View
+from backends.simulator.matching.view import View
 from translate.ir import (
     Accept,
     AnyOf,

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from backends.simulator.matching.fields import View
+from backends.simulator.matching.view import View
 from backends.simulator.walk.prepare import PreparedRule, PreparedTable
 
 __all__ = ["Checkpoint"]

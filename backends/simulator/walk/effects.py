@@ -7,7 +7,7 @@ from typing import Final
 from backends.model.withfields import with_fields
 from backends.simulator.conntrack.connection import ORIGINAL, template_of
 from backends.simulator.conntrack.skb import Skb
-from backends.simulator.matching.fields import HotDrop, View
+from backends.simulator.matching.view import HotDrop, View
 from backends.simulator.walk.prefixes import with_prefix
 from backends.simulator.walk.segments import MSS_OPTION, with_segment_size
 from translate.ir import (

@@ -16,7 +16,7 @@ from typing import ClassVar, assert_never
 
 from backends.simulator.chance.chooser import Chooser
 from backends.simulator.matching.conditions import Memory
-from backends.simulator.matching.fields import HotDrop, View
+from backends.simulator.matching.view import HotDrop, View
 from backends.simulator.walk.chainmemo import ChainMemo, Decision
 from backends.simulator.walk.checkpoint import Checkpoint
 from backends.simulator.walk.effects import take_effect

@@ -23,7 +23,8 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from backends.model.packet import PortClass
-from backends.simulator.matching.fields import HotDrop, Reader, View, reader
+from backends.simulator.matching.fields import reader
+from backends.simulator.matching.view import HotDrop, Reader, View
 from backends.simulator.trace import AlikeRules
 from translate.ir import INDEX_PROTOCOLS, AnyOf, Field, FieldTest, Interval, Name, Rule, Test
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from backends.simulator.matching.fields import View
+from backends.simulator.matching.view import View
 from backends.simulator.trace import AlikeRules, RulesSkipped
 from backends.simulator.walk.index import ChainIndex
 from backends.simulator.walk.plain import PlainWalk

@@ -12,7 +12,7 @@ from typing import ClassVar, Final, assert_never
 
 from backends.model.outcome import Assumption
 from backends.simulator.matching.conditions import Condition, Memory
-from backends.simulator.matching.fields import HotDrop, View
+from backends.simulator.matching.view import HotDrop, View
 from backends.simulator.trace import PolicyApplied, Recorder, RuleVisited
 from backends.simulator.walk.chainmemo import Decision
 from backends.simulator.walk.effects import take_effect

@@ -8,10 +8,11 @@ from typing import Final
 
 from backends.simulator.conntrack.reassembly import reassembles, tracks
 from backends.simulator.matching.conditions import Condition, Memory, condition, hidden_condition
-from backends.simulator.matching.fields import View, reader
+from backends.simulator.matching.fields import reader
 from backends.simulator.matching.hashlimits import first_of_each
 from backends.simulator.matching.ipsets import Members, members_of
 from backends.simulator.matching.recent import remembered_times
+from backends.simulator.matching.view import View
 from backends.simulator.walk.chainmemo import ChainMemo, Decision, memo_of
 from backends.simulator.walk.effects import EFFECTS
 from backends.simulator.walk.index import ChainIndex, index_of

@@ -6,7 +6,7 @@ from typing import Final
 
 from backends.model.packet import Packet
 from backends.model.withfields import with_fields
-from backends.simulator.matching.fields import View
+from backends.simulator.matching.view import View
 from backends.simulator.routing.path import LOOPBACK, NoRoute
 from backends.simulator.routing.router import AnyRouter
 from translate.ir import Family, Interval, TcpFlag

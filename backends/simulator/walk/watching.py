@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from backends.simulator.matching.conditions import Condition
-from backends.simulator.matching.fields import View
+from backends.simulator.matching.view import View
 from backends.simulator.routing.path import LOOPBACK
 from backends.simulator.walk.chainmemo import Decision
 from backends.simulator.walk.plain import PlainWalk

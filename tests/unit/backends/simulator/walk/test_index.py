@@ -18,7 +18,7 @@ from backends.model.outcome import Outcome
 from backends.model.packet import Packet, PortClass
 from backends.simulator import RuleVisited, Simulation
 from backends.simulator.conntrack.skb import Skb
-from backends.simulator.matching.fields import View
+from backends.simulator.matching.view import View
 from backends.simulator.routing.router import router_of
 from backends.simulator.walk import index
 from translate.ir import Family, Field, FieldTest, Hook, Protocol, parse_address
