@@ -25,8 +25,8 @@ from translate.read import read_ruleset
 from vm.nft import RELEASES, ensure_nft
 
 ROOT = Path(__file__).parents[2]
-UNTRANSLATED = ("counters.rules", "segments6.rules", "cgroups.rules", "other-extensions")
-"""Files and folders of rules that no translation takes, or that need cgroups."""
+UNTRANSLATED = ("counters.rules", "segments6.rules", "cgroups.rules", "secmark.rules", "other-extensions")
+"""Files and folders of rules that no translation takes, or that need cgroups or a security module."""
 RULESETS = sorted(
     path
     for path in (ROOT / "tests/corpus/rulesets").glob("*/*")

@@ -92,7 +92,6 @@ INEXPRESSIBLE: Final[Mapping[str, Mapping[str, str]]] = {
         ("--led-trigger-id", "--led-delay", "--led-always-blink"), "nf_tables has no LED triggers"
     ),
     "-j RATEEST": dict.fromkeys(("--rateest-name", "--rateest-interval", "--rateest-ewmalog"), _ESTIMATOR),
-    "-j SECMARK": {"--selctx": "nf_tables does not check a label when rules are loaded"},
     "-j SET": dict.fromkeys(
         ("--map-set", "--map-mark", "--map-prio", "--map-queue"),
         "elements of an nft set have no mark, class and queue in common",
@@ -107,11 +106,6 @@ INEXPRESSIBLE: Final[Mapping[str, Mapping[str, str]]] = {
 MISSING: Final[Mapping[str, Mapping[str, str]]] = {
     "-m policy": dict.fromkeys(("--strict", "--spi", "--next"), "`ipsec in spnum N`"),
     "-m socket": {"--restore-skmark": "`meta mark set socket mark`"},
-    "-j CONNSECMARK": {
-        "--save": "`ct secmark set meta secmark`, if `ct secmark & 0xffffffff == 0`; only a security module"
-        " gives packets a label by which this could be tested",
-        "--restore": "`meta secmark set ct secmark`, if `meta secmark & 0xffffffff == 0`; likewise",
-    },
 }
 """Options that are not translated, with the expression of nft for them, at least for some rules."""
 

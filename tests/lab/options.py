@@ -41,6 +41,7 @@ SAMPLES: Final = (
     "tests/corpus/rulesets/every-option/counters.rules",
     "tests/corpus/rulesets/every-option/segments6.rules",
     "tests/corpus/rulesets/every-option/cgroups.rules",
+    "tests/corpus/rulesets/every-option/secmark.rules",
 )
 """Rules that together use every option, also those that nftables refuses; relative to the project's root."""
 

@@ -115,6 +115,7 @@ from translate.ir.sets import SET_PORT_PROTOCOLS, Cell, IpSet, SetElement, SetOp
 from translate.ir.sideeffects import (
     Audit,
     Classify,
+    ConnSecmark,
     Duplicate,
     External,
     ExternalTarget,
@@ -122,6 +123,7 @@ from translate.ir.sideeffects import (
     Log,
     LogDetail,
     NfLog,
+    Secmark,
     SideEffect,
     Trace,
 )
@@ -173,6 +175,7 @@ __all__ = [
     "Classify",
     "ClusterShare",
     "ConnLabel",
+    "ConnSecmark",
     "ConnectionLimit",
     "ConnectionState",
     "ConnectionStatus",
@@ -230,6 +233,7 @@ __all__ = [
     "Rules",
     "Ruleset",
     "SaveMark",
+    "Secmark",
     "SetConnmark",
     "SetDirection",
     "SetElement",

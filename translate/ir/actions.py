@@ -15,11 +15,13 @@ from translate.ir.rejects import Reject
 from translate.ir.sideeffects import (
     Audit,
     Classify,
+    ConnSecmark,
     Duplicate,
     External,
     FillChecksum,
     Log,
     NfLog,
+    Secmark,
     Trace,
 )
 from translate.ir.values import Interval
@@ -364,7 +366,9 @@ Action = (
     | Audit
     | Trace
     | Classify
+    | ConnSecmark
     | Duplicate
     | External
+    | Secmark
     | FillChecksum
 )

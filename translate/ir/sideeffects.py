@@ -8,6 +8,7 @@ from enum import StrEnum
 __all__ = [
     "Audit",
     "Classify",
+    "ConnSecmark",
     "Duplicate",
     "External",
     "ExternalTarget",
@@ -15,6 +16,7 @@ __all__ = [
     "Log",
     "LogDetail",
     "NfLog",
+    "Secmark",
     "SideEffect",
     "Trace",
 ]
@@ -95,6 +97,26 @@ class Duplicate(SideEffect):
     device: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Secmark(SideEffect):
+    """Give the packet the label ``context``, which a security module such as SELinux reads (``secmark_tg``).
+
+    The module checks the label when the rule is loaded. Without a module, the kernel loads no such rule.
+    """
+
+    context: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConnSecmark(SideEffect):
+    """Copy the packet's label to its connection if that has none; ``restore`` copies it back.
+
+    Nothing is copied over another label (``secmark_save``, ``secmark_restore``).
+    """
+
+    restore: bool
+
+
 class ExternalTarget(StrEnum):
     """Targets that change something outside of the packet filter, spelled as in ``-j``."""
 
@@ -104,10 +126,6 @@ class ExternalTarget(StrEnum):
     """Lights an LED of the machine."""
     RATEEST = "RATEEST"
     """Counts the packet in an estimator of rates."""
-    SECMARK = "SECMARK"
-    """Gives the packet a label, which a security module reads."""
-    CONNSECMARK = "CONNSECMARK"
-    """Copies the label between the packet and its connection."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import assert_never
 
 from translate.ir import (
@@ -10,6 +11,7 @@ from translate.ir import (
     AddTtl,
     Audit,
     Classify,
+    ConnSecmark,
     Dnat,
     Drop,
     Duplicate,
@@ -36,6 +38,7 @@ from translate.ir import (
     RestoreMark,
     Return,
     SaveMark,
+    Secmark,
     SetConnmark,
     SetDirection,
     SetMark,
@@ -56,6 +59,14 @@ from translate.irtext.nat import format_addresses, format_ports, take_addresses,
 from translate.irtext.values import format_interval, format_number, take_interval, take_number
 
 __all__ = ["format_action", "format_actions", "take_actions"]
+
+
+class _Copy(StrEnum):
+    """The direction in which a label is copied."""
+
+    SAVE = "save"
+    RESTORE = "restore"
+
 
 _NOTHING = "continue"
 _MOST_MARK = (1 << 32) - 1
@@ -146,6 +157,10 @@ def format_action(action: Action, family: Family) -> str:
             return f"duplicate {format_number(Field.DADDR, gateway, family)}{through}"
         case External(target=target):
             return f"external {target}"
+        case Secmark(context=context):
+            return f"secmark {quoted(context)}"
+        case ConnSecmark(restore=restore):
+            return f"connsecmark {'restore' if restore else 'save'}"
         case SynProxy():
             return _synproxy(action)
         case _:
@@ -250,6 +265,10 @@ def _take_action(cursor: Cursor, family: Family) -> Action:
             return Duplicate(gateway, cursor.next("a device").text if cursor.take("device") else "")
         case "external":
             return External(cursor.member(ExternalTarget))
+        case "secmark":
+            return Secmark(cursor.next("a label").text)
+        case "connsecmark":
+            return ConnSecmark(restore=cursor.member(_Copy) is _Copy.RESTORE)
         case "synproxy":
             return _take_synproxy(cursor)
         case _:

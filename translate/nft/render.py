@@ -7,7 +7,14 @@ from typing import Final, assert_never
 
 from translate.nft.comments import comment
 from translate.nft.elements import Elements, place_text
-from translate.nft.legal import SharedCounter, SharedHelper, SharedLimit, SharedObject, SharedQuota
+from translate.nft.legal import (
+    SharedCounter,
+    SharedHelper,
+    SharedLabel,
+    SharedLimit,
+    SharedObject,
+    SharedQuota,
+)
 from translate.nft.model import NftChain, NftFlowtable, NftMap, NftRule, NftSet, NftTable
 from translate.nft.printer.logging import definitions
 
@@ -107,6 +114,8 @@ def object_kind(each: SharedObject) -> str:
             return "quota"
         case SharedHelper():
             return "ct helper"
+        case SharedLabel():
+            return "secmark"
         case _:
             assert_never(each)
 
@@ -121,6 +130,8 @@ def object_lines(each: SharedObject) -> Iterator[str]:
             yield f"\t{'over' if over else 'until'} {size} bytes"
         case SharedHelper(helper=helper, protocol=protocol):
             yield f'\ttype "{helper}" protocol {protocol}'
+        case SharedLabel(label=label):
+            yield f'\t"{label}"'
         case SharedCounter():
             pass
         case _:

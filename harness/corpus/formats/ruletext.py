@@ -28,6 +28,7 @@ from translate.ir import (
     ConnectionState,
     ConnectionStatus,
     ConnLabel,
+    ConnSecmark,
     Dnat,
     Drop,
     Duplicate,
@@ -64,6 +65,7 @@ from translate.ir import (
     Return,
     Rule,
     SaveMark,
+    Secmark,
     SetConnmark,
     SetDirection,
     SetMark,
@@ -361,6 +363,12 @@ def action_text(action: Action, family: Family) -> str:
             return f"sends a copy to {format_address(family, gateway)}{through}"
         case External(target=target):
             return _EXTERNAL[target]
+        case Secmark(context=context):
+            return f"labels it as {context!r} for a security module"
+        case ConnSecmark(restore=restore):
+            if restore:
+                return "gives it the label of its connection for a security module, unless it has one"
+            return "gives its connection the packet's label for a security module, unless that has one"
         case SynProxy():
             return "answers a SYN in place of the server, and checks an ACK for the cookie of this answer"
         case FillChecksum():
@@ -395,6 +403,4 @@ _EXTERNAL: Final = {
     ExternalTarget.IDLETIMER: "restarts a timer that reports the absence of packets",
     ExternalTarget.LED: "lights an LED",
     ExternalTarget.RATEEST: "counts it in an estimator of rates",
-    ExternalTarget.SECMARK: "labels it for a security module",
-    ExternalTarget.CONNSECMARK: "copies the label for a security module from or to the connection",
 }

@@ -309,7 +309,8 @@ def _happens(listing: Listing, chain: NftChain, sample: Sample, names: Names) ->
 def _result(state: State) -> Result:
     """Return the actions with the marks at that time, the final marks, and the contents of lists."""
     lists = tuple(sorted(((*key, value) for key, value in state.listed.items()), key=repr))
-    return (*state.events, state.tos, state.ttl, state.mark, state.connmark, state.tracked.name, lists)
+    marks = state.mark, state.connmark, state.label, state.connlabel
+    return (*state.events, state.tos, state.ttl, *marks, state.tracked.name, lists)
 
 
 def _acts(sample: Sample, result: Result) -> bool:

@@ -20,7 +20,7 @@ from tests.lab.bytecode.effects import (
     ProxyHandshake,
     Reject,
     SendCopy,
-    SetCtMark,
+    SetCt,
     SetCtZone,
     SetMeta,
     SetTcpOption,
@@ -65,6 +65,7 @@ _META: Final = {
     10: "skuid",
     11: "skgid",
     12: "nftrace",
+    14: "secmark",
     16: "l4proto",
     19: "pkttype",
     20: "cpu",
@@ -77,12 +78,14 @@ _META: Final = {
     31: "day",
     32: "hour",
 }
-_META_SET: Final = frozenset({"priority", "mark", "nftrace"})
+_META_SET: Final = frozenset({"priority", "mark", "nftrace", "secmark"})
+_CT_SET: Final = frozenset({"mark", "secmark"})
 _CT: Final = {
     0: "state",
     1: "direction",
     2: "status",
     3: "mark",
+    4: "secmark",
     5: "expiration",
     6: "helper",
     8: "saddr",
@@ -196,9 +199,9 @@ def _ct(a: Attributes) -> Instruction:
         return LoadCt(key, _DIRECTIONS[number(a[3])] if 3 in a else None, number(a[1]))
     if key == "zone":
         return SetCtZone(_DIRECTIONS[number(a[3])] if 3 in a else None, number(a[4]))
-    if key != "mark":
+    if key not in _CT_SET:
         raise KeyError(key)
-    return SetCtMark(number(a[4]))
+    return SetCt(key, number(a[4]))
 
 
 def _rt(a: Attributes) -> Instruction:

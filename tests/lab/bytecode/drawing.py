@@ -27,6 +27,7 @@ from translate.ir import (
     Choose,
     ConnectionLimit,
     ConnectionState,
+    ConnSecmark,
     Family,
     Field,
     FieldTest,
@@ -44,6 +45,7 @@ from translate.ir import (
     Statement,
     Test,
     Value,
+    alternatives,
     field_bits,
 )
 
@@ -60,6 +62,8 @@ _MIXED: Final = 16
 
 _ICMP: Final = {Family.IP: Protocol.ICMP, Family.IP6: Protocol.ICMPV6}
 _ICMP_FIELDS: Final = frozenset({Field.ICMP_TYPE, Field.ICMP_CODE})
+_LABELS: Final = ((0, 0), (5, 0), (0x50000, 0), (0, 9), (0, 0x90000), (5, 9))
+"""Labels of packets and their connections for a security module."""
 _OF_TCP: Final = frozenset({Field.TCP_FLAGS, Field.TCP_MSS, Field.TCP_OPTIONS})
 _OF_SCTP: Final = frozenset({Field.SPORT, Field.DPORT, Field.SCTP_CHUNKS, Field.DCCP_TYPE})
 _HEADER_FIELDS: Final = _ICMP_FIELDS | _OF_TCP | _OF_SCTP | {*INDEX_PROTOCOLS}
@@ -291,6 +295,10 @@ class _Drawer:
             for value in (*self.values(Field.CLOCK), *_MIDNIGHTS):
                 for fraction in _FRACTIONS:
                     yield replace(witness.having(Field.CLOCK, value), fraction=fraction)
+        actions = (action for each in alternatives(self.statement) for action in each.actions)
+        if any(isinstance(action, ConnSecmark) for action in actions):
+            for labels in _LABELS:
+                yield replace(witness, labels=labels)
         if Field.BRIDGED in fields:
             for kind in _KINDS:
                 yield replace(witness, kind=kind)
@@ -308,6 +316,7 @@ class _Drawer:
             ether=self.draw.random() < 0.8,
             extended=self.draw.random() < 0.8,
             lacking=self.draw.choice((None, None, *EXTENSIONS)),
+            labels=self.draw.choice(_LABELS),
             kind=witness.kind if self.draw.random() < 0.5 else self.draw.choice(_KINDS),
         )
 

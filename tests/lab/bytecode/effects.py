@@ -14,7 +14,7 @@ __all__ = [
     "ProxyHandshake",
     "Reject",
     "SendCopy",
-    "SetCtMark",
+    "SetCt",
     "SetCtZone",
     "SetMeta",
     "SetTcpOption",
@@ -82,9 +82,10 @@ class SetMeta:
 
 
 @dataclass(frozen=True, slots=True)
-class SetCtMark:
-    """Set the connection's mark (``ct mark set``)."""
+class SetCt:
+    """``ct KEY set``: the key as nft spells it."""
 
+    key: str
     register: int
 
 

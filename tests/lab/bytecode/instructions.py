@@ -18,7 +18,7 @@ from tests.lab.bytecode.effects import (
     ProxyHandshake,
     Reject,
     SendCopy,
-    SetCtMark,
+    SetCt,
     SetCtZone,
     SetMeta,
     SetTcpOption,
@@ -238,7 +238,7 @@ Instruction = (
     | Take
     | Help
     | SetMeta
-    | SetCtMark
+    | SetCt
     | SetCtZone
     | LoadRoute
     | LoadExtension

@@ -12,7 +12,7 @@ from tests.lab.bytecode.effects import (
     Help,
     Nat,
     ProxyHandshake,
-    SetCtMark,
+    SetCt,
     SetCtZone,
     TransparentProxy,
     UpdateSet,
@@ -27,7 +27,7 @@ _NEW_SET: Final = 9
 _NEW_ELEMENTS: Final = 12
 _INTERVAL: Final = 0x4  # NFT_SET_INTERVAL
 _INTERVAL_END: Final = 0x1  # NFT_SET_ELEM_INTERVAL_END
-_OF_CONNTRACK: Final = (LoadCt, SetCtMark, SetCtZone, Nat, Help, ProxyHandshake, TransparentProxy)
+_OF_CONNTRACK: Final = (LoadCt, SetCt, SetCtZone, Nat, Help, ProxyHandshake, TransparentProxy)
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,6 +80,8 @@ class Loads:
                 return _number(sample.number(Field.L4PROTO), 1)
             case "mark":
                 return _number(self.state.mark, _WORD)
+            case "secmark":
+                return _number(self.state.label, _WORD)
             case "len":
                 return _number(sample.number(Field.LENGTH), _WORD)
             case "time":
@@ -177,6 +179,8 @@ class Loads:
             raise NoMatch
         if key == "mark":
             return _number(state.connmark, _WORD)
+        if key == "secmark":
+            return _number(state.connlabel, _WORD)
         if key == "helper":
             name = state.get(Field.CT_HELPER)
             if not isinstance(name, str):

@@ -18,7 +18,7 @@ from tests.lab.bytecode.effects import (
     ProxyHandshake,
     Reject,
     SendCopy,
-    SetCtMark,
+    SetCt,
     SetCtZone,
     SetMeta,
     SetTcpOption,
@@ -210,9 +210,14 @@ class _Rule:
                 self._state.note("nftrace", self._get(register, 1)[0])
             case SetMeta(key="priority", register=register):
                 self._state.note("priority", int.from_bytes(self._get(register, _WORD), sys.byteorder))
+            case SetMeta(key="secmark", register=register):
+                self._state.label = int.from_bytes(self._get(register, _WORD), sys.byteorder)
             case SetMeta(register=register):
                 self._state.mark = int.from_bytes(self._get(register, _WORD), sys.byteorder)
-            case SetCtMark(register=register):
+            case SetCt(key="secmark", register=register):
+                if self._state.has_entry:
+                    self._state.connlabel = int.from_bytes(self._get(register, _WORD), sys.byteorder)
+            case SetCt(register=register):
                 if self._state.has_entry:
                     self._state.connmark = int.from_bytes(self._get(register, _WORD), sys.byteorder)
             case TransparentProxy(address=address, port=port):

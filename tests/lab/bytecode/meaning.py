@@ -22,6 +22,7 @@ from translate.ir import (
     Classify,
     ConnectionLimit,
     ConnectionState,
+    ConnSecmark,
     Dnat,
     Drop,
     Duplicate,
@@ -51,6 +52,7 @@ from translate.ir import (
     RestoreMark,
     Return,
     SaveMark,
+    Secmark,
     SetConnmark,
     SetMark,
     SetTcpFlags,
@@ -143,6 +145,14 @@ def _act(actions: Sequence[Action], state: State) -> bool:
                 state.note("priority", priority)
             case Duplicate(gateway=gateway, device=device):
                 state.note("dup", gateway, bool(device))
+            case Secmark():
+                raise AssertionError("without a security module, nothing loads such a rule")
+            case ConnSecmark(restore=True):
+                if state.has_entry and not state.label:
+                    state.label = state.connlabel
+            case ConnSecmark():
+                if state.has_entry and not state.connlabel:
+                    state.connlabel = state.label
             case External():
                 raise AssertionError("no nft statement has such an effect")
             case SynProxy():

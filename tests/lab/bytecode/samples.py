@@ -71,7 +71,8 @@ class Sample:
     address of the input interface. ``kind`` is the kind of this interface (``rtnl_link_ops``) or None, and
     ``ether`` is true for an Ethernet device. ``extended``: the packet has extension headers and an MSS, which
     most packets lack; ``lacking`` is the number of one extension header that is missing even then.
-    ``fraction`` is the part of the clock's second, in nanoseconds.
+    ``fraction`` is the part of the clock's second, in nanoseconds. ``labels`` are those of the packet and
+    of its connection for a security module.
     """
 
     family: Family
@@ -86,6 +87,7 @@ class Sample:
     extended: bool = True
     lacking: int | None = None
     fraction: int = 0
+    labels: tuple[int, int] = (0, 0)
 
     def having(self, changed: Field, value: int | str) -> Sample:
         """Return the packet with another value of a field."""
@@ -174,6 +176,8 @@ class State:
     flags: int = 0
     mark: int = 0
     connmark: int = 0
+    label: int = 0
+    connlabel: int = 0
     tracked: ConnectionState = ConnectionState.NEW
     events: list[tuple[object, ...]] = field(default_factory=list)
     listed: dict[tuple[str, int | None, bytes], bool] = field(default_factory=dict)
@@ -183,6 +187,7 @@ class State:
         self.flags = self.sample.number(Field.TCP_FLAGS)
         self.mark = self.sample.number(Field.MARK)
         self.connmark = self.sample.number(Field.CT_MARK)
+        self.label, self.connlabel = self.sample.labels
         self.tracked = ConnectionState(self.sample.number(Field.CT_STATE))
 
     def note(self, *event: object) -> None:

@@ -16,6 +16,7 @@ from translate.ir import (
     AddTtl,
     Audit,
     Classify,
+    ConnSecmark,
     Dnat,
     Drop,
     Duplicate,
@@ -40,6 +41,7 @@ from translate.ir import (
     RestoreMark,
     Return,
     SaveMark,
+    Secmark,
     SetConnmark,
     SetMark,
     SetTcpFlags,
@@ -140,6 +142,8 @@ def _action(action: Action, context: Context, number: NumberText) -> Code:
             raise CannotExpress("classify", "the stack sets the priority again after the tc program has run")
         case Duplicate():
             raise CannotExpress("tee", "the tc program does not copy packets")
+        case Secmark() | ConnSecmark():
+            raise CannotExpress("secmark", "a tc program cannot read or write the label of a packet")
         case External(target=target):
             raise CannotExpress("external", f"the tc program has no effect like that of {target}")
         case SynProxy():

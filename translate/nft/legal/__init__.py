@@ -9,7 +9,14 @@ from __future__ import annotations
 
 from translate.nft.legal.containers import DnatTarget, Draw, Element, FilledSet, Key, LegalMap, Masked
 from translate.nft.legal.lists import LegalList, Ring
-from translate.nft.legal.objects import SharedCounter, SharedHelper, SharedLimit, SharedObject, SharedQuota
+from translate.nft.legal.objects import (
+    SharedCounter,
+    SharedHelper,
+    SharedLabel,
+    SharedLimit,
+    SharedObject,
+    SharedQuota,
+)
 from translate.nft.legal.parts import (
     AddLabel,
     AnyProtocol,
@@ -26,6 +33,7 @@ from translate.nft.legal.parts import (
     PortOf,
     SetChange,
     SetHelper,
+    SetLabel,
     TakenInSet,
     TransportByte,
     VerdictOf,
@@ -64,8 +72,10 @@ __all__ = [
     "Ring",
     "SetChange",
     "SetHelper",
+    "SetLabel",
     "SharedCounter",
     "SharedHelper",
+    "SharedLabel",
     "SharedLimit",
     "SharedObject",
     "SharedQuota",

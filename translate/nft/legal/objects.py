@@ -1,10 +1,10 @@
-"""Named objects that rules share: counters, limits, quotas and helpers of conntrack."""
+"""Named objects that rules share: counters, limits, quotas, helpers of conntrack and labels."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["SharedCounter", "SharedHelper", "SharedLimit", "SharedObject", "SharedQuota"]
+__all__ = ["SharedCounter", "SharedHelper", "SharedLabel", "SharedLimit", "SharedObject", "SharedQuota"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,5 +46,14 @@ class SharedHelper:
     note: str
 
 
-SharedObject = SharedCounter | SharedLimit | SharedQuota | SharedHelper
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedLabel:
+    """A label for packets, checked by the security module when the object is loaded (``secmark``)."""
+
+    name: str
+    label: str
+    note: str
+
+
+SharedObject = SharedCounter | SharedLimit | SharedQuota | SharedHelper | SharedLabel
 """A named object of nft that rules share."""

@@ -8,7 +8,7 @@ from typing import Literal
 from translate.ir import Action, FieldTest, NatPorts, Nth, Random
 from translate.ir.intervals import IntervalSet
 from translate.nft.legal.containers import Key
-from translate.nft.legal.objects import SharedHelper
+from translate.nft.legal.objects import SharedHelper, SharedLabel
 
 __all__ = [
     "AddLabel",
@@ -26,6 +26,7 @@ __all__ = [
     "PortOf",
     "SetChange",
     "SetHelper",
+    "SetLabel",
     "TakenInSet",
     "TransportByte",
     "VerdictOf",
@@ -176,6 +177,13 @@ class SetHelper:
 
 
 @dataclass(frozen=True, slots=True)
+class SetLabel:
+    """Give the packet a label (``nft_secmark_obj_eval``)."""
+
+    label: SharedLabel
+
+
+@dataclass(frozen=True, slots=True)
 class TakenInSet:
     """Take a token from the bucket of the key in a set, which is created if it is missing.
 
@@ -243,6 +251,7 @@ Part = (
     | WithinLimit
     | WithinQuota
     | SetHelper
+    | SetLabel
     | TakenInSet
     | CountedInSet
     | VerdictOf

@@ -15,6 +15,7 @@ from typing import Final, assert_never
 from translate.ir import (
     Action,
     ConnectionState,
+    ConnSecmark,
     Field,
     FieldTest,
     Interval,
@@ -71,7 +72,8 @@ def needs_separate_rules(actions: Sequence[Action]) -> bool:
     if any(isinstance(action, Proxy) for action in actions):
         return True
     return any(
-        isinstance(action, Template | LimitMss | StripOptions | SynProxy) for action in actions[:-1]
+        isinstance(action, ConnSecmark | Template | LimitMss | StripOptions | SynProxy)
+        for action in actions[:-1]
     ) or any(
         isinstance(action, SetConnmark | SaveMark | RestoreMark)
         and (index < len(actions) - 1 or len(list(connmark_rules(action))) > 1)

@@ -25,6 +25,7 @@ from translate.ir import (
     Quota,
     Recent,
     Return,
+    Secmark,
     SetUpdate,
     TableName,
     Template,
@@ -44,8 +45,10 @@ from translate.nft.legal import (
     Ring,
     SetChange,
     SetHelper,
+    SetLabel,
     SharedCounter,
     SharedHelper,
+    SharedLabel,
     SharedLimit,
     SharedQuota,
     WithinLimit,
@@ -132,6 +135,8 @@ class DraftProgram:
     maps: list[LegalMap] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
     named: NamedSets = field(init=False)
+    labels: dict[str, SharedLabel] = field(default_factory=dict)
+    """The labels that rules give to packets, each as an object."""
     turning: dict[tuple[Ring, Key], Jump] = field(default_factory=dict)
     """The chains that put times into rings, by the ring and the key of the address."""
 
@@ -260,8 +265,15 @@ class DraftProgram:
     ) -> None:
         """Write one rule; ``calls`` are the chains to which its map jumps. Raises CannotSay."""
         check_statements(parts, self.family)
+        parts = [SetLabel(self._label(p.context)) if isinstance(p, Secmark) else p for p in parts]
         called = [*calls, *[self.called[part.chain] for part in parts if isinstance(part, CALLS)]]
         chain.rules.append(LegalRule(parts=tuple(parts), calls=tuple(called), origin=origin))
+
+    def _label(self, context: str) -> SharedLabel:
+        if context not in self.labels:
+            name = self.names.give(f"secmark_{context}")
+            self.labels[context] = SharedLabel(name=name, label=context, note=f"label {context}")
+        return self.labels[context]
 
     def legal(self) -> LegalProgram:
         """Return the legal Program. Raises UnsupportedError with every rule that nftables cannot express."""
@@ -291,6 +303,7 @@ class DraftProgram:
                 *self.buckets.values(),
                 *self.quotas.values(),
                 *self._helpers(),
+                *self.labels.values(),
             ),
             lists=self.recent.by_list(self.program.merged),
             notes=(*self._notes(), *(() if whole else notes_on_later_fragments(self.program))),

@@ -14,6 +14,7 @@ from typing import Final
 from translate.ir import (
     NOWHERE,
     ConnectionState,
+    ConnSecmark,
     Dnat,
     Field,
     FieldTest,
@@ -49,7 +50,7 @@ __all__ = ["needs_connections", "tracking_chain", "tracks_connections"]
 _CONNECTION: Final = frozenset(field for field in Field if field.text.partition(".")[0] == "ct")
 _TRACKING: Final = (
     *(Dnat, Snat, Masquerade, Redirect, Netmap, DnatTo),
-    *(SetConnmark, SaveMark, RestoreMark, HasLabel, AddLabel, HashedTo, CountedInSet),
+    *(SetConnmark, SaveMark, RestoreMark, ConnSecmark, HasLabel, AddLabel, HashedTo, CountedInSet),
     *(SynProxy, Template, SetHelper),
 )
 """Parts whose expressions register conntrack, in addition to those that read ``ct``."""

@@ -33,6 +33,7 @@ from translate.ir import (
     Redirect,
     Reject,
     RejectKind,
+    Secmark,
     Snat,
     SynProxy,
     Template,
@@ -127,7 +128,7 @@ def _check_value(field: Field, value: Value, family: Family) -> None:
 _CHECKED: Final = frozenset(
     {
         *(Dnat, Snat, Masquerade, Redirect, Reject, Log, NfLog, Proxy, Template),
-        *(Duplicate, External, SynProxy, TranslatePrefix),
+        *(Duplicate, External, Secmark, SynProxy, TranslatePrefix),
     }
 )
 
@@ -135,7 +136,6 @@ _LACKING: Final = {
     ExternalTarget.IDLETIMER: "timers that report the absence of packets",
     ExternalTarget.LED: "LED triggers",
     ExternalTarget.RATEEST: "estimators of rates",
-    ExternalTarget.SECMARK: "labels for packets that are checked when the rules are loaded",
 }
 
 
@@ -172,8 +172,9 @@ def _check_statement(part: Part, family: Family) -> None:
         case Duplicate(device=device):
             if device and not _PLAIN_INTERFACE.fullmatch(device):
                 raise CannotSay("interface-name", f"nft cannot spell the interface name {device!r}")
-        case External(target=ExternalTarget.CONNSECMARK):
-            raise CannotSay("external", "CONNSECMARK is not translated")
+        case Secmark(context=context):
+            if '"' in context or not context.isprintable() or context.endswith("*"):
+                raise CannotSay("secmark-label", f"nft cannot quote the label {context!r}")
         case External(target=target):
             raise CannotSay("external", f"nftables has no {_LACKING[target]}")
         case SynProxy(ecn=True):

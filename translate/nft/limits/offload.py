@@ -39,6 +39,7 @@ from translate.ir import (
     ConnectionLimit,
     ConnectionState,
     ConnLabel,
+    ConnSecmark,
     Dnat,
     Drop,
     Duplicate,
@@ -71,6 +72,7 @@ from translate.ir import (
     RestoreMark,
     Return,
     SaveMark,
+    Secmark,
     SetConnmark,
     SetMark,
     SetTcpFlags,
@@ -251,7 +253,7 @@ def _doing(action: Action) -> str:
             return "the rule hands over"
         case Duplicate():
             return "the rule duplicates"
-        case External():
+        case External() | Secmark() | ConnSecmark():
             return "the rule has an effect outside of the packet filter for"
         case Dnat() | Snat() | Masquerade() | Redirect() | Netmap():
             return "the rule translates"

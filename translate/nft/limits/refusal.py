@@ -27,7 +27,7 @@ REFUSED: Final = {
     " test of raw may have another result after conntrack",
     "ct-zone-mark": "`-j CT --zone mark`",
     "eui64": "`-m eui64`",
-    "external": "`-j IDLETIMER`, `LED`, `RATEEST`, `SECMARK` and `CONNSECMARK`",
+    "external": "`-j IDLETIMER`, `LED` and `RATEEST`",
     "flowtable": "with `--flowtable`: a rule or policy that does more than accept later packets",
     "flowtable-invalid": "with `--flowtable`: a rule or policy that does not treat INVALID packets as a"
     " flowtable does, and NAT; `--flowtable-unchecked` accepts both",
@@ -54,6 +54,7 @@ REFUSED: Final = {
     "queue-route": "`-j NFQUEUE` in OUTPUT of mangle",
     "recent-hitcount": "`-m recent --hitcount` above 1 with a negated check, and above 32",
     "sctp-chunks": "`-m sctp --chunk-types only`",
+    "secmark-label": "`-j SECMARK` with a label that nft cannot quote",
     "set-forceadd": "`-j SET` of a set with `forceadd`",
     "set-intervals": "`-j SET` of a set with networks, or of a `bitmap:port`",
     "set-ports": "`-j SET --add-set` of a set with ports in a rule that does not test for TCP, UDP, SCTP or"

@@ -16,6 +16,7 @@ from translate.ir import (
     AddTtl,
     Audit,
     Classify,
+    ConnSecmark,
     Dnat,
     Drop,
     Duplicate,
@@ -40,6 +41,7 @@ from translate.ir import (
     RestoreMark,
     Return,
     SaveMark,
+    Secmark,
     SetConnmark,
     SetDirection,
     SetMark,
@@ -77,6 +79,14 @@ _REJECTS: Final = {
     RejectKind.ICMP6_REJECT_ROUTE: "icmpv6 type reject-route",
     RejectKind.TCP_RESET: "tcp reset",
 }
+
+
+def _copied(source: str, target: str) -> str:
+    """Return the statement that copies a label to a place without one.
+
+    nft reads a label only under a mask, and lists one of all bits so that it cannot be loaded again.
+    """
+    return f"{target} & 0xffff == 0 {target} & 0xffff0000 == 0 {target} set {source}"
 
 
 def verdict(action: Accept | Drop | Return | Jump | Goto, chains: Mapping[str, str]) -> str:
@@ -139,6 +149,10 @@ def statement(action: Action, family: Family, chains: Mapping[str, str]) -> str:
             return f"dup to {format_address(family, gateway)}{through}"
         case SynProxy():
             return _synproxy(action)
+        case ConnSecmark(restore=restore):
+            return _copied("ct secmark", "meta secmark") if restore else _copied("meta secmark", "ct secmark")
+        case Secmark():
+            raise AssertionError(action)  # an object (SetLabel)
         case External():
             raise AssertionError(action)  # refused (translate.nft.limits.inexpressible)
         case FillChecksum():

@@ -50,6 +50,7 @@ from translate.nft.legal import (
     PortOf,
     SetChange,
     SetHelper,
+    SetLabel,
     TakenInSet,
     TransportByte,
     VerdictOf,
@@ -177,6 +178,8 @@ def _part(part: Part, program: LegalProgram) -> str:
             return f'quota name "{name}"'
         case SetHelper(helper=helper):
             return f'ct helper set "{helper.name}"'
+        case SetLabel(label=label):
+            return f'meta secmark set "{label.name}"'
         case VerdictOf(map=name, key=key):
             return f"{key_text(key, family)} vmap @{name}"
         case DnatTo(map=name, key=key, ports=ports):

@@ -52,6 +52,7 @@ from translate.read.extensions.realm import REALM
 from translate.read.extensions.recent import RECENT
 from translate.read.extensions.rpfilter import RPFILTER
 from translate.read.extensions.rt import RT
+from translate.read.extensions.secmark import CONNSECMARK, SECMARK
 from translate.read.extensions.sideeffects import SIDE_EFFECTS
 from translate.read.extensions.socket import SOCKET
 from translate.read.extensions.srh import SRH
@@ -172,6 +173,8 @@ TARGETS: Final = MappingProxyType(
             TOS_TARGET,
             TPROXY,
             TTL_TARGET,
+            CONNSECMARK,
+            SECMARK,
             *EXTERNAL,
             *SIDE_EFFECTS,
         )

@@ -1,4 +1,4 @@
-"""Effects outside of the packet filter: ``IDLETIMER``, ``LED``, ``RATEEST``, ``SECMARK``, ``CONNSECMARK``."""
+"""Effects outside of the packet filter: ``IDLETIMER``, ``LED`` and ``RATEEST``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from translate.ir import External, ExternalTarget, TableName
+from translate.ir import External, ExternalTarget
 from translate.read.extensions.declaration import (
     Context,
     Options,
@@ -23,7 +23,6 @@ _MOST_SECONDS: Final = ((1 << 31) - 1) // 1000 - 1
 _LONGEST_LABEL: Final = 27  # MAX_IDLETIMER_LABEL_SIZE, less its NUL
 _LONGEST_TRIGGER: Final = 17  # the rest of its 27 bytes is "netfilter-" and a NUL
 _LONGEST_ESTIMATOR: Final = 15  # IFNAMSIZ, less its NUL
-_LONGEST_CONTEXT: Final = 255  # SECMARK_SECCTX_MAX, less its NUL
 _TIME: Final = re.compile(r"\d+(?:\.\d*)?(?:s|sec|secs|ms|msec|msecs|us|usec|usecs)?")
 
 
@@ -57,20 +56,10 @@ def _rateest(options: Options, _context: Context) -> None:
             raise OptionError(f'"{option.arguments[0]}" is not a time', option=index, hint="such as 250ms")
 
 
-def _secmark(options: Options, _context: Context) -> None:
-    _named(options, "--selctx", "SECMARK", _LONGEST_CONTEXT)
-
-
-def _connsecmark(options: Options, _context: Context) -> None:
-    if len(options) != 1:
-        raise OptionError("CONNSECMARK needs either --save or --restore")
-
-
 def _extension(
     target: ExternalTarget,
     check: Callable[[Options, Context], None],
     specs: tuple[OptionSpec, ...],
-    *tables: TableName,
 ) -> TargetExtension:
     def meaning(options: Options, context: Context) -> External:
         check(options, context)
@@ -80,11 +69,8 @@ def _extension(
         name=target.value,
         options=specs,
         meaning=meaning,
-        tables=frozenset(tables) if tables else None,
     )
 
-
-_LABELLED: Final = (TableName.MANGLE, TableName.SECURITY)
 
 EXTERNAL: Final = (
     _extension(
@@ -114,12 +100,5 @@ EXTERNAL: Final = (
             OptionSpec(name="--rateest-ewmalog"),
         ),
     ),
-    _extension(ExternalTarget.SECMARK, _secmark, (OptionSpec(name="--selctx"),), *_LABELLED),
-    _extension(
-        ExternalTarget.CONNSECMARK,
-        _connsecmark,
-        (OptionSpec(name="--save", arguments=0), OptionSpec(name="--restore", arguments=0)),
-        *_LABELLED,
-    ),
 )
-"""The targets with such effects, each with the tables in which the kernel allows it (``xt_SECMARK`` …)."""
+"""The targets with such effects."""

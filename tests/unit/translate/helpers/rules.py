@@ -75,7 +75,7 @@ def nft(
     for line in emit(lowered).text.splitlines():
         words = line.strip().split(" comment ")[0]
         verdict = line.partition(" : ")[2]
-        if words.startswith(("chain ", "map ", "set ")):
+        if words.startswith(("chain ", "map ", "set ", "secmark ")):
             name = words.split()[1]
             sets[name] = []
         elif line.startswith("\t\t\t"):

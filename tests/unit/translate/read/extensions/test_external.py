@@ -18,9 +18,6 @@ from translate.write import write_save
         ("IDLETIMER --timeout 5 --label a --alarm", "no timers that report"),
         ('LED --led-trigger-id "a" --led-delay inf --led-always-blink', "no LED triggers"),
         ("RATEEST --rateest-name a --rateest-interval 250ms --rateest-ewmalog 0.5s", "no estimators"),
-        ("SECMARK --selctx a:b:c:s0", "no labels"),
-        ("CONNSECMARK --save", "CONNSECMARK is not translated"),
-        ("CONNSECMARK --restore", "CONNSECMARK is not translated"),
     ],
 )
 def test_the_next_rule_sees_the_same_packet(target: str, reason: str) -> None:
@@ -50,9 +47,6 @@ def test_the_next_rule_sees_the_same_packet(target: str, reason: str) -> None:
             'needs the option "--rateest-ewmalog"',
         ),
         ("mangle", "RATEEST --rateest-name a --rateest-interval x --rateest-ewmalog 1s", "is not a time"),
-        ("mangle", "CONNSECMARK", "needs either --save or --restore"),
-        ("mangle", "CONNSECMARK --save --restore", "needs either --save or --restore"),
-        ("filter", "SECMARK --selctx a", "mangle"),
     ],
 )
 def test_what_the_kernel_does_not_take_is_refused(table: str, target: str, message: str) -> None:
