@@ -12,7 +12,6 @@ import io
 import os
 import stat
 import sys
-import tarfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
@@ -107,6 +106,8 @@ def _to_standard_output(data: bytes) -> None:
 
 def packed(files: Mapping[str, bytes], *, now: float) -> bytes:
     """Return a snapshot as a ``.tar.gz``; ``now`` is the modification time of its files."""
+    import tarfile  # dear to import, and most commands write no archive
+
     archived = io.BytesIO()
     with tarfile.open(fileobj=archived, mode="w:gz", format=tarfile.USTAR_FORMAT) as archive:
         for name, data in files.items():

@@ -43,7 +43,7 @@ LOST = {
     ("syn-proxy", NEW): "means something else",
     # A field at a raw offset becomes another match of the same bits.
     ("u32", NEW): "means something else",
-    # Of a masked field at a raw offset (`--icase`) it prints a few bits, without the mask: `@nh,243,21 0x474554`.
+    # Of a masked field at a raw offset (`--icase`) it prints a few bits without the mask.
     ("texts", NEW): "does not load",
 }
 """The listings of a reader that do not keep the meaning of a translation, whoever wrote the table."""

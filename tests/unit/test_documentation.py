@@ -107,7 +107,7 @@ def test_the_path_of_a_rule_is_the_order_of_the_calls(
 def test_the_files_of_a_match_are_those_of_the_example() -> None:
     table = (ROOT / "docs/architecture.md").read_text().partition("| step | files |")[2].partition("\n\n")[0]
     length = re.compile(
-        r"Field\.LENGTH\b|^    LENGTH\b|import LENGTH\b|(?<![\w-])--length\b|`-m length`", re.MULTILINE
+        r"Field\.LENGTH\b|^    LENGTH\b|\blength\.LENGTH\b|(?<![\w-])--length\b|`-m length`", re.MULTILINE
     )
     files = {
         str(path.relative_to(ROOT))

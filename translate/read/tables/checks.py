@@ -56,10 +56,6 @@ _DEVICE_FIELDS: Final = frozenset({*_IN_FIELDS, *_OUT_FIELDS, Field.BRIDGED, *_P
 _NO_IN_DEVICE: Final = (Hook.OUTPUT, Hook.POSTROUTING)
 _NO_OUT_DEVICE: Final = (Hook.PREROUTING, Hook.INPUT)
 
-_MATCHES: Final = {name: each for name, each in MATCHES.items() if each.hooks is not None}
-_TARGETS: Final = {name: each for name, each in TARGETS.items() if each.hooks is not None}
-"""The extensions that are valid only in some hooks."""
-
 _Edges = dict[str, list[tuple[str, Rule]]]
 """The chains that call others, and for each call the callee and the rule."""
 
@@ -151,11 +147,11 @@ def _reached(table: Table, edges: _Edges, callees_first: list[str]) -> dict[str,
 
 def _misplaced_rule(rule: Rule, hooks: tuple[Hook, ...], how: str) -> list[Diagnostic]:
     faults: list[Diagnostic] = []
-    limited: list[tuple[str, MatchExtension | TargetExtension]]
-    limited = [("match", _MATCHES[match.name]) for match in rule.matches if match.name in _MATCHES]
-    if rule.target is not None and rule.target.name in _TARGETS:
-        limited.append(("target", _TARGETS[rule.target.name]))
-    for kind, extension in limited:
+    used: list[tuple[str, MatchExtension | TargetExtension]]
+    used = [("match", MATCHES[match.name]) for match in rule.matches if match.name in MATCHES]
+    if rule.target is not None and rule.target.name in TARGETS:
+        used.append(("target", TARGETS[rule.target.name]))
+    for kind, extension in used:
         if extension.hooks is not None and not extension.hooks.issuperset(hooks):
             wrong = [hook for hook in hooks if hook not in extension.hooks]
             faults.append(

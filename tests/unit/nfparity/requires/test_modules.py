@@ -51,10 +51,10 @@ def test_every_extension_that_is_read_is_in_a_kernel(kernel: str) -> None:
     modules = set(aliases(kernel).values())
     later = {"ipt_CLUSTERIP"} if kernel == "6.12" else set()
     for family in Family:
-        for name, match in (MATCHES | UNMODELLED_MATCHES).items():
+        for name, match in {**MATCHES, **UNMODELLED_MATCHES}.items():
             if match.family in (None, family):
                 assert match_module(name, family) in modules, name
-        for name, target in (TARGETS | UNMODELLED_TARGETS).items():
+        for name, target in {**TARGETS, **UNMODELLED_TARGETS}.items():
             if target.family in (None, family):
                 module = target_module(name, family)
                 assert module is None or module in modules | GONE | later, name
