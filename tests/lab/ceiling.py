@@ -104,7 +104,6 @@ INEXPRESSIBLE: Final[Mapping[str, Mapping[str, str]]] = {
 """The reasons, by extension and option. An option of which only some values are possible is not here."""
 
 MISSING: Final[Mapping[str, Mapping[str, str]]] = {
-    "-m policy": dict.fromkeys(("--strict", "--spi", "--next"), "`ipsec in spnum N`"),
     "-m socket": {"--restore-skmark": "`meta mark set socket mark`"},
 }
 """Options that are not translated, with the expression of nft for them, at least for some rules."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import Enum, IntEnum, IntFlag
 from types import MappingProxyType
@@ -13,6 +14,8 @@ __all__ = [
     "ACCOUNTS",
     "CLOCKS",
     "INDEX_PROTOCOLS",
+    "IPSEC_DEPTH",
+    "IPSEC_STATES",
     "MOBILITY",
     "NO_NEXT_HEADER",
     "PORT_PROTOCOLS",
@@ -161,6 +164,30 @@ class Field(Enum):
     IPSEC_OUT = _Row("ipsec.out", 1, _ALWAYS)  # 1: its route leads through IPsec
     IPSEC_IN_STATES = _Row("ipsec.in.states", 1, _ALWAYS)  # 1: the states of IPsec fit the rule's options
     IPSEC_OUT_STATES = _Row("ipsec.out.states", 1, _ALWAYS)
+    IPSEC_IN_0_REQID = _Row("ipsec.in.0.reqid", 32)  # of the first state of IPsec; absent without one
+    IPSEC_IN_0_SPI = _Row("ipsec.in.0.spi", 32, hexadecimal=True)
+    IPSEC_IN_1_REQID = _Row("ipsec.in.1.reqid", 32)
+    IPSEC_IN_1_SPI = _Row("ipsec.in.1.spi", 32, hexadecimal=True)
+    IPSEC_IN_2_REQID = _Row("ipsec.in.2.reqid", 32)
+    IPSEC_IN_2_SPI = _Row("ipsec.in.2.spi", 32, hexadecimal=True)
+    IPSEC_IN_3_REQID = _Row("ipsec.in.3.reqid", 32)
+    IPSEC_IN_3_SPI = _Row("ipsec.in.3.spi", 32, hexadecimal=True)
+    IPSEC_IN_4_REQID = _Row("ipsec.in.4.reqid", 32)
+    IPSEC_IN_4_SPI = _Row("ipsec.in.4.spi", 32, hexadecimal=True)
+    IPSEC_IN_5_REQID = _Row("ipsec.in.5.reqid", 32)
+    IPSEC_IN_5_SPI = _Row("ipsec.in.5.spi", 32, hexadecimal=True)
+    IPSEC_OUT_0_REQID = _Row("ipsec.out.0.reqid", 32)
+    IPSEC_OUT_0_SPI = _Row("ipsec.out.0.spi", 32, hexadecimal=True)
+    IPSEC_OUT_1_REQID = _Row("ipsec.out.1.reqid", 32)
+    IPSEC_OUT_1_SPI = _Row("ipsec.out.1.spi", 32, hexadecimal=True)
+    IPSEC_OUT_2_REQID = _Row("ipsec.out.2.reqid", 32)
+    IPSEC_OUT_2_SPI = _Row("ipsec.out.2.spi", 32, hexadecimal=True)
+    IPSEC_OUT_3_REQID = _Row("ipsec.out.3.reqid", 32)
+    IPSEC_OUT_3_SPI = _Row("ipsec.out.3.spi", 32, hexadecimal=True)
+    IPSEC_OUT_4_REQID = _Row("ipsec.out.4.reqid", 32)
+    IPSEC_OUT_4_SPI = _Row("ipsec.out.4.spi", 32, hexadecimal=True)
+    IPSEC_OUT_5_REQID = _Row("ipsec.out.5.reqid", 32)
+    IPSEC_OUT_5_SPI = _Row("ipsec.out.5.spi", 32, hexadecimal=True)
 
     # The node's clock in UTC when the packet passes: seconds since 1970, and values computed from them.
     CLOCK = _Row("clock", 32, _ALWAYS, steady=True)
@@ -220,6 +247,13 @@ REVERSE_ROUTES: Final = frozenset({Field.REVERSE_ROUTE, Field.REVERSE_ROUTE_BY_M
 
 REVERSE_PATHS: Final = frozenset({Field.REVERSE_PATH, Field.REVERSE_PATH_BY_MARK, *REVERSE_ROUTES})
 """Fields for which the route to the source is looked up (``-m rpfilter``)."""
+
+
+IPSEC_DEPTH: Final = 6
+"""The most states of IPsec that a packet passes (``XFRM_MAX_DEPTH``)."""
+
+IPSEC_STATES: Final = frozenset(field for field in Field if re.match(r"ipsec\.(in|out)\.\d", field.text))
+"""The fields of the states that a packet has passed or will pass, counted from 0 in this order."""
 
 
 def field_bits(field: Field, family: Family) -> int:

@@ -29,7 +29,7 @@ from backends.simulator.matching.ipv6headers import (
     routing_part,
 )
 from backends.simulator.matching.view import HotDrop, Reader, Value, View
-from translate.ir import CLOCKS, INDEX_PROTOCOLS, Field, Protocol, TcpFlag
+from translate.ir import CLOCKS, INDEX_PROTOCOLS, IPSEC_STATES, Field, Protocol, TcpFlag
 
 __all__ = ["port_reader", "reader"]
 
@@ -281,6 +281,7 @@ _READERS: Final[dict[Field, Reader]] = {
     Field.IPSEC_OUT: lambda view: 0,
     Field.IPSEC_IN_STATES: lambda view: 0,
     Field.IPSEC_OUT_STATES: lambda view: 0,
+    **{field: lambda view: None for field in IPSEC_STATES},
     Field.BRIDGED: lambda view: 0,
     Field.BRIDGED_ON: lambda view: 0,
     Field.BRIDGE_PORT_IN: lambda view: "",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from translate.ir import Family, Field, FieldTest, Interval, Name, field_bits
+from translate.ir import IPSEC_STATES, Family, Field, FieldTest, Interval, Name, field_bits
 from translate.nft.chunks import CHUNKS
 
 __all__ = ["field_sentence"]
@@ -77,6 +77,8 @@ def field_sentence(test: FieldTest, family: Family) -> str | None:
         return _of_parts(test)
     if test.field is Field.CT_HELPER:
         return _of_helper(test)
+    if test.field in IPSEC_STATES:
+        return _of_state(test)
     if test.field in _HEADERS and test.mask is None:
         whole = Interval(0, (1 << field_bits(test.field, family)) - 1)
         if test.values == (whole,):
@@ -99,6 +101,20 @@ def _of_two_values(test: FieldTest) -> str | None:
         return None
     yes, no = _SENTENCES[test.field]
     return yes if (value == Interval.point(1)) is not test.negated else no
+
+
+def _of_state(test: FieldTest) -> str | None:
+    """Return a sentence for a test of one value of a state of IPsec, or that there is a state."""
+    _, direction, number, key = test.field.text.split(".")
+    passed = "has passed" if direction == "in" else "will pass"
+    if test.values == (Interval(0, (1 << 32) - 1),) and not test.negated:
+        return f"it {passed} more than {number} states of IPsec"
+    if len(test.values) != 1 or test.mask is not None or not isinstance(test.values[0], Interval):
+        return None
+    value = test.values[0].low
+    word = hex(value) if test.field.is_hexadecimal else str(value)
+    which = f"state {int(number) + 1} of IPsec that it {passed}"
+    return f"{which} has {'another' if test.negated else 'the'} {key}{' than' if test.negated else ''} {word}"
 
 
 def _of_parts(test: FieldTest) -> str | None:

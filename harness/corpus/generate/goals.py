@@ -29,6 +29,7 @@ from harness.corpus.generate.addresses import Places
 from harness.corpus.generate.selection import Place, Selection
 from translate.ir import (
     CLOCKS,
+    IPSEC_STATES,
     Action,
     AnyOf,
     ConnectionState,
@@ -359,6 +360,8 @@ def _value(field: Field, sighting: Sighting, places: Places) -> object:
             return _owner(field, sighting)
         case Field.IPSEC_IN | Field.IPSEC_OUT | Field.IPSEC_IN_STATES | Field.IPSEC_OUT_STATES | Field.TAKER:
             return 0
+        case _ if field in IPSEC_STATES:
+            return None
         case Field.BRIDGED | Field.BRIDGED_ON:
             return 0
         case Field.BRIDGE_PORT_IN | Field.BRIDGE_PORT_OUT:

@@ -110,6 +110,8 @@ _OPERATORS: Final = ("eq", "neq", "lt", "lte", "gt", "gte")
 _OBJECTS: Final[dict[int, type[Count | Help | Take]]] = {1: Count, 2: Take, 3: Help, 4: Take}
 """The classes of references to objects, by ``NFT_OBJECT_*``."""
 _LIMIT_OVER: Final = 1
+_WAYS: Final = ("in", "out")
+_STATE_KEYS: Final = {5: "reqid", 6: "spi"}
 _SOCKET: Final = {0: "transparent", 2: "wildcard"}
 _UPDATES: Final = ("add", "update", "delete")
 _VERDICTS: Final = {0: "drop", 1: "accept", -1: "continue", -3: "jump", -4: "goto", -5: "return"}
@@ -280,6 +282,9 @@ _KINDS: Final[Mapping[str, Callable[[Attributes], Instruction]]] = {
     "byteorder": lambda a: Byteorder(number(a[1]), number(a[2]), number(a[5]), number(a[4])),
     "cmp": lambda a: Compare(_OPERATORS[number(a[2])], number(a[1]), _constant(a[3])),
     "range": lambda a: Range(bool(number(a[2])), number(a[1]), _constant(a[3]), _constant(a[4])),
+    "xfrm": lambda a: LoadMeta(
+        f"ipsec.{_WAYS[a[3][0]]}.{number(a.get(4))}.{_STATE_KEYS[number(a[2])]}", number(a[1])
+    ),
     "lookup": lambda a: LookUp(
         number(a[4]), number(a[2]), number(a[3]) if 3 in a else None, bool(number(a.get(5)))
     ),

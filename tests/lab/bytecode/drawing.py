@@ -19,6 +19,8 @@ from tests.lab.bytecode.conditions import World, holds
 from tests.lab.bytecode.samples import EXTENSIONS, NEVER_SEEN, TRACKED, Sample
 from translate.ir import (
     INDEX_PROTOCOLS,
+    IPSEC_DEPTH,
+    IPSEC_STATES,
     PORT_PROTOCOLS,
     RANDOM_RANGE,
     REVERSE_PATHS,
@@ -299,9 +301,29 @@ class _Drawer:
         if any(isinstance(action, ConnSecmark) for action in actions):
             for labels in _LABELS:
                 yield replace(witness, labels=labels)
+        if fields & IPSEC_STATES:
+            for states in range(IPSEC_DEPTH + 1):
+                yield replace(witness, states=states)
+            yield from self._one_state(replace(witness, states=IPSEC_DEPTH))
         if Field.BRIDGED in fields:
             for kind in _KINDS:
                 yield replace(witness, kind=kind)
+
+    def _one_state(self, witness: Sample) -> Iterator[Sample]:
+        """Yield packets of which one state of IPsec passes a test of any state, and the others do not."""
+        for test in self.statement.tests:
+            if not isinstance(test, AnyOf) or not {part.field for part in test.tests} <= IPSEC_STATES:
+                continue
+            for chosen in test.tests:
+                (value,) = chosen.values
+                assert isinstance(value, Interval)
+                for other in (value.low >> 1, value.low ^ 1):
+                    several = witness
+                    for part in test.tests:
+                        passes = part is chosen
+                        wanted = value.low if passes is not part.negated else other
+                        several = several.having(part.field, wanted)
+                    yield several
 
     def mixed(self, witness: Sample) -> Sample:
         """Return a packet that differs in several fields, most of which are tested."""
@@ -317,6 +339,7 @@ class _Drawer:
             extended=self.draw.random() < 0.8,
             lacking=self.draw.choice((None, None, *EXTENSIONS)),
             labels=self.draw.choice(_LABELS),
+            states=self.draw.randint(0, IPSEC_DEPTH),
             kind=witness.kind if self.draw.random() < 0.5 else self.draw.choice(_KINDS),
         )
 

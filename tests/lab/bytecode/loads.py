@@ -10,7 +10,7 @@ from typing import Final
 from tests.lab.bytecode.headers import network, transport
 from tests.lab.bytecode.instructions import NumberGenerator
 from tests.lab.bytecode.samples import EXTENSIONS, FRAGMENT, ROUTING, State
-from translate.ir import ACCOUNTS, MOBILITY, Family, Field, Protocol, field_bits
+from translate.ir import ACCOUNTS, IPSEC_STATES, MOBILITY, Family, Field, Protocol, field_bits
 
 __all__ = ["Loads", "NoMatch"]
 
@@ -27,6 +27,7 @@ _OF_SOCKET: Final = {
     "socket transparent": Field.TAKER_TRANSPARENT,
     "socket wildcard": Field.TAKER_WILDCARD,
 }
+_IPSEC: Final = {field.text: field for field in IPSEC_STATES}
 _ETHERNET, _LOOPBACK = 1, 772
 """Types of devices (``ARPHRD_*``)."""
 
@@ -110,6 +111,9 @@ class Loads:
                 return _number(sample.number(Field.REALM), _WORD)
             case "ipsec" | "rt ipsec":
                 return _number(sample.number(Field.IPSEC_IN if key == "ipsec" else Field.IPSEC_OUT), 1)
+            case _ if key in _IPSEC:
+                value, order = self.present(_IPSEC[key]), sys.byteorder if key.endswith("reqid") else "big"
+                return value.to_bytes(_WORD, order)
             case "iifkind":
                 if sample.kind is None:
                     raise NoMatch

@@ -15,6 +15,7 @@ from typing import Final
 from backends.model.clock import clock_value
 from translate.ir import (
     INDEX_PROTOCOLS,
+    IPSEC_STATES,
     MOBILITY,
     PORT_PROTOCOLS,
     REVERSE_PATHS,
@@ -72,7 +73,7 @@ class Sample:
     ``ether`` is true for an Ethernet device. ``extended``: the packet has extension headers and an MSS, which
     most packets lack; ``lacking`` is the number of one extension header that is missing even then.
     ``fraction`` is the part of the clock's second, in nanoseconds. ``labels`` are those of the packet and
-    of its connection for a security module.
+    of its connection for a security module. ``states`` is the number of states of IPsec that it passes.
     """
 
     family: Family
@@ -88,6 +89,7 @@ class Sample:
     lacking: int | None = None
     fraction: int = 0
     labels: tuple[int, int] = (0, 0)
+    states: int = 2
 
     def having(self, changed: Field, value: int | str) -> Sample:
         """Return the packet with another value of a field."""
@@ -234,6 +236,8 @@ class State:
                 return int(self._is_taken)
             case Field.TAKER_WILDCARD | Field.TAKER_TRANSPARENT:
                 return sample.values[field] if self._is_taken else None
+            case _ if field in IPSEC_STATES:
+                return sample.values[field] if int(field.text.split(".")[2]) < sample.states else None
             case Field.TOS:
                 return self.tos
             case Field.TTL:

@@ -13,6 +13,7 @@ from translate.bpf.refusals import CannotExpress
 from translate.ir import (
     ACCOUNTS,
     CLOCKS,
+    IPSEC_STATES,
     REVERSE_PATHS,
     Account,
     AddressType,
@@ -55,7 +56,10 @@ class _Column:
 
 _OF_SOCKETS: Final = (Field.SOCKET, Field.SOCKET_UID, Field.SOCKET_GID, Field.SOCKET_CLASS)
 _TAKERS: Final = (Field.TAKER, Field.TAKER_WILDCARD, Field.TAKER_TRANSPARENT)
-_IPSEC: Final = (Field.IPSEC_IN, Field.IPSEC_OUT, Field.IPSEC_IN_STATES, Field.IPSEC_OUT_STATES)
+_IPSEC: Final = (
+    *(Field.IPSEC_IN, Field.IPSEC_OUT, Field.IPSEC_IN_STATES, Field.IPSEC_OUT_STATES),
+    *IPSEC_STATES,
+)
 _PORTS: Final = (Field.BRIDGED_ON, Field.BRIDGE_PORT_IN, Field.BRIDGE_PORT_OUT)
 _GROUPS: Final = (Field.IIF_GROUP, Field.OIF_GROUP)
 _ROUTING: Final = Needs(features=frozenset({Feature.ROUTING}))

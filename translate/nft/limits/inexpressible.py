@@ -94,7 +94,7 @@ def check_field(field: Field, family: Family) -> None:
     if field in _PORTS:
         raise CannotSay("bridge-port", "nftables sees the bridge, but not its ports, in tables of ip and ip6")
     if field in (Field.IPSEC_IN_STATES, Field.IPSEC_OUT_STATES):
-        reason = "nftables cannot test the protocol or mode of an IPsec state, or all states at once"
+        reason = "nftables cannot test the protocol, mode or tunnel of a state of IPsec, or any state twice"
         raise CannotSay("ipsec-states", reason)
 
 

@@ -40,7 +40,8 @@ REFUSED: Final = {
     "interface-name": "an interface whose name nft cannot spell",
     "ipset-protocol": "`-m set` of a set with elements of a protocol without ports",
     "ipv6-fragment": "`-f` over IPv6",
-    "ipsec-states": "`-m policy` with options for the states of IPsec (`--reqid`, `--proto`)",
+    "ipsec-states": "`-m policy` with `--proto`, `--mode`, `--tunnel-src` or `--tunnel-dst`, or with both"
+    " `--reqid` and `--spi` without `--strict`",
     "jump-depth": "chains that cannot be inlined, more than 15 levels below a built-in one",
     "log-prefix": "a `--log-prefix` or `--nflog-prefix` with a double quote or a control character",
     "nat-port-shift": "`--to-destination A:1000-2000/3000` (a port shift), unless the rule tests the"

@@ -223,6 +223,34 @@ def expression(field: Field, family: Family) -> str:
             return "meta day"
         case Field.CLOCK_MONTHDAY | Field.CLOCK_MONTHDAY_BEFORE:
             raise AssertionError("written as a test of the clock")
+        case (
+            Field.IPSEC_IN_0_REQID
+            | Field.IPSEC_IN_0_SPI
+            | Field.IPSEC_IN_1_REQID
+            | Field.IPSEC_IN_1_SPI
+            | Field.IPSEC_IN_2_REQID
+            | Field.IPSEC_IN_2_SPI
+            | Field.IPSEC_IN_3_REQID
+            | Field.IPSEC_IN_3_SPI
+            | Field.IPSEC_IN_4_REQID
+            | Field.IPSEC_IN_4_SPI
+            | Field.IPSEC_IN_5_REQID
+            | Field.IPSEC_IN_5_SPI
+            | Field.IPSEC_OUT_0_REQID
+            | Field.IPSEC_OUT_0_SPI
+            | Field.IPSEC_OUT_1_REQID
+            | Field.IPSEC_OUT_1_SPI
+            | Field.IPSEC_OUT_2_REQID
+            | Field.IPSEC_OUT_2_SPI
+            | Field.IPSEC_OUT_3_REQID
+            | Field.IPSEC_OUT_3_SPI
+            | Field.IPSEC_OUT_4_REQID
+            | Field.IPSEC_OUT_4_SPI
+            | Field.IPSEC_OUT_5_REQID
+            | Field.IPSEC_OUT_5_SPI
+        ):
+            _, direction, number, key = field.text.split(".")
+            return f"ipsec {direction} spnum {number} {key}"
         case Field.BRIDGED_ON | Field.BRIDGE_PORT_IN | Field.BRIDGE_PORT_OUT:
             raise AssertionError("refused: nftables does not see the ports of a bridge")
         case Field.IPSEC_IN_STATES | Field.IPSEC_OUT_STATES:

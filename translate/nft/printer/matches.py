@@ -17,6 +17,7 @@ from functools import cache
 from typing import Final, assert_never
 
 from translate.ir import (
+    IPSEC_STATES,
     REVERSE_PATHS,
     REVERSE_ROUTES,
     WORD_BITS,
@@ -123,6 +124,7 @@ def _match(left: str, test: FieldTest, family: Family) -> str:
     return f"{left} {right}"
 
 
+_WHOLE: Final = Interval(0, (1 << 32) - 1)
 _OWN_FORM: Final = frozenset(
     {
         Field.CT_STATE,
@@ -132,6 +134,7 @@ _OWN_FORM: Final = frozenset(
         Field.SOCKET,
         Field.TAKER,
         Field.TAKER_WILDCARD,
+        *IPSEC_STATES,
         Field.BRIDGED,
         Field.TOS,
         Field.TCP_OPTIONS,
@@ -156,6 +159,8 @@ def _own_form(left: str, test: FieldTest, family: Family) -> str | None:
         return f"{left} {'exists' if protected else 'missing'}"
     if field is Field.TAKER_WILDCARD:
         return f"{left} >= 0" if test.values == (Interval(0, 1),) and not test.negated else None
+    if field in IPSEC_STATES:
+        return f"{left} >= 0" if test.values == (_WHOLE,) and not test.negated else None
     if field in (Field.SOCKET, Field.TAKER):
         return f"{left} >= 0"
     if field is Field.BRIDGED:

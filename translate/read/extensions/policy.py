@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from translate.ir import Family, Field, FieldTest, Interval, Option, Test
+from translate.ir import IPSEC_DEPTH, AnyOf, Family, Field, FieldTest, Interval, Option, Test
 from translate.read.extensions.declaration import (
     Context,
     MatchExtension,
@@ -24,6 +24,7 @@ _FIELDS: Final = {
 }
 _POLICIES: Final = {"none": 0, "ipsec": 1}
 _TUNNEL_ENDS: Final = ("--tunnel-src", "--tunnel-dst")
+_COMPARABLE: Final = frozenset({"--reqid", "--spi"})
 _ELEMENTS: Final = ("--reqid", "--spi", *_TUNNEL_ENDS, "--proto", "--mode")
 _MOST: Final = 0xFFFFFFFF
 _PROTOCOLS: Final = frozenset({50, 51, 108})  # ESP, AH and IPComp
@@ -55,10 +56,50 @@ def _policy(options: Options, context: Context) -> tuple[Test, ...]:
     whole = FieldTest(field=fields[0], values=(Interval.point(used),))
     if not used or not asks:
         return (whole,)  # without a policy, there is nothing to compare the elements with (policy_mt)
-    return whole, FieldTest(field=fields[1], values=(Interval.point(1),))
+    states = _states(direction.arguments[0], elements, strict=strict is not None)
+    return whole, *(states or (FieldTest(field=fields[1], values=(Interval.point(1),)),))
 
 
 _Element = dict[str, tuple[int, Option]]
+
+
+def _states(direction: str, elements: list[_Element], *, strict: bool) -> tuple[Test, ...]:
+    """Return the tests of the states, or none if they are not tests of single fields.
+
+    With ``--strict``, there is one state for each element. The first element is of the last state that the
+    packet passed when it came in (``match_policy_in``), or of the first one that it will pass.
+    """
+    if any(element.keys() - _COMPARABLE for element in elements):
+        return ()
+    last = len(elements) - 1
+    if strict:
+        more = FieldTest(field=_field(direction, last + 1, "--reqid"), values=(Interval(0, _MOST),))
+        places = (last - n if direction == "in" else n for n in range(len(elements)))
+        pairs = zip(places, elements, strict=True)
+        states = (_state(direction, n, option) for n, element in pairs for option in element.values())
+        return (*states, AnyOf(tests=(more,), negated=True))
+    if len(elements[0]) > 1:
+        return ()  # both of one state, whichever it is
+    ((_, option),) = elements[0].values()
+    return (AnyOf(tests=tuple(_state(direction, n, (0, option)) for n in range(IPSEC_DEPTH))),)
+
+
+def _state(direction: str, place: int, occurrence: tuple[int, Option]) -> FieldTest:
+    """Return the test of one state.
+
+    The kernel compares the bytes of ``--spi`` in the order of the machine with those of the SPI in network
+    order (``match_xfrm_state``): ``--spi 0x100`` is SPI 0x10000 on a little-endian machine.
+    """
+    index, option = occurrence
+    value = parse_number(option.arguments[0], _MOST, option=index)
+    if option.name == "--spi":
+        value = int.from_bytes(value.to_bytes(4, "little"), "big")
+    field = _field(direction, place, option.name)
+    return FieldTest(field=field, values=(Interval.point(value),), negated=option.negated)
+
+
+def _field(direction: str, place: int, name: str) -> Field:
+    return Field[f"IPSEC_{direction}_{place}_{name.removeprefix('--')}".upper()]
 
 
 def _read_elements(options: Options, family: Family) -> list[_Element]:

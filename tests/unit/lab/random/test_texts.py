@@ -26,7 +26,7 @@ def test_the_values_of_every_option_are_known(extension) -> None:
 
 def test_most_options_are_read_and_refused() -> None:
     read, refused = set(), set()
-    for seed in range(10000):
+    for seed in range(12000):
         text = random_text(seed)
         words = {word for word in text.split() if word.startswith("--")}
         try:

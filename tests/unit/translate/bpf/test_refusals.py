@@ -134,6 +134,7 @@ CASES: dict[str, tuple[Case, int]] = {
     "tee": (rules("-j TEE --gateway 10.0.0.9"), 3),
     "synproxy": (rules("-p tcp -j SYNPROXY"), 3),
     "external": (rules("-j IDLETIMER --timeout 5 --label a"), 3),
+    "secmark": (rules("-j CONNSECMARK --save", hook="PREROUTING"), 3),
     "set-update": (
         lowered(
             Apply(

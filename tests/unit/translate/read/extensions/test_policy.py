@@ -24,15 +24,49 @@ def read(options: str) -> Rule:
     "options",
     [
         "--pol ipsec --reqid 1 --proto esp",
-        "--pol ipsec ! --spi 0x5",
+        "--pol ipsec --reqid 1 ! --spi 0x5",
         "--pol ipsec --mode tunnel ! --tunnel-src 10.0.0.1",
-        "--pol ipsec --strict --reqid 1 --next --reqid 2 --next --reqid 3 --next --reqid 4",
+        "--pol ipsec --strict --reqid 1 --next --reqid 2 --next --reqid 3 --next --reqid 4 --proto esp",
     ],
 )
 def test_states_are_read_and_refused(options: str) -> None:
     assert read(options).tests[1:] == (STATES,)
     with pytest.raises(UnsupportedError, match="IPsec"):
         nft("filter", f"-A INPUT -m policy --dir in {options} -j DROP")
+
+
+EXISTS = "meta ipsec exists"
+
+
+@pytest.mark.parametrize(
+    ("way", "options", "tests", "rest"),
+    [
+        ("in", "--reqid 5", EXISTS, [f"ipsec in spnum {n} reqid 5 drop" for n in range(6)]),
+        (
+            "out",
+            "! --spi 0x10",
+            "rt ipsec exists",
+            [f"ipsec out spnum {n} spi != 0x10000000 drop" for n in range(6)],
+        ),
+        (
+            "in",
+            "--strict --reqid 5 --next ! --reqid 6 --spi 0x10",
+            f"{EXISTS} ipsec in spnum 1 reqid 5 ipsec in spnum 0 reqid != 6 ipsec in spnum 0 spi 0x10000000",
+            ["ipsec in spnum 2 reqid >= 0 return", "drop"],
+        ),
+        (
+            "out",
+            "--strict --reqid 5 --next --reqid 6",
+            "rt ipsec exists ipsec out spnum 0 reqid 5 ipsec out spnum 1 reqid 6",
+            ["ipsec out spnum 2 reqid >= 0 return", "drop"],
+        ),
+    ],
+)
+def test_states_by_their_place(way: str, options: str, tests: str, rest: list[str]) -> None:
+    """The last state that a packet passed is the first element, and ``--spi`` is read as the machine does."""
+    chains = nft("mangle", f"-A FORWARD -m policy --dir {way} --pol ipsec {options} -j DROP")
+    assert chains["mangle_FORWARD"] == [f"{tests} jump mangle_FORWARD_2"]
+    assert chains["mangle_FORWARD_2"] == rest
 
 
 def test_without_a_policy_there_are_no_states() -> None:
