@@ -18,9 +18,11 @@ PYTHON_RUN := .venv/bin/python
 # Tests of the kernel wait for a third of their time: for a namespace to end, for an answer that does not come.
 WORKERS ?= $(shell echo $$(( ($$(nproc) * 3 + 1) / 2 )))
 
-# Tests start thousands of interpreters: what these import is compiled once, whatever the environment says.
+# Tests start thousands of interpreters: what these import is compiled once, whatever the environment says, and before the
+# workers of pytest begin, which would each compile all of it.
 unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX := $(CURDIR)/build/pycache
+COMPILE := $(PYTHON_RUN) -m compileall -q -j 0 -x '/test_[^/]*\.py$$' translate backends harness nfparity vm deploy tests
 
 .DEFAULT_GOAL := help
 .PHONY: $(shell awk -F: '/^[a-z-]+:.*##/ { print $$1 }' $(firstword $(MAKEFILE_LIST)))
@@ -33,10 +35,12 @@ setup: ## .venv with .venv/bin/nfparity, and everything that its commands need
 
 test: ## unit tests and, as root, tests on the running kernel; a skipped test gives its reason
 	@vm/setup.sh test
+	@$(COMPILE)
 	$(PYTHON_RUN) -m pytest -n $(WORKERS) -m "not vm and not slow"
 
 test-all: ## the same with every exhaustive sweep
 	@vm/setup.sh test
+	@$(COMPILE)
 	$(PYTHON_RUN) -m pytest -n $(WORKERS) -m "not vm"
 
 test-vm: ## ipvs mode, assess, diff and migrate in guests with Debian's kernels (KERNEL=6.1|6.12: one); an hour without KVM
