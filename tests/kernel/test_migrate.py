@@ -29,6 +29,7 @@ from tests.kernel.helpers.migratenode import (
     points,
 )
 from tests.kernel.helpers.migratestate import OLD, assert_translated, read_state
+from tests.kernel.helpers.variants import ONE_VARIANT
 from translate.ir import Family
 
 _RULE = " ".join(FOREIGN[2:])
@@ -89,6 +90,7 @@ def test_nobody_confirms(node: Worker, variant: Variant, plan: str) -> None:
     assert "no plan is applied" in late.error
 
 
+@ONE_VARIANT
 def test_the_timer_is_killed_and_time_runs_out(node: Worker, variant: Variant, plan: str) -> None:
     """The next command does what the timer would have done."""
     assert do(node, "apply", plan, within=2.0, at="done applied", alone=True).killed
@@ -98,6 +100,7 @@ def test_the_timer_is_killed_and_time_runs_out(node: Worker, variant: Variant, p
     assert read_state(node, variant).is_old
 
 
+@ONE_VARIANT
 def test_the_command_hangs(node: Worker, variant: Variant, plan: str) -> None:
     """The timer kills it when the time is up."""
     assert do(node, "apply", plan, within=3.0, at="done empty ip nat", hang=True).killed

@@ -26,6 +26,7 @@ from tests.kernel.helpers.migratenode import (
     points,
 )
 from tests.kernel.helpers.migratestate import assert_translated, read_state
+from tests.kernel.helpers.variants import ONE_VARIANT
 
 SIZES = (28, 80)
 """KiB; the smaller one has no space for what is needed to go back."""
@@ -142,6 +143,7 @@ def test_it_runs_full_during_rollback(node: Worker, variant: Variant, plan: str,
     insist_rolled_back(node, variant)
 
 
+@ONE_VARIANT
 def test_nobody_confirms_on_a_full_disk(node: Worker, variant: Variant, plan: str) -> None:
     assert do(node, "apply", plan, within=1.5, fills="done applied").error is None
     state = read_state(node, variant, Phase.ROLLED_BACK)

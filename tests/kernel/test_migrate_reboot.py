@@ -29,6 +29,7 @@ from tests.kernel.helpers.migratenode import (
     migrate_node,
 )
 from tests.kernel.helpers.migratestate import OLD, assert_translated, read_state
+from tests.kernel.helpers.variants import ONE_VARIANT
 from tests.lab.traffic.host import Host, Request
 from translate.errors import NfparityError
 from translate.ir import Family
@@ -138,6 +139,7 @@ def test_both_families_at_once(node: Worker, rebooted: Worker, variant: Variant)
     assert "another nftables table ip nfparity is loaded" in rebooted.ask(Boot("load"))
 
 
+@ONE_VARIANT
 def test_the_unit_is_removed_by_a_rollback(node: Worker, variant: Variant) -> None:
     confirm(node, variant)
     node.ask(Shell(("test", "-L", str(UNITS / "sysinit.target.wants" / bootunit.NAME))))
@@ -145,6 +147,7 @@ def test_the_unit_is_removed_by_a_rollback(node: Worker, variant: Variant) -> No
     assert node.ask(Shell(("find", str(UNITS), "-name", bootunit.NAME))) == ""
 
 
+@ONE_VARIANT
 def test_a_reboot_before_the_confirmation(node: Worker, rebooted: Worker, variant: Variant) -> None:
     """The timer is gone; nothing is loaded, nothing can be confirmed, and a rollback restores the rules."""
     plan = node.ask(MakePlan(variant))
@@ -159,6 +162,7 @@ def test_a_reboot_before_the_confirmation(node: Worker, rebooted: Worker, varian
     assert read_state(rebooted, variant).iptables[0] == OLD[0]
 
 
+@ONE_VARIANT
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
@@ -187,6 +191,7 @@ def test_files_that_were_changed(
     assert not any(read_state(rebooted, variant).nft)
 
 
+@ONE_VARIANT
 @pytest.mark.parametrize("name", ["ip.nft", "plan.json", "record.json"])
 def test_files_that_are_gone(node: Worker, rebooted: Worker, variant: Variant, name: str) -> None:
     confirm(node, variant)
@@ -196,6 +201,7 @@ def test_files_that_are_gone(node: Worker, rebooted: Worker, variant: Variant, n
     assert not any(read_state(rebooted, variant).nft)
 
 
+@ONE_VARIANT
 def test_a_file_that_others_can_write_to(node: Worker, rebooted: Worker, variant: Variant) -> None:
     confirm(node, variant)
     boot(node, rebooted, variant)

@@ -96,7 +96,10 @@ def _phase(place: MigrationPlace) -> Phase | None:
 
 
 def _is_answered() -> bool:
-    """Return whether a new connection to the service gets an answer from the service's address."""
+    """Return whether a new connection to the service gets an answer from the service's address.
+
+    A second datagram goes straight to the endpoint. If it arrives alone, the first one was not translated.
+    """
     with (
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server,
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client,
@@ -107,7 +110,12 @@ def _is_answered() -> bool:
         client.connect(SERVICE)
         try:
             client.send(b"?")
-            _, source = server.recvfrom(10)
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as behind:
+                behind.sendto(b".", ENDPOINT)
+            said, source = server.recvfrom(10)
+            if said == b".":
+                server.setblocking(False)
+                said, source = server.recvfrom(10)
             server.sendto(b"!", source)
             return client.recv(10) == b"!"
         except OSError:
