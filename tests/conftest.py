@@ -1,7 +1,7 @@
 """Fixtures for every test: ``golden``, an expected output kept as a file.
 
 Properties draw the same examples in every run, and none is judged by its time;
-``pytest --hypothesis-profile random`` draws new ones.
+``pytest --hypothesis-profile random`` draws new ones. tests/lab/examples.py says how many.
 """
 
 from __future__ import annotations
@@ -13,13 +13,20 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.lab.examples import examples, leave_out_most
 from translate.collector import collector_seldom
 
-settings.register_profile("fixed", derandomize=True, deadline=None)
-settings.register_profile("random", deadline=None)
-settings.load_profile("fixed")
-
 _GOLDEN = Path(__file__).parent / "golden"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Decide how many examples are drawn, and which, before any test is imported."""
+    if "not slow" in str(config.getoption("markexpr")):
+        leave_out_most()
+    settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=examples(100))
+    settings.register_profile("random", deadline=None, max_examples=examples(100))
+    settings.load_profile("fixed")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -18,6 +18,7 @@ from backends.simulator import Simulation
 from backends.simulator.conntrack.table import Conntrack
 from backends.simulator.hooks.stack import Stack
 from backends.simulator.matching.recent import RecentLists
+from tests.lab.examples import examples
 from translate.ir import Family, Protocol, parse_address
 from translate.read import read_ruleset
 
@@ -71,7 +72,7 @@ def shared_and_alone(seed: int) -> list[tuple[FlowResult, FlowResult]]:
     return [(shared.simulate(one), Simulation(job).simulate(one)) for one in flows]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.integers(0, 1 << 32))
 def test_what_ran_before_changes_no_outcome(seed: int) -> None:
     for shared, alone in shared_and_alone(seed):

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.lab.examples import examples
 from tests.lab.kuberules import Shape, draw_cluster, kube_proxy_rules
 from translate import bpf, condense, nft, passes
 from translate.errors import NfparityError
@@ -306,7 +307,7 @@ CHANGES = st.builds(
 )
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(20), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     shape=st.sampled_from(SHAPES),
     family=st.sampled_from(Family),

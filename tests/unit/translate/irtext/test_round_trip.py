@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.lab.examples import examples
 from tests.lab.kuberules import Shape, draw_cluster, kube_proxy_rules
 from tests.lab.random.rules import random_rules
 from tests.unit.translate.irtext.helpers.anyprogram import ORIGINS, programs
@@ -104,7 +105,7 @@ def test_a_large_cluster(family: Family) -> None:
 
 
 @given(ruleset=st.one_of(rulesets(), service_rulesets()))
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=list(HealthCheck))
 def test_rules_that_give_every_pass_something_to_do(ruleset: Ruleset) -> None:
     for program in every_pass(ruleset):
         comes_back(program)
@@ -112,27 +113,27 @@ def test_rules_that_give_every_pass_something_to_do(ruleset: Ruleset) -> None:
 
 @pytest.mark.parametrize("kind", get_args(Test), ids=lambda kind: kind.__name__)
 @given(data=st.data(), family=FAMILIES)
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 def test_any_test(kind: type, family: Family, data: st.DataObject) -> None:
     comes_back(one_statement(family, (data.draw(kinds_of_tests(family)[kind]),), ()))
 
 
 @pytest.mark.parametrize("kind", get_args(Action), ids=lambda kind: kind.__name__)
 @given(data=st.data(), family=FAMILIES)
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 def test_any_action(kind: type, family: Family, data: st.DataObject) -> None:
     comes_back(one_statement(family, (), (data.draw(kinds_of_actions(family)[kind]),)))
 
 
 @given(origin=ORIGINS, source=TEXT | st.just("rules"))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_any_origin(origin: Origin, source: str) -> None:
     chain = LoweredChain(name="nat/a", table=TableName.NAT, statements=(), origin=origin)
     comes_back(Program(family=Family.IP, chains=(chain,), source=source))
 
 
 @given(program=programs())
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=list(HealthCheck))
 def test_any_program(program: Program) -> None:
     comes_back(program)
 

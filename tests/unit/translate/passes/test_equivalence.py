@@ -6,6 +6,7 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
+from tests.lab.examples import examples
 from tests.unit.translate.passes.helpers.evaluate import State, distance, run
 from tests.unit.translate.passes.helpers.rulesets import mixtures, packets, rulesets
 from tests.unit.translate.passes.helpers.services import service_packets, service_rulesets
@@ -37,7 +38,7 @@ def test_every_level_means_what_was_written(level: int, ruleset: Ruleset, sent: 
 
 
 @given(ruleset=service_rulesets(), sent=st.lists(service_packets(), min_size=4, max_size=12))
-@settings(max_examples=75, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(75), deadline=None, suppress_health_check=list(HealthCheck))
 def test_templates_of_services_mean_what_was_written(ruleset: Ruleset, sent: list[State]) -> None:
     written = verify(lower(ruleset, level=0))
     lowered = verify(lower(ruleset, level=2))
@@ -50,7 +51,7 @@ def test_templates_of_services_mean_what_was_written(ruleset: Ruleset, sent: lis
 
 
 @given(ruleset=mixtures(), sent=st.lists(packets(), min_size=4, max_size=12))
-@settings(max_examples=75, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(75), deadline=None, suppress_health_check=list(HealthCheck))
 def test_rules_come_together_without_a_packet_noticing(ruleset: Ruleset, sent: list[State]) -> None:
     written = lower(ruleset, level=0)
     gathered = verify(gather(written))
@@ -61,7 +62,7 @@ def test_rules_come_together_without_a_packet_noticing(ruleset: Ruleset, sent: l
 
 @pytest.mark.parametrize("step", dict.fromkeys(LEVELS[2]), ids=lambda step: step.__name__)
 @given(ruleset=rulesets(), sent=st.lists(packets(), min_size=1, max_size=4))
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(30), deadline=None, suppress_health_check=list(HealthCheck))
 def test_every_pass_by_itself_preserves_the_meaning(step: Pass, ruleset: Ruleset, sent: list[State]) -> None:
     written = lower(ruleset, level=0)
     changed = verify(step(written))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
+from tests.lab.examples import examples
 from tests.unit.translate.passes.helpers.evaluate import State, run
 from tests.unit.translate.passes.helpers.rulesets import packets, rulesets
 from translate.ir import LoweredChain, Program, Ruleset
@@ -28,7 +29,7 @@ def inlined(whole: Program, caller: str, name: str) -> LoweredChain | None:
     chosen=st.integers(0, 99),
     sent=st.lists(packets(), min_size=1, max_size=6),
 )
-@settings(max_examples=75, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(75), deadline=None, suppress_health_check=list(HealthCheck))
 def test_packets_do_not_notice(ruleset: Ruleset, level: int, chosen: int, sent: list[State]) -> None:
     before = lower(ruleset, level=level)
     calls = [(chain.name, name) for chain in before.chains for name in called(chain)]

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.lab.examples import examples
 from tests.lab.random.rules import random_rules
 from tests.unit.translate.passes.helpers.bothresults import BIAS, RULESETS, Rules, difference
 from translate.ir import (
@@ -50,7 +51,7 @@ def lowered(name: str, level: int) -> Program:
 
 
 SEEDS = st.integers(0, 1 << 32)
-RELAXED = settings(max_examples=60, suppress_health_check=list(HealthCheck))
+RELAXED = settings(max_examples=examples(60), suppress_health_check=list(HealthCheck))
 
 
 @pytest.mark.parametrize("level", LEVELS)

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
+from tests.lab.examples import examples
 from tests.lab.random.rules import random_rules
 from translate.errors import ParseError, UnsupportedError
 from translate.ir import Family, Policy, Ruleset, TableName
@@ -146,7 +147,7 @@ def read(text: str, form: InputForm | None, family: Family | None, table: TableN
     family=st.sampled_from([None, None, *Family]),
     table=st.sampled_from([None, TableName.NAT, TableName.FILTER]),
 )
-@settings(max_examples=150, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(150), suppress_health_check=list(HealthCheck))
 def test_damaged_input(form, seed, times, named, family, table):
     draw = random.Random(seed)
     text = damaged(draw.choice(texts(form)), draw, times)
@@ -184,7 +185,7 @@ def meaning(ruleset: Ruleset) -> object:
 
 
 @given(seed=st.integers(0, 1 << 32))
-@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(60), suppress_health_check=list(HealthCheck))
 def test_damaged_pages(seed):
     draw = random.Random(seed)
     pages = [p.read_text() for p in SEEDS] or [f"Look:\n\n{LISTING}\nand\n{RESTORE}\nthat was it.\n"]
@@ -224,6 +225,6 @@ def test_whole_dumps_are_stable_in_every_form(path):
 
 
 @given(seed=st.integers(0, 1 << 32))
-@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(60), suppress_health_check=list(HealthCheck))
 def test_random_rules_are_stable(seed):
     stable(read_ruleset(random_rules(seed).encode(), name="f"))

@@ -6,14 +6,14 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from backends.model.flow import Again, Flow, Pause, Reply
 from backends.model.outcome import Assumption, FlowResult, Outcome, Verdict
 from backends.simulator import Simulation, trace
 from tests.unit.backends.simulator.conftest import Lab
-from translate.errors import UnsupportedError
+from translate.errors import InputError, UnsupportedError
 from translate.ir import Field, FieldTest, Hidden, Interval, Name, Rule, Ruleset, Unknown
 
 HIDES = Unknown("no interfaces", Hidden.TESTS, (Field.IIF, Field.OIF))
@@ -183,7 +183,7 @@ def holds(assumption: Assumption, rule: Rule) -> bool:
     return assumption.matches
 
 
-@given(st.lists(RULE, min_size=1, max_size=5), st.lists(RULE, max_size=3))
+@given(st.lists(RULE, min_size=1, max_size=4), st.lists(RULE, max_size=2))
 def test_what_is_said_holds_in_whichever_way_it_is_filled_in(forward, chain):
     """The branches whose assumptions are true of the whole rules have the whole rules' distribution."""
     lab = Lab()
@@ -201,7 +201,13 @@ def test_what_is_said_holds_in_whichever_way_it_is_filled_in(forward, chain):
     whole = {b.outcomes: b.probability for b in Simulation(job).simulate(flow).branches}
     less = replace(job, rules=hidden(job.ruleset, hide))
     found: dict[tuple[Outcome, ...], Fraction] = {}
-    for branch in Simulation(less, assuming=True).simulate(flow).branches:
+    try:
+        branches = Simulation(less, assuming=True).simulate(flow).branches
+    except InputError as e:
+        if "branches" not in str(e):
+            raise
+        reject()  # more than the simulator follows
+    for branch in branches:
         if all(holds(a, rules[a.line]) for a in branch.assuming):
             found[branch.outcomes] = found.get(branch.outcomes, Fraction(0)) + branch.probability
     assert found == whole

@@ -18,6 +18,7 @@ from backends.model.outcome import Outcome
 from backends.model.packet import Packet
 from backends.simulator import Simulation
 from backends.simulator.walk import chainmemo
+from tests.lab.examples import examples
 from translate.ir import Family, Field, Hook, Protocol, TableName, parse_address
 from translate.read import read_ruleset
 
@@ -94,7 +95,7 @@ def both_ways(seed: int) -> Iterator[tuple[Ways, Ways]]:
         yield {b.outcomes: b.probability for b in simulation.simulate(one).branches}, plain
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.integers(0, 1 << 32))
 def test_what_is_remembered_changes_no_outcome(seed: int) -> None:
     for remembered, plain in both_ways(seed):

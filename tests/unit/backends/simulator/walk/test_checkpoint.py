@@ -23,6 +23,7 @@ from backends.simulator.hooks.stack import Stack
 from backends.simulator.matching.conditions import Memory
 from backends.simulator.walk.checkpoint import Checkpoint
 from backends.simulator.walk.fast import FastWalk
+from tests.lab.examples import examples
 from translate.ir import Family, Protocol, parse_address
 from translate.read import read_ruleset
 
@@ -110,7 +111,7 @@ def drawn(seed: int) -> Iterator[tuple[Ways, Ways]]:
         yield both_ways(text, flow(draw))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.integers(0, 1 << 32))
 def test_where_a_way_takes_off_changes_no_outcome(seed: int) -> None:
     for late, early in drawn(seed):

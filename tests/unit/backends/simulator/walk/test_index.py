@@ -21,6 +21,7 @@ from backends.simulator.conntrack.skb import Skb
 from backends.simulator.matching.view import View
 from backends.simulator.routing.router import router_of
 from backends.simulator.walk import index
+from tests.lab.examples import examples
 from translate.ir import Family, Field, FieldTest, Hook, Protocol, parse_address
 from translate.read import read_ruleset
 
@@ -134,7 +135,7 @@ def drawn(seed: int) -> tuple[str, list[Flow]]:
     return ruleset(draw), [flow(draw) for _ in range(4)]
 
 
-@settings(max_examples=75, deadline=None)
+@settings(max_examples=examples(75), deadline=None)
 @given(st.integers(0, 1 << 32))
 def test_the_index_changes_no_outcome(seed: int) -> None:
     for indexed, plain in both_ways(*drawn(seed)):
