@@ -40,6 +40,7 @@ class Names:
     def __init__(self, key: bytes) -> None:
         self._key = key
         self._words: dict[tuple[str, int], str] = {}
+        self._interfaces: dict[str, str] = {}
 
     def word(self, text: str, kept: Collection[str] = ()) -> str:
         """Return the replacement of a word, which is not one of the words in ``kept``."""
@@ -62,9 +63,10 @@ class Names:
 
     def interface(self, text: str) -> str:
         """Return the replacement of an interface's name or of a prefix of such names."""
-        made = ""
-        for at, char in enumerate(text):
-            made += self._shuffled(text[:at], char)
+        made = self._interfaces.get(text)
+        if made is None:
+            made = "".join(self._shuffled(text[:at], char) for at, char in enumerate(text))
+            self._interfaces[text] = made
         return made
 
     def digest(self, text: str, size: int) -> bytes:

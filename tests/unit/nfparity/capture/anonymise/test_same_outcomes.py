@@ -24,16 +24,21 @@ from translate.ir import Family
 
 ORIGINALS = [
     Original("kind-node/rules.iptables-save", "kind-node/worker.json"),
-    Original("kube-real/rules.iptables-save", "kube-real/node.json"),
+    Original("kube-real/rules.iptables-save", "kube-real/node.json", generated=False),
     Original("kube-real/rules.ip6tables-save", "kube-real/node6.json"),
     Original("kube-ipvs/rules.iptables-save", "kube-ipvs/node.json", generated=False),
     Original("calico/rules.iptables-save", "calico/node.json", generated=False),
     Original("aws-vpc-cni/rules.iptables-save", "aws-vpc-cni/node.json", generated=False),
     Original("ip-masq-agent/rules.iptables-save", "ip-masq-agent/node.json", generated=False),
 ]
+LARGER = Original("kube-real/rules.iptables-save", "kube-real/node.json")
+"""With its generated corpus; that of the other family is always tried."""
 
 
-@pytest.fixture(params=ORIGINALS, ids=[o.rules for o in ORIGINALS])
+@pytest.fixture(
+    params=[*ORIGINALS, pytest.param(LARGER, marks=pytest.mark.slow)],
+    ids=[*(o.rules for o in ORIGINALS), f"{LARGER.rules}-generated"],
+)
 def original(request: pytest.FixtureRequest) -> Original:
     found: Original = request.param
     return found
