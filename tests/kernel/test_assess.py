@@ -78,10 +78,13 @@ def given(version: str = "1.30") -> tuple[str, ...]:
     return ("--against", str(REAL / "realistic.nft"), "--kubernetes", version)
 
 
+@pytest.mark.parametrize(
+    "flows", [("--known-only",), pytest.param((), marks=pytest.mark.slow)], ids=["known", "corpus"]
+)
 def test_a_real_kube_proxys_rules_show_what_they_can_and_nothing_else(
-    capsys: pytest.CaptureFixture[str],
+    flows: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    family = assessed(capsys, *given())
+    family = assessed(capsys, *given(), *flows)
     assert found(family) == HERE
     assert not family["unexplained"]
     assert not family["disputed"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from harness.diff.backends import backend
 from tests.kernel.helpers.availability import require
 from tests.kernel.helpers.forge import Ended, run_action, run_gitlab_job
 from tests.kernel.helpers.roots import bare_root
+from tests.lab.pycache import compiled_modules
 from tests.unit.harness.report.helpers.formats import checked_junit, checked_sarif
 
 ROOT: Final = Path(__file__).parents[2]
@@ -56,7 +58,9 @@ def path(tmp_path: Path) -> str:
     tools = tmp_path / "bin"
     tools.mkdir()
     command = tools / "nfparity"
-    command.write_text(f'#!/bin/sh\nPYTHONPATH={ROOT} exec {sys.executable} -m nfparity "$@"\n')
+    variables = {"PYTHONPATH": str(ROOT), **compiled_modules()}
+    words = " ".join(f"{name}={shlex.quote(value)}" for name, value in variables.items())
+    command.write_text(f'#!/bin/sh\n{words} exec {sys.executable} -m nfparity "$@"\n')
     command.chmod(0o755)
     return f"{tools}:{os.environ['PATH']}"
 

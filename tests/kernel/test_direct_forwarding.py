@@ -21,13 +21,13 @@ from translate.ir import Family
 
 ASK = """
 import errno, socket, sys
-ip6, address, port, limit, size, times = int(sys.argv[1]), sys.argv[2], *map(int, sys.argv[3:])
+ip6, address, port, limit, size, times, seconds = int(sys.argv[1]), sys.argv[2], *map(int, sys.argv[3:])
 said = set()
 with socket.socket(socket.AF_INET6 if ip6 else socket.AF_INET, socket.SOCK_DGRAM) as s:
     s.setsockopt(*((41, 16) if ip6 else (0, 2)), limit)  # unicast hops, TTL
     s.setsockopt(*((41, 23) if ip6 else (0, 10)), 2)  # find out the MTU: never fragment
     s.setsockopt(*((41, 25) if ip6 else (0, 11)), 1)  # say what ICMP said
-    s.settimeout(5)
+    s.settimeout(seconds)
     s.connect((address, port))
     for number in range(times):
         try:
@@ -71,12 +71,22 @@ def family(request: pytest.FixtureRequest) -> Family:
 
 
 def ask(
-    network: Topology, family: Family, whom: str | None, *, limit: int = 64, size: int = 16, times: int = 1
+    network: Topology,
+    family: Family,
+    whom: str | None,
+    *,
+    limit: int = 64,
+    size: int = 16,
+    times: int = 1,
+    seconds: int = 5,
 ) -> list[str]:
-    """Return the answers that a client gets from a pod, an address, or the service, each once."""
+    """Return the answers that a client gets from a pod, an address, or the service, each once.
+
+    It waits ``seconds`` for each: where no answer may come, fewer are enough.
+    """
     address = pod_address(family, whom) if whom in PODS else whom or UDP.cluster_ip(family)
     port = UDP.pod_port if whom else UDP.port
-    given = map(str, (int(family is Family.IP6), address, port, limit, size, times))
+    given = map(str, (int(family is Family.IP6), address, port, limit, size, times, seconds))
     said = network.ask("client", Tool((sys.executable, "-c", ASK, *given)))
     assert said.status == 0, said.err
     return said.out.split()
@@ -144,7 +154,7 @@ def test_a_neighbour_that_does_not_answer_any_more(network: Topology, family: Fa
         f"neigh add {nobody} dev pod3 lladdr 02:00:00:00:44:44 nud stale",
     )
     before = forwarded_by_the_stack(network, family)
-    assert ask(network, family, nobody) == ["silence"]
+    assert ask(network, family, nobody, seconds=2) == ["silence"]
     assert forwarded_by_the_stack(network, family) == before
     assert ask(network, family, nobody) == ["EHOSTUNREACH"]
 
@@ -155,4 +165,4 @@ def test_a_device_that_is_down(network: Topology) -> None:
         meet(network, family)
     network.ip("node", "link set pod2 down")
     for family in Family:
-        assert ask(network, family, "pod2") == ["silence"]
+        assert ask(network, family, "pod2", seconds=1) == ["silence"]

@@ -64,11 +64,19 @@ def able(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "level"),
+    ("job", "name", "level"),
     [
-        *((name, 2) for name in KERNELS),
-        *(pytest.param(name, level, marks=pytest.mark.slow) for name in TRANSLATED for level in (0, 1)),
+        *(("worker", name, 2) for name in KERNELS),
+        *(("control-plane", name, 2) for name in KERNELS if name != "tc-ebpf"),
+        pytest.param("control-plane", "tc-ebpf", 2, marks=pytest.mark.slow),
+        *(
+            pytest.param(node, name, level, marks=pytest.mark.slow)
+            for node in ("worker", "control-plane")
+            for name in TRANSLATED
+            for level in (0, 1)
+        ),
     ],
+    indirect=["job"],
 )
 def test_parity(job: Job, made: GeneratedCorpus, name: str, level: int) -> None:
     able(name)
@@ -103,7 +111,15 @@ def test_every_rule_of_a_cluster(cluster: Job, made_for_cluster: GeneratedCorpus
     assert report.missed == report.unreachable == ()
 
 
-@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize(
+    ("cluster", "name"),
+    [
+        *(("rules.iptables-save", name) for name in KERNELS),
+        *(("rules.ip6tables-save", name) for name in KERNELS if name != "tc-ebpf"),
+        pytest.param("rules.ip6tables-save", "tc-ebpf", marks=pytest.mark.slow),
+    ],
+    indirect=["cluster"],
+)
 def test_parity_on_a_cluster(cluster: Job, made_for_cluster: GeneratedCorpus, name: str) -> None:
     able(name)
     flows = made_for_cluster.flows

@@ -20,7 +20,7 @@ from translate.ir import Family
 SERVICES = 1000
 
 
-@pytest.fixture(scope="module", params=Family)
+@pytest.fixture(scope="module", params=[Family.IP, pytest.param(Family.IP6, marks=pytest.mark.slow)])
 def asked(request: pytest.FixtureRequest) -> tuple[Subject, Expected]:
     subject = large_subject(large_shape(SERVICES, request.param))
     return subject, Expected.ask(subject.batch)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -130,10 +131,13 @@ def test_lists_that_change_where_the_rule_does_not_match(level: int, kind_node: 
         check(flows, (1, 2), (1, 11), (1, 2), (1, 12), (1, 2), (2, 12), (2, 2)),
         check(flows, (1, 13), (1, 1), (1, 13), (1, 2), (1, 1), (1, 14), (1, 2), (2, 14)),
     ]
-    with open_session(kind_node, IptablesLoader("iptables-legacy", TRANSLATED)) as session:
-        kernel = [verdicts(seen) for seen in session.replay(sent)]
-    with open_session(kind_node, NftablesLoader(output.text, flush=output.flush)) as session:
-        assert [verdicts(seen) for seen in session.replay(sent)] == kernel
+    with (
+        open_session(kind_node, IptablesLoader("iptables-legacy", TRANSLATED)) as one,
+        open_session(kind_node, NftablesLoader(output.text, flush=output.flush)) as other,
+        ThreadPoolExecutor(2) as pool,  # the pauses of both at once
+    ):
+        kernel, translated = pool.map(lambda session: [*map(verdicts, session.replay(sent))], (one, other))
+    assert translated == kernel
     assert [verdicts(simulate(job, flow)) for flow in sent] == kernel
 
 
@@ -183,8 +187,8 @@ def test_lists_are_empty_for_every_flow(backend_name: str, kind_node: Node, flow
         ("iptables-nft", 1),
         ("nftables", 0),
         ("nftables", 1),
-        pytest.param("tc-ebpf", 0, marks=pytest.mark.slow),
-        ("tc-ebpf", 1),
+        *(pytest.param("tc-ebpf", level, marks=pytest.mark.slow) for level in (0, 1)),
+        ("tc-ebpf", 2),
         ("nftables", 2),
     ],
 )

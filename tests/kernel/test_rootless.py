@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.kernel.helpers.ownmounts import IN_OWN_MOUNTS
+from tests.lab.pycache import compiled_modules
 
 ROOT = Path(__file__).resolve().parents[2]
 CASE = ROOT / "tests/corpus/cases/calico"
@@ -30,7 +31,11 @@ exec setpriv --reuid {NOBODY} --regid {NOBODY} --clear-groups --bounding-set=-al
 
 
 def run(*command: str, mode: str = "666") -> subprocess.CompletedProcess[str]:
-    environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "PYTHONPATH": f"{ROOT}:{SITE}"}
+    environment = {
+        "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
+        "PYTHONPATH": f"{ROOT}:{SITE}",
+        **compiled_modules(),
+    }
     words = [*IN_OWN_MOUNTS, "sh", "-ec", SCRIPT, "sh", mode, *command]
     return subprocess.run(words, capture_output=True, text=True, check=False, env=environment, cwd="/")
 

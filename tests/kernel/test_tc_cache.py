@@ -103,7 +103,8 @@ def test_a_damaged_entry_is_made_anew(own_cache: Path, kind_node: Node, compiled
     assert entry.read_bytes() == whole
 
 
-def test_what_the_kernel_refuses_is_told_with_its_line(own_cache: Path) -> None:
+@pytest.mark.parametrize("times", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_what_the_kernel_refuses_is_told_with_its_line(own_cache: Path, times: int) -> None:
     """A program in the cache knows no lines of C; they come from compiling it once more."""
     output = emit(lower(services(10, 11), level=2))
     begin = "int nfparity_answer(struct __sk_buff *skb)\n{\n"
@@ -111,7 +112,7 @@ def test_what_the_kernel_refuses_is_told_with_its_line(own_cache: Path) -> None:
     bad = replace(
         output, after=output.after.replace(begin, f"{begin}\tif (*(u32 *)(long)skb->len) return 0;\n")
     )
-    for _ in range(2):
+    for _ in range(times):
         with pytest.raises(MachineError, match=r"answer: the verifier refuses it: (?s:.*)skb->len"):
             LoadedProgram(bad)
         assert len(entries(own_cache)) == 1

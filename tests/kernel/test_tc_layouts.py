@@ -94,9 +94,9 @@ def needs_the_backend() -> None:
     ("case", "optional"),
     [
         ("cases/every-construct", {"recent_key", "turn"}),
-        ("cases/kube-ipvs", set()),
+        pytest.param("cases/kube-ipvs", set(), marks=pytest.mark.slow),
         ("cases6/strange6", set()),
-        ("cases6/kube-ipvs", set()),
+        pytest.param("cases6/kube-ipvs", set(), marks=pytest.mark.slow),
     ],
 )
 def test_clang_lays_structures_out_as_declared(case: str, optional: set[str]) -> None:

@@ -8,6 +8,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from tests.lab.pycache import compiled_modules
+
 ROOT = Path(__file__).resolve().parents[3]
 EXAMPLE = ROOT / "examples" / "hostports"
 
@@ -27,6 +29,7 @@ def run_tests(project: Path, *options: str) -> subprocess.CompletedProcess[str]:
         "PYTHONPATH": str(ROOT),
         "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
         "PYTHONDONTWRITEBYTECODE": "1",
+        **compiled_modules(),
     }
     return subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=False)
 
