@@ -77,7 +77,7 @@ def test_every_backend_agrees_on_rules_of_another_generator(options: str, tmp_pa
 @needs_tool
 def test_a_file_of_rules_is_checked(tmp_path: Path) -> None:
     kinds = "--nodeports 1 --lb 1 --local 1 --source-ranges 1 --no-endpoints 1 --udp 1"
-    rules = _rules(f"--services 4 {kinds}", tmp_path)
+    rules = _rules(f"--services 2 {kinds}", tmp_path)
     words = ["--backends", "iptables-legacy,nftables", "--repeat", "0", str(rules)]
     done = subprocess.run(
         [sys.executable, "-m", "tests.lab.selfcheck", *words], capture_output=True, check=False, cwd=ROOT

@@ -44,7 +44,8 @@ FAULTY = {TCP: ("pod2",), UDP: ("pod2",), LOCAL: ("pod2",), STICKY: ("pod1", "po
 SOME = 20
 MANY = 1500
 LONG = 9.0
-"""Seconds, more than the kernel asks for a neighbour: three times, a second apart."""
+"""Seconds, more than the kernel asks for a neighbour: three times, ``RETRANS`` milliseconds apart."""
+RETRANS = "300"
 SHORT = 2.0
 
 Failures = Mapping[str, frozenset[str]]
@@ -96,17 +97,23 @@ class Ground:
         )
         return asked
 
-    def faulty(self, seconds: float) -> dict[tuple[str, Target, Family], ConnectionResults]:
-        """Connect the services of the pod with the fault, from everywhere at once."""
+    def faulty(
+        self, seconds: float, silence: float = LONG
+    ) -> dict[tuple[str, Target, Family], ConnectionResults]:
+        """Connect the services of the pod with the fault, from everywhere at once.
+
+        It waits ``seconds`` for an answer or an error; with UDP, of which no error comes, ``silence``.
+        """
         every = list(itertools.product(PLACES, (TCP, UDP), Family))
         for one in every:
             self.worker(*one)  # in this thread, with which they end
         with ThreadPoolExecutor(len(every)) as pool:
             asking = {
                 (place, target, family): pool.submit(
-                    self.ask, place, target, family, target.cluster_ip(family), target.port, 3, seconds
+                    self.ask, place, target, family, target.cluster_ip(family), target.port, 3, limit
                 )
                 for place, target, family in every
+                for limit in (seconds if target is TCP else silence,)
             }
             return {key: one.result() for key, one in asking.items()}
 
@@ -115,7 +122,7 @@ class Ground:
     ) -> None:
         """Nobody is served; of what is wanted, those who are ``unsure`` may hear nothing."""
         said: dict[str, set[str]] = {place: set() for place in PLACES}
-        for (place, target, family), asked in self.faulty(seconds).items():
+        for (place, target, family), asked in self.faulty(seconds, SHORT).items():
             assert (place, target.name, family, asked.failed) == (place, target.name, family, 3)
             kinds = {f.rpartition(": ")[2] for f in asked.failures}
             if target is TCP:
@@ -162,6 +169,8 @@ def ground(request: pytest.FixtureRequest) -> Iterator[Ground]:
     subject = request.param
     require(TcEbpfBackend() if subject == TC else IptablesBackend(subject))
     with Topology(StayOnOneProcessor) as topology:
+        devices = {f"net__{ip}__neigh__pod2__retrans_time_ms": RETRANS for ip in ("ipv4", "ipv6")}
+        topology.sysctls("node", **devices)
         topology.ask("node", Load(subject, all_rules(FAULTY)))
         yield Ground(subject, topology)
 
