@@ -18,8 +18,8 @@ from tests.lab.random.texts import random_text
 from translate.ir import Family
 from translate.read.extensions import MATCHES, TARGETS
 
-SEEDS = range(400)
-MANY = range(400, 400 + int(os.environ.get("NFPARITY_TEXTS", "1000")))
+SEEDS = range(200)
+MANY = range(200, 200 + int(os.environ.get("NFPARITY_TEXTS", "1000")))
 
 SOURCE = os.environ.get("IPTABLES_SOURCE", "")
 

@@ -33,7 +33,7 @@ RULESETS = sorted(
     if path.name.endswith(("rules", "tables-save")) and not {path.name, path.parent.name} & set(UNTRANSLATED)
 )
 SEEDS = range(8)
-SOME_SEEDS = [pytest.param(seed, marks=[pytest.mark.slow] if seed > 4 else []) for seed in SEEDS]
+SOME_SEEDS = [pytest.param(seed, marks=[pytest.mark.slow] if seed > 1 else []) for seed in SEEDS]
 
 
 def _nft(release: str) -> Nft:

@@ -21,7 +21,7 @@ from translate.read import read_ruleset
 CORPUS = Path(__file__).parent.parent / "corpus"
 BATCHES = load_batches(rules=None, corpus=str(CORPUS / "cases6"), node=None)
 KERNELS = ["iptables-legacy", "iptables-nft", "nftables", "tc-ebpf"]
-COUNT = 1_000
+COUNTS = [300, pytest.param(1_000, marks=pytest.mark.slow)]
 
 
 def job_of(folder: str, node: str) -> Job:
@@ -78,9 +78,10 @@ def test_committed_cases(name: str, batch: Batch):
 
 @pytest.mark.parametrize("name", KERNELS)
 @pytest.mark.parametrize(("folder", "node"), [("six", "node.json"), ("kube-real", "node6.json")])
-def test_random_flows(name: str, folder: str, node: str):
+@pytest.mark.parametrize("count", COUNTS)
+def test_random_flows(name: str, folder: str, node: str, count: int):
     job = job_of(folder, node)
-    flows = list(random_flows(job.ruleset, job.node, seed=20_261_121, count=COUNT))
+    flows = list(random_flows(job.ruleset, job.node, seed=20_261_121, count=count))
     if name == "tc-ebpf":
         # A reply to it gets ::1 back as its destination before the stack looks at it, and is dropped there.
         flows = [flow for flow in flows if not _leaves_from_localhost(flow)]

@@ -232,6 +232,7 @@ def test_new_clients_during_the_change(node: Worker, variant: Variant) -> None:
     assert result == []
 
 
+@ONE_VARIANT
 @pytest.mark.parametrize("action", ["apply", "rollback"])
 def test_a_kill_before_any_change(node: Worker, variant: Variant, action: str) -> None:
     """Also between the two steps in which a table with lists is restored."""

@@ -10,7 +10,7 @@ import itertools
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -21,14 +21,29 @@ from backends.replay.worker import Worker
 from backends.testbed.command import run
 from nfparity.snapshot import Variant
 from tests.lab.forkedcommand import run_nfparity
+from tests.lab.kuberules import kube_proxy_rules
 from tests.lab.traffic.clients import Connect, ConnectionResults
 from tests.lab.traffic.host import Host, Request
-from tests.lab.traffic.plan import CLIENTS, NODE, PODS, TCP, UDP, Target, all_rules, pod_address
+from tests.lab.traffic.plan import (
+    CLIENTS,
+    EMPTY,
+    LOCAL,
+    NODE,
+    PODS,
+    STICKY,
+    TCP,
+    UDP,
+    Target,
+    cluster,
+    pod_address,
+)
 from tests.lab.traffic.streams import BeginStreams, CountAnswers, EndStreams, Kept
 from tests.lab.traffic.topology import Topology
 from translate.ir import Family
 
 ROOT = Path(__file__).resolve().parents[2]
+SERVICES = {target.name for target in (TCP, UDP, STICKY, LOCAL, EMPTY)}
+"""Those that are used here, and one of each other kind: a plan is tested with packets to each."""
 STREAMS = 10
 """Connections that stay, of each kind."""
 ROUND = 40
@@ -46,7 +61,10 @@ class LoadRules(Request):
     variant: Variant
 
     def run(self, host: Host) -> None:
-        for family, text in all_rules().items():
+        for family in Family:
+            whole = cluster(family)
+            services = tuple(s for s in whole.services if s.name in SERVICES)
+            text = kube_proxy_rules(replace(whole, services=services))
             program = "iptables" if family is Family.IP else "ip6tables"
             done = run((f"{program}-{self.variant}-restore",), text)
             assert not done.returncode, done.stderr

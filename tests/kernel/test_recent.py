@@ -87,6 +87,9 @@ def scripts(flows) -> list[Flow]:
     ]
 
 
+@pytest.mark.parametrize(
+    "backend_name", ["iptables-legacy", pytest.param("iptables-nft", marks=pytest.mark.slow)], indirect=True
+)
 def test_the_simulator_keeps_lists_as_the_kernel_does(backend_name: str, kind_node: Node, flows) -> None:
     job = Job(rules=read_ruleset(RULES.encode(), name="rules"), node=kind_node)
     sent = scripts(flows)

@@ -1,4 +1,4 @@
-"""Where interpreters with an environment of their own find the modules that others have compiled."""
+"""The folder in which interpreters with an environment of their own find compiled modules."""
 
 from __future__ import annotations
 
