@@ -301,6 +301,8 @@ class _Drawer:
         if any(isinstance(action, ConnSecmark) for action in actions):
             for labels in _LABELS:
                 yield replace(witness, labels=labels)
+        if fields & {Field.SOCKET, Field.SOCKET_UID, Field.SOCKET_GID}:
+            yield replace(witness.having(Field.SOCKET, 1), owned=False)
         if fields & IPSEC_STATES:
             for states in range(IPSEC_DEPTH + 1):
                 yield replace(witness, states=states)

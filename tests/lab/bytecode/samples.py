@@ -74,6 +74,7 @@ class Sample:
     most packets lack; ``lacking`` is the number of one extension header that is missing even then.
     ``fraction`` is the part of the clock's second, in nanoseconds. ``labels`` are those of the packet and
     of its connection for a security module. ``states`` is the number of states of IPsec that it passes.
+    ``owned``: a process has the socket that sends it. A socket of the kernel is bound to no address.
     """
 
     family: Family
@@ -90,6 +91,7 @@ class Sample:
     fraction: int = 0
     labels: tuple[int, int] = (0, 0)
     states: int = 2
+    owned: bool = True
 
     def having(self, changed: Field, value: int | str) -> Sample:
         """Return the packet with another value of a field."""
@@ -100,6 +102,8 @@ class Sample:
                 high, low = both >> 8, both & 0xFF
                 both = value << 8 | low if changed is Field.ICMP_TYPE else high << 8 | value
                 return replace(self, values={**self.values, Field.SPORT: both})
+            case Field.SOCKET:  # a packet of the node is looked up for no other socket (nft_socket_do_lookup)
+                return replace(self, values={**self.values, changed: value, Field.TAKER: value})
             case Field.BRIDGED:
                 return replace(self, kind="bridge" if value else None)
             case Field.ROUTING_IN_ORDER:
@@ -230,6 +234,10 @@ class State:
         match field:
             case Field.CT_HELPER:
                 return sample.values[field] if self.has_entry and sample.values[field] else None
+            case Field.SOCKET_UID | Field.SOCKET_GID if not sample.owned:
+                return None
+            case Field.TAKER_WILDCARD if sample.values[Field.SOCKET] and not sample.owned:
+                return 1
             case Field.SOCKET_UID | Field.SOCKET_GID | Field.SOCKET_CLASS:
                 return sample.values[field] if sample.values[Field.SOCKET] else None
             case Field.TAKER:

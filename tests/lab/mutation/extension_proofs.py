@@ -28,6 +28,11 @@ class Reason:
 
 NEUTRAL: Final = (
     Reason(
+        "-m owner",
+        r"^side: \S+: meta skuid 0-4294967295 ",
+        "a socket with a user has a group, too (nft_meta_get_eval_skugid)",
+    ),
+    Reason(
         "",
         r"^(mark-bit|lost-test): \w+_INPUT\w*: .*ip frag-off & 0x1fff == 0 .* → (?!.*ip frag-off & 0x1fff )",
         "the node reassembles what it delivers to itself before INPUT (ip_local_deliver): no offset there",

@@ -21,7 +21,7 @@ from translate.nft.legalise.helpers import behind_conntrack
 from translate.nft.legalise.netmaps import with_sides
 from translate.nft.legalise.rules import write_rule
 from translate.nft.legalise.shifts import spelled_out
-from translate.nft.legalise.sockets import with_full_sockets
+from translate.nft.legalise.sockets import with_full_sockets, with_living_sockets
 from translate.nft.limits.inexpressible import check_key
 from translate.nft.limits.refusal import CannotSay
 from translate.nft.limits.sockets import leaving_chains
@@ -62,7 +62,8 @@ def _fill(draft: DraftProgram, chain: LoweredChain) -> None:
     """Write the chain's statements as rules, and refusals for those that cannot be written."""
     by_helper = Field.CT_HELPER in draft.inventory.fields
     by_class = Field.SOCKET_CLASS in draft.inventory.fields
-    leaving = {each.name for each in leaving_chains(draft.program)} if by_class else frozenset()
+    by_process = Field.SOCKET in draft.inventory.fields
+    leaving = {c.name for c in leaving_chains(draft.program)} if by_class or by_process else frozenset()
     target = draft.declared[chain.name]
     for each in map(spelled_out, chain.statements):
         tests = canonical(each.tests, draft.family)
@@ -72,6 +73,8 @@ def _fill(draft: DraftProgram, chain: LoweredChain) -> None:
             tests = with_names(tests)
         if by_class and chain.name not in leaving:
             tests = with_full_sockets(tests)
+        if by_process and chain.name not in leaving:
+            tests = with_living_sockets(tests)
         try:
             target = _write(draft, target, each if tests is each.tests else replace(each, tests=tests))
         except CannotSay as e:

@@ -53,6 +53,7 @@ REFUSED: Final = {
     "npt": "`-j SNPT` and `-j DNPT`",
     "queue-nat": "`-j NFQUEUE` in nat",
     "queue-route": "`-j NFQUEUE` in OUTPUT of mangle",
+    "owner-hook": "`-m owner --socket-exists` in POSTROUTING, in a rule that TCP, SCTP or DCCP may match",
     "recent-hitcount": "`-m recent --hitcount` above 1 with a negated check, and above 32",
     "sctp-chunks": "`-m sctp --chunk-types only`",
     "secmark-label": "`-j SECMARK` with a label that nft cannot quote",

@@ -1,4 +1,4 @@
-"""``-m cgroup``: full sockets by class, and cgroups by their path."""
+"""``-m cgroup``: full sockets by class, and cgroups by their path; ``-m owner``: sockets of processes."""
 
 from __future__ import annotations
 
@@ -34,3 +34,30 @@ def test_a_path_that_nft_cannot_spell(path: str) -> None:
     with pytest.raises(UnsupportedError) as caught:
         nft("mangle", f'-A OUTPUT -m cgroup --path "{path}" -j DROP')
     assert [refusal.feature for refusal in caught.value.refusals] == ["cgroup-path"]
+
+
+OPENED, UNBOUND = "meta skuid 0-4294967295", "socket wildcard 1"
+
+
+@pytest.mark.parametrize(
+    ("tests", "jumped", "rules"),
+    [
+        ("", "", [f"{OPENED} drop", f"{UNBOUND} drop"]),
+        ("-p tcp", "meta l4proto tcp ", [f"{OPENED} drop", f"{UNBOUND} drop"]),
+        ("-p sctp", "meta l4proto sctp ", [f"{OPENED} drop", f"{UNBOUND} drop"]),
+    ],
+)
+def test_a_connection_that_no_process_has_is_no_socket(tests: str, jumped: str, rules: list[str]) -> None:
+    chains = nft("mangle", f"-A OUTPUT {tests} -m owner --socket-exists -j DROP")
+    assert chains["mangle_OUTPUT"] == [f"{jumped}jump mangle_OUTPUT_2"]
+    assert chains["mangle_OUTPUT_2"] == rules
+
+
+def test_no_socket_of_a_process_or_of_the_kernel() -> None:
+    chains = nft("mangle", "-A OUTPUT -m owner ! --socket-exists -j DROP")
+    assert chains["mangle_OUTPUT_2"] == [f"{OPENED} return", f"{UNBOUND} return", "drop"]
+
+
+def test_datagrams_always_have_a_process() -> None:
+    chains = nft("mangle", "-A POSTROUTING -p udp -m owner --socket-exists -j DROP")
+    assert chains["mangle_POSTROUTING"] == ["meta l4proto udp meta cgroup >= 0 drop"]

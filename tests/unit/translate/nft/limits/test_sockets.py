@@ -1,4 +1,4 @@
-"""``-m cgroup`` in POSTROUTING, where nft has no match for a full socket."""
+"""``-m cgroup`` and ``-m owner`` in POSTROUTING, where nft has no match for a full socket."""
 
 from __future__ import annotations
 
@@ -34,3 +34,24 @@ def test_answers_to_a_syn(rule: str, exact: bool, level: int) -> None:
     with pytest.raises(UnsupportedError) as caught:
         nft.emit(lowered)
     assert {refusal.feature for refusal in caught.value.refusals} == {"cgroup-hook"}
+
+
+@pytest.mark.parametrize(
+    ("rule", "exact"),
+    [
+        ("-A OUTPUT -m owner ! --socket-exists", True),
+        ("-A POSTROUTING -m owner --uid-owner 5", True),
+        ("-A POSTROUTING -p udp -m owner --socket-exists", True),
+        ("-A POSTROUTING -m owner --socket-exists", False),
+        ("-A POSTROUTING -p sctp -m owner ! --socket-exists", False),
+        (f"{JUMP} -p tcp -m owner --socket-exists", False),
+    ],
+)
+def test_connections_without_a_process(rule: str, exact: bool) -> None:
+    lowered = program("mangle", *f"{rule} -j DROP".splitlines())
+    if exact:
+        assert "drop" in nft.emit(lowered).text
+        return
+    with pytest.raises(UnsupportedError) as caught:
+        nft.emit(lowered)
+    assert {refusal.feature for refusal in caught.value.refusals} == {"owner-hook"}
