@@ -98,8 +98,11 @@ class Repeated:
     """A flow to run ``times`` times, each time without state of earlier runs.
 
     ``lists``: the flow adds to lists of addresses (``-m recent``), which must be emptied between two runs.
+    ``watched``: the result has what a backend can observe of random choices and lists; False if only the
+    outcomes count.
     """
 
     flow: Flow
     times: int
     lists: bool = True
+    watched: bool = True

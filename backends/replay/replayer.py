@@ -103,6 +103,7 @@ class Replayer:
     def _repeated(self, repeated: Repeated) -> FlowResult:
         """Run a flow as often as it requires; only the first run is watched, because watching is slow."""
         flow, loader = repeated.flow, self.loader
+        watches = loader.watches and repeated.watched
         conversation, began, watched = Conversation(flow), time.perf_counter(), Watched()
         counts: Counter[tuple[Outcome, ...]] = Counter()
         notes: dict[str, None] = {}
@@ -110,12 +111,12 @@ class Replayer:
         for number in range(repeated.times):
             if not number:
                 self._forget_connections_met_by(flow)
-                if loader.watches:
+                if watches:
                     loader.watch()
             elif loader.lists and (repeated.lists or watched.lists):
                 loader.forget_lists()
             outcomes, new_notes = self._flow(conversation.afresh())
-            if loader.watches and not number:
+            if watches and not number:
                 watched = loader.watched()
             if number + 1 < repeated.times:
                 self._forget_run()
@@ -123,7 +124,7 @@ class Replayer:
             notes.update(dict.fromkeys(new_notes))
         self._record_connections()
         # Only the first run was watched.
-        certain = loader.watches and repeated.times == 1
+        certain = watches and repeated.times == 1
         self._listed |= loader.lists and (watched.lists if certain else repeated.lists or watched.lists)
         return FlowResult(
             flow.id,

@@ -56,8 +56,8 @@ class ReplayOptions:
 
     With ``expected``, one result per flow, flows with random outcomes run as often as ``sampling`` requires;
     a flow without an expected result (None) runs once. Flows whose ids are in ``once`` run once and are not
-    compared. Flows whose ids are in ``briefly`` run once, and as often as ``sampling`` requires if that run
-    differs.
+    compared; of their results, only the outcomes count. Flows whose ids are in ``briefly`` run once, and as
+    often as ``sampling`` requires if that run differs.
     """
 
     progress: Progress = _quiet
@@ -146,7 +146,8 @@ class _Runs:
     def first(self) -> Iterator[Flow | Repeated]:
         for flow, expected in zip(self.flows, self.expected, strict=True):
             if flow.id in self.once:
-                yield Repeated(flow, 1, expected is None or expected.lists)
+                lists = expected is None or expected.lists
+                yield Repeated(flow, 1, lists, watched=lists)
             elif expected is None:
                 yield flow
             elif flow.id in self.briefly:

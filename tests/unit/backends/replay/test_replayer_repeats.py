@@ -43,6 +43,15 @@ def test_the_first_run_is_watched_and_tells_of_lists() -> None:
     assert (result.rarest, result.lists) == (Fraction(1, 3), True)
 
 
+def test_a_flow_of_which_only_the_outcomes_count_is_not_watched() -> None:
+    loader = Forgetful(lists=True)
+    loader.watches = True
+    (result,) = replay_all(
+        Node(lambda p: [out(p)]), [Repeated(THRICE, 1, lists=False, watched=False)], loader
+    )
+    assert (loader.looked, result.rarest, result.lists) == (0, Fraction(1), False)
+
+
 def test_notes_of_all_runs_are_told_once() -> None:
     (result,) = replay_all(Node(lambda p: [out(p, mark=None)]), [Repeated(THRICE, 3)])
     assert result.notes == ("step 1: no mark seen on b",)
