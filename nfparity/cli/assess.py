@@ -39,8 +39,9 @@ cannot be assessed does not end the run. Workers read the snapshots themselves: 
 under the same path, nfparity of this version, and root.
 
 The same input gives the same report: flows with random outcomes are sent until every outcome has been seen.
-If services differ only in addresses, ports and names, two of them are tested in this way; each flow to the
-others is sent once, and must have the same outcomes. With --against, every service is tested in full.
+If services differ only in addresses, ports and names, two of them are tested in this way. To each of the
+others, the flows for a known difference are sent once from one of the clients, and must have the same
+outcomes. With --against, every service is tested in full.
 
 exit status: 0 nothing changes, 1 findings, 2 bad input, 3 the machine lacks something, 4 nothing changes, but
 not everything was tested; of several snapshots the highest

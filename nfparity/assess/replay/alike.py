@@ -31,7 +31,7 @@ from nfparity.kubeproxy import Service
 from nfparity.kubeproxy.service import Endpoint
 from translate.ir import AnyOf, Field, FieldTest, Interval, Rule, Test
 
-__all__ = ["FEWEST", "FlowClass", "Kinds", "Renaming", "flow_classes"]
+__all__ = ["FEWEST", "FlowClass", "Kinds", "Renaming", "flow_classes", "known_difference"]
 
 FEWEST = 3
 """The minimum size of a class; the flows of smaller ones are tested in full."""
@@ -96,6 +96,8 @@ class FlowClass:
     others: tuple[tuple[str, Renaming], ...]
     """The ids of the others, each with its renaming from the first flow."""
     last_renaming: Renaming
+    foreign: bool = False
+    """True if the rules of the services have no constant of the sender."""
 
 
 def flow_classes(
@@ -116,11 +118,13 @@ def flow_classes(
     return tuple(
         made
         for group in groups.values()
-        if len(group) >= FEWEST and (made := _class(group, expected)) is not None
+        if len(group) >= FEWEST and (made := _class(group, expected, kinds)) is not None
     )
 
 
-def _class(group: Sequence[tuple[Flow, _Constants]], expected: Mapping[str, FlowResult]) -> FlowClass | None:
+def _class(
+    group: Sequence[tuple[Flow, _Constants]], expected: Mapping[str, FlowResult], kinds: Kinds
+) -> FlowClass | None:
     first, constants = group[0]
     wanted = expected[first.id]
     members = []
@@ -131,7 +135,7 @@ def _class(group: Sequence[tuple[Flow, _Constants]], expected: Mapping[str, Flow
     if len(members) + 1 < FEWEST:
         return None
     *others, (last, renaming) = members
-    return FlowClass(first.id, last, tuple(others), renaming)
+    return FlowClass(first.id, last, tuple(others), renaming, kinds.is_foreign(first))
 
 
 class Kinds:
@@ -187,7 +191,7 @@ class Kinds:
         senders = [packet.src, *(send.packet.src for send in later)]
         ranges = tuple(a in r for a in senders for s in services for r in s.source_ranges or ())
         key = (
-            _difference(flow),
+            known_difference(flow),
             place,
             tuple(map(_but_constants, flow.steps)),
             tuple(map(self._service, services)),
@@ -199,6 +203,15 @@ class Kinds:
             tuple(map(ports.index, ports)),
         )
         return key, (tuple(addresses), tuple(ports))
+
+    def is_foreign(self, flow: Flow) -> bool:
+        """Return whether the rules of a flow's services have no constant of its sender."""
+        packet = flow.first.packet
+        services, _ = self._services(packet)
+        return not any(
+            service.source_ranges or packet.src in {endpoint.address for endpoint in service.endpoints}
+            for service in services
+        )
 
     def _services(self, packet: Packet) -> tuple[tuple[Service, ...], str]:
         """Return the services at a packet's destination, and the kind of that destination."""
@@ -278,7 +291,7 @@ def _cells(value: int, by_mask: tuple[tuple[int | None, Cells], ...]) -> tuple[i
     return tuple([cells.of(value if mask is None else value & mask) for mask, cells in by_mask])
 
 
-def _difference(flow: Flow) -> str:
+def known_difference(flow: Flow) -> str:
     """Return the known difference that a flow is made for; empty for a flow of a corpus."""
     difference, slash, _ = flow.id.partition("/")
     return difference if slash else ""

@@ -231,23 +231,40 @@ def _changed(
     job = Job(rules=facts.ruleset, node=facts.node)
     known = {**trial.inferred, **trial.later}
     wanted = {flow.id: _guess(flow, known[flow.id]) for flow in compared}
+    spared = {
+        flow_id: instead
+        for flow_id, instead in trial.spared.items()
+        if instead.sent in wanted and instead.first in wanted
+    }
+    sent = [flow for flow in compared if flow.id not in spared]
     (second,) = replay(
         [sides[1]],
         job,
-        compared,
+        sent,
         ReplayOptions(
             progress=progress,
-            expected=[wanted[flow.id] for flow in compared],
+            expected=[wanted[flow.id] for flow in sent],
             sampling=sampling,
             once=trial.inferred,
         ),
     )
-    observed = dict(zip((flow.id for flow in compared), second.results, strict=True))
-    # A member of a class has been sent once. If its outcome is unexpected, both orders are tested in full.
+    observed = dict(zip((flow.id for flow in sent), second.results, strict=True))
+    # A member of a class has been sent once, or another client's flow to it. If an outcome is unexpected,
+    # both orders are tested in full.
+    differing = {
+        flow.id
+        for flow in sent
+        if (
+            any(differing_paths(flow, wanted[flow.id], observed[flow.id]))
+            if flow.id in trial.inferred
+            else _first_difference(flow, wanted[flow.id], observed[flow.id])
+        )
+    }
     again = [
         flow
         for flow in compared
-        if flow.id in trial.inferred and any(differing_paths(flow, wanted[flow.id], observed[flow.id]))
+        if (flow.id in trial.inferred and flow.id in differing)
+        or (flow.id in spared and not differing.isdisjoint((spared[flow.id].sent, spared[flow.id].first)))
     ]
     if again:
         guesses = [wanted[flow.id] for flow in again]

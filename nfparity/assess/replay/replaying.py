@@ -27,6 +27,7 @@ from nfparity.assess.difference import ChangedPacket, Measure, Traced
 from nfparity.assess.fate import Fate, fate_of
 from nfparity.assess.node.facts import Facts
 from nfparity.assess.replay.alike import FlowClass, Renaming, flow_classes
+from nfparity.assess.replay.spared import Spared, spared_flows, waiting
 from translate.ir import Rule
 
 __all__ = ["Disputed", "Trial", "changed_packet", "try_flows"]
@@ -52,7 +53,7 @@ class Trial:
     ``routed`` are the flows whose first packet leaves the node untranslated in iptables mode. ``sides`` are
     the two backends by name, with the seconds that each flow took. ``later`` are the results after the
     change, by id, of the flows that were tested in full and have no measure. ``inferred`` are results of the
-    other flows, derived from a flow of the same class.
+    other flows, derived from a flow of the same class; ``spared`` are those of them that were not sent.
     """
 
     sides: tuple[tuple[str, dict[str, float]], ...]
@@ -61,6 +62,7 @@ class Trial:
     disputed: tuple[Disputed, ...] = ()
     later: Mapping[str, FlowResult] = field(default_factory=dict)
     inferred: Mapping[str, FlowResult] = field(default_factory=dict)
+    spared: Mapping[str, Spared] = field(default_factory=dict)
 
 
 _Results = tuple[FlowResult, FlowResult]
@@ -157,7 +159,8 @@ def try_flows(
     expected = dict(zip((f.id for f in simulated), reference.results, strict=True))
     classes = flow_classes(facts, flows, expected) if by_class else ()
     others = {flow_id for group in classes for flow_id, _ in group.others}
-    sent = [flow for flow in flows if flow.id not in others or flow.id not in measures]
+    spared = spared_flows(flows, classes, measures)
+    sent = [f for f in flows if f.id not in spared and (f.id not in others or f.id not in measures)]
     sides = replay(
         [before, after],
         job,
@@ -190,16 +193,20 @@ def try_flows(
         if flow.id not in others:
             judged[flow.id] = judge.of(flow, now, later)
     by_id = {flow.id: flow for flow in flows}
-    doubtful = [flow for group in classes for flow in _infer(group, by_id, judge, results, judged)]
-    uncertain = {flow.id for flow in doubtful}
+    uncertain = {id_ for group in classes for id_ in _infer(group, by_id, judge, results, judged)}
+    uncertain |= waiting(spared, uncertain)
+    judged.update(dict.fromkeys(uncertain, _Judged()))
+    doubtful = [flow for flow in flows if flow.id in uncertain]
     inferred = {
-        flow_id: renaming.result(_normal(by_id[group.first], results[group.first][1]), by_id[flow_id])
+        flow_id: renaming.result(shown, by_id[flow_id])
         for group in classes
+        if group.first not in measures
+        for shown in (_normal(by_id[group.first], results[group.first][1]),)
         for flow_id, renaming in group.others
-        if flow_id not in measures and flow_id not in uncertain
+        if flow_id not in uncertain
     }
     trial = Trial(
-        sides=tuple((side.backend, {r.flow_id: r.seconds for r in side.results}) for side in sides),
+        sides=tuple((side.backend, _seconds(flows, side.results)) for side in sides),
         changed=tuple(changed for flow in flows for changed in judged[flow.id].changed),
         routed=tuple(packet for flow in flows if (packet := judged[flow.id].routed) is not None),
         disputed=tuple(d for flow in flows if (d := judged[flow.id].disputed) is not None),
@@ -209,6 +216,7 @@ def try_flows(
             if flow.id not in others and flow.id not in measures
         },
         inferred=inferred,
+        spared={id_: instead for id_, instead in spared.items() if id_ in inferred},
     )
     if not doubtful:
         return trial
@@ -230,6 +238,7 @@ def try_flows(
         disputed=tuple(sorted((*trial.disputed, *again.disputed), key=lambda flow: order[flow.flow_id])),
         later={**trial.later, **again.later},
         inferred=inferred,
+        spared=trial.spared,
     )
 
 
@@ -239,7 +248,7 @@ def _infer(
     judge: _Judge,
     results: Mapping[str, _Results],
     judged: dict[str, _Judged],
-) -> list[Flow]:
+) -> list[str]:
     """Judge the other flows of a class by its first flow, and return those that must be tested in full."""
     shown, doubtful = results[group.first], []
     sure = judge.by_another(flows[group.last], group.last_renaming, shown) == judged[group.last]
@@ -248,7 +257,7 @@ def _infer(
     same = group.first not in judge.measures and judged[group.first] == _Judged()
     measured = group.first in judge.measures
     first = flows[group.first]
-    now, later = (_normal(first, result) for result in shown)
+    now, later = shown if measured else (_normal(first, result) for result in shown)
     # Beside rules that the simulator does not know, the kernel is right.
     wrong = not measured and bool(judge.wrong(first, shown[0]))
     for flow_id, renaming in group.others:
@@ -264,9 +273,14 @@ def _infer(
         ):
             judged[flow_id] = _Judged() if same else judge.by_another(flow, renaming, shown)
         else:
-            doubtful.append(flow)
-            judged[flow_id] = _Judged()
+            doubtful.append(flow_id)
     return doubtful
+
+
+def _seconds(flows: Sequence[Flow], results: Iterable[FlowResult]) -> dict[str, float]:
+    """Return the seconds that each flow took, in the order of the flows; 0 if it was not sent."""
+    taken = {result.flow_id: result.seconds for result in results}
+    return {flow.id: taken.get(flow.id, 0.0) for flow in flows}
 
 
 def _agrees(flow: Flow, own: _Results, before: FlowResult, after: FlowResult) -> bool:
