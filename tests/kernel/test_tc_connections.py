@@ -24,6 +24,18 @@ STATEFUL = (
     "-A FORWARD -i eth0 -m conntrack --ctstate NEW,INVALID -j DROP",
     "COMMIT",
 )
+BY_SERVER = (
+    "*nat",
+    ":POSTROUTING ACCEPT [0:0]",
+    "-A POSTROUTING -d 192.0.2.200/32 -p udp -j SNAT --to-source 192.0.2.9:50000-54095",
+    "-A POSTROUTING -d 192.0.2.201/32 -p udp -j SNAT --to-source 192.0.2.9:60000-60199",
+    "COMMIT",
+    "*filter",
+    ":FORWARD ACCEPT [0:0]",
+    "-A FORWARD -d 192.0.2.202/32 -p udp -j REJECT",
+    "COMMIT",
+)
+"""For three tests, which send to a server each: one program is compiled."""
 CLIENTS = {Family.IP: ("10.1.0.0", "192.0.2.200"), Family.IP6: ("fd00::1:0", "2001:db8::200")}
 ADDRESS = {Family.IP: "192.0.2.2", Family.IP6: "2001:db8::2"}
 KEY = {Family.IP: 16, Family.IP6: 48}
@@ -35,15 +47,20 @@ def _needs_bcc() -> None:
     require(TcEbpfBackend())
 
 
-def first_packets(family: Family, proto: Protocol, *, clients: int, ports: int) -> Iterator[Packet]:
-    """Every client uses the same source ports: most of them have to get another one."""
+def first_packets(
+    family: Family, proto: Protocol, *, clients: int, ports: int, other: int = 0
+) -> Iterator[Packet]:
+    """Every client uses the same source ports: most of them have to get another one.
+
+    They go to the server, or to the address ``other`` places after it.
+    """
     base, server = (parse_address(family, text) for text in CLIENTS[family])
     tcp = proto is Protocol.TCP
     for port, client in itertools.product(range(ports), range(clients)):
         yield Packet(
             family=family,
             src=base + client,
-            dst=server,
+            dst=server + other,
             proto=proto,
             sport=40000 + port,
             dport=80,
@@ -90,14 +107,8 @@ def test_28000_connections_through_one_address(family: Family, proto: Protocol) 
 
 def test_two_devices_at_once_choose_different_ports() -> None:
     """4,096 ports for 4,000 connections, half of them from each of two CPUs: the search goes to the last."""
-    rules = (
-        "*nat",
-        ":POSTROUTING ACCEPT [0:0]",
-        "-A POSTROUTING -d 192.0.2.200/32 -p udp -j SNAT --to-source 192.0.2.9:50000-54095",
-        "COMMIT",
-    )
     packets = [build(p) for p in first_packets(Family.IP, Protocol.UDP, clients=40, ports=100)]
-    with tc_node(*rules) as node:
+    with tc_node(*BY_SERVER) as node:
         halves = (("pod0", packets[::2]), ("eth0", packets[1::2]))
         left = [ends(Family.IP, data) for data in node.ask(("send_from_both", *halves))]
         counted = node.ask(("counters",))
@@ -110,17 +121,11 @@ def test_two_devices_at_once_choose_different_ports() -> None:
 
 
 def test_without_a_free_port_packets_are_dropped_and_counted() -> None:
-    rules = (
-        "*nat",
-        ":POSTROUTING ACCEPT [0:0]",
-        "-A POSTROUTING -p udp -j SNAT --to-source 192.0.2.9:50000-50199",
-        "COMMIT",
-    )
-    packets = [build(p) for p in first_packets(Family.IP, Protocol.UDP, clients=50, ports=5)]
-    with tc_node(*rules) as node:
+    packets = [build(p) for p in first_packets(Family.IP, Protocol.UDP, clients=50, ports=5, other=1)]
+    with tc_node(*BY_SERVER) as node:
         left = [ends(Family.IP, data) for data in node.ask(("send", "pod0", packets))]
         counted = node.ask(("counters",))
-    assert sorted(sport for _, _, sport, _ in left) == list(range(50000, 50200))
+    assert sorted(sport for _, _, sport, _ in left) == list(range(60000, 60200))
     assert counted["no-port"] == 50
     assert counted["entered"] == 200
 
@@ -219,9 +224,8 @@ def test_fragments_are_dropped_and_counted() -> None:
 
 
 def test_answers_are_counted() -> None:
-    rules = ("*filter", ":FORWARD ACCEPT [0:0]", "-A FORWARD -p udp -j REJECT", "COMMIT")
-    packets = [build(p) for p in first_packets(Family.IP, Protocol.UDP, clients=3, ports=1)]
-    with tc_node(*rules) as node:
+    packets = [build(p) for p in first_packets(Family.IP, Protocol.UDP, clients=3, ports=1, other=2)]
+    with tc_node(*BY_SERVER) as node:
         answers = node.ask(("send", "pod0", packets))
         counted = node.ask(("counters",))
     assert [data[9] for data in answers] == [Protocol.ICMP] * 3
