@@ -11,10 +11,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[4]
 RULES = "tests/corpus/rulesets/kube-real/rules.iptables-save"
 NODE = ("--node", "tests/corpus/rulesets/kube-real/dataplane.json")
+SMALLER = "tests/corpus/rulesets/kind-node/rules.iptables-save"
 CORPUS = ("--corpus", "tests/corpus/cases-kube-real")
 COMMANDS = (
     ("simulate", *CORPUS),
-    ("corpus", "generate", RULES, *NODE),
+    ("corpus", "generate", SMALLER, "--node", "tests/corpus/rulesets/kind-node/worker.json"),
     ("corpus", "coverage", *CORPUS, "--format", "json"),
     ("corpus", "coverage", *CORPUS, "--format", "html"),
     ("explain", RULES),
