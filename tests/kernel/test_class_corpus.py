@@ -73,9 +73,9 @@ def test_a_wrong_constant_of_a_service_that_was_not_searched_is_shown(job: Job, 
         words = fault.place.text.replace(",", " ").split()
         return fault.operator in WRONG and not texts.isdisjoint(words)
 
-    chosen = [fault for fault in planter.faults if concerns(fault)][::2]
+    chosen = [fault for fault in planter.faults if concerns(fault)][::4]
     shown = verdicts(planter, chosen, job, exhaustive=False)
-    assert list(shown.values()).count(Verdict.CAUGHT) >= 20
+    assert list(shown.values()).count(Verdict.CAUGHT) >= 10
     hidden = [fault for fault in chosen if shown[fault] is Verdict.SURVIVED]
     everything = verdicts(planter, hidden, job, exhaustive=True)
     assert [fault.key for fault in hidden if everything[fault] is Verdict.CAUGHT] == []
