@@ -32,7 +32,9 @@ NODE = make_node({"eth0": "10.0.0.1/24", "cni0": "10.1.0.1/24"})
 PACKET = "udp 10.0.0.9:4000 > 10.0.0.1:53 in eth0"
 
 
-@pytest.mark.parametrize("name", BACKENDS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name == "tc-ebpf" else []) for name in BACKENDS]
+)
 def test_a_backend_shows_every_random_outcome(name: str) -> None:
     require(backend(name))
     with load(RULES, NODE, backend=name) as rules:

@@ -42,7 +42,10 @@ def job(request: pytest.FixtureRequest) -> Job:
     return read_job(KIND / "rules.iptables-save", KIND / f"{request.param}.json")
 
 
-@pytest.fixture(scope="module", params=["rules.iptables-save", "rules.ip6tables-save"])
+@pytest.fixture(
+    scope="module",
+    params=["rules.iptables-save", pytest.param("rules.ip6tables-save", marks=pytest.mark.slow)],
+)
 def cluster(request: pytest.FixtureRequest) -> Job:
     """Return kube-proxy's rules for every feature of a Service, on a node of each family."""
     node = "node6.json" if "ip6" in request.param else "node.json"
@@ -111,15 +114,7 @@ def test_every_rule_of_a_cluster(cluster: Job, made_for_cluster: GeneratedCorpus
     assert report.missed == report.unreachable == ()
 
 
-@pytest.mark.parametrize(
-    ("cluster", "name"),
-    [
-        *(("rules.iptables-save", name) for name in KERNELS),
-        *(("rules.ip6tables-save", name) for name in KERNELS if name != "tc-ebpf"),
-        pytest.param("rules.ip6tables-save", "tc-ebpf", marks=pytest.mark.slow),
-    ],
-    indirect=["cluster"],
-)
+@pytest.mark.parametrize("name", KERNELS)
 def test_parity_on_a_cluster(cluster: Job, made_for_cluster: GeneratedCorpus, name: str) -> None:
     able(name)
     flows = made_for_cluster.flows
