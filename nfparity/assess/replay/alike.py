@@ -23,6 +23,7 @@ from backends.model.flow import Flow, Send, Step
 from backends.model.outcome import FlowResult, Outcome, OutcomeBranch
 from backends.model.packet import Packet
 from backends.model.withfields import with_fields
+from nfparity.assess.difference import ChangedPacket
 from nfparity.assess.node.cells import Cells
 from nfparity.assess.node.facts import Facts
 from nfparity.assess.node.index import number_of
@@ -68,6 +69,18 @@ class Renaming:
             dst=addresses.get(outcome.dst, outcome.dst),
             sport=ports.get(outcome.sport, outcome.sport),  # type: ignore[arg-type]
             dport=ports.get(outcome.dport, outcome.dport),  # type: ignore[arg-type]
+        )
+
+    def change(self, changed: ChangedPacket, flow: Flow) -> ChangedPacket:
+        """Return the renamed change of a flow's only packet, as that of ``flow``, without its trace."""
+        return replace(
+            changed,
+            flow=flow,
+            packet=flow.first.packet,
+            entry=flow.first.entry,
+            before=self.outcome(changed.before),
+            after=self.outcome(changed.after),
+            tracing=None,
         )
 
     def makes(self, first: FlowResult, other: FlowResult) -> bool:

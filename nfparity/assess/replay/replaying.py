@@ -17,18 +17,18 @@ from functools import cache, partial
 from backends.model.contract import Backend, Job
 from backends.model.flow import Flow, Pause, Send
 from backends.model.outcome import FlowResult, Outcome, Verdict
-from backends.simulator import RuleVisited, Simulation, SimulatorBackend, TracedBranch
+from backends.simulator import Simulation, SimulatorBackend
 from harness.diff.compare import DifferentPath, differing_paths
 from harness.diff.mismatch import Mismatch
 from harness.diff.paths import normal_paths
 from harness.diff.replay import Progress, ReplayOptions, replay
 from harness.diff.sampling import CERTAIN, Sampling
-from nfparity.assess.difference import ChangedPacket, Measure, Traced
+from nfparity.assess.difference import ChangedPacket, Measure
 from nfparity.assess.fate import Fate, fate_of
 from nfparity.assess.node.facts import Facts
 from nfparity.assess.replay.alike import FlowClass, Renaming, flow_classes
 from nfparity.assess.replay.spared import Spared, spared_flows, waiting
-from translate.ir import Rule
+from nfparity.assess.replay.tracing import traced
 
 __all__ = ["Disputed", "Trial", "changed_packet", "try_flows"]
 
@@ -123,6 +123,27 @@ class _Judge:
             return self.of(flow, (now, ()), (later, ()))
         other = self.sampling.differing(flow, self.expected[flow.id], later)
         return self.of(flow, (now, self.wrong(flow, now)), (later, other))
+
+    def certain(self, flow: Flow, shown: _Results) -> bool:
+        """Return whether a flow of one packet has one outcome in each mode, in every run."""
+        results = (self.expected[flow.id], *shown)
+        plain = not self.beside and flow.id not in self.measures and len(flow.steps) == 1
+        return plain and all(len(result.branches) == 1 and not result.notes for result in results)
+
+    def renamed(self, flow: Flow, renaming: Renaming, first: _Judged) -> _Judged:
+        """Judge a flow by the findings of the first flow of its class, whose outcome is :meth:`certain`."""
+        return _Judged(
+            changed=tuple(
+                replace(
+                    renaming.change(changed, flow),
+                    tracing=cache(
+                        partial(traced, self.simulation, flow, (renaming.outcome(changed.before),), 0, 0)
+                    ),
+                )
+                for changed in first.changed
+            ),
+            routed=None if first.routed is None else renaming.change(first.routed, flow),
+        )
 
     def wrong(self, flow: Flow, now: FlowResult) -> tuple[DifferentPath, ...]:
         """Return what rules that the simulator does not know change in iptables mode."""
@@ -257,6 +278,7 @@ def _infer(
     same = group.first not in judge.measures and judged[group.first] == _Judged()
     measured = group.first in judge.measures
     first = flows[group.first]
+    certain = not measured and judge.certain(first, shown)
     now, later = shown if measured else (_normal(first, result) for result in shown)
     # Beside rules that the simulator does not know, the kernel is right.
     wrong = not measured and bool(judge.wrong(first, shown[0]))
@@ -271,7 +293,12 @@ def _infer(
                 renaming.result(later, flow),
             )
         ):
-            judged[flow_id] = _Judged() if same else judge.by_another(flow, renaming, shown)
+            if same:
+                judged[flow_id] = _Judged()
+            elif certain:
+                judged[flow_id] = judge.renamed(flow, renaming, judged[group.first])
+            else:
+                judged[flow_id] = judge.by_another(flow, renaming, shown)
         else:
             doubtful.append(flow_id)
     return doubtful
@@ -354,7 +381,7 @@ def changed_packet(
         before=path[index],
         after=outcomes[index] if index < len(outcomes) else _NOTHING,
         instead="" if different.path is not None else _instead(different.mismatches[0]),
-        tracing=None if simulation is None else cache(partial(_traced, simulation, flow, path, sent, step)),
+        tracing=None if simulation is None else cache(partial(traced, simulation, flow, path, sent, step)),
         fields=tuple(dict.fromkeys(m.field for m in different.mismatches if m.step in (step, None))),
     )
 
@@ -368,21 +395,3 @@ def _instead(mismatch: Mismatch) -> str:
 
 def _outcome_index(flow: Flow, step: int) -> int:
     return sum(not isinstance(earlier, Pause) for earlier in flow.steps[:step])
-
-
-def _traced(
-    simulation: Simulation, flow: Flow, outcomes: tuple[Outcome, ...], sent: int, step: int
-) -> Traced:
-    """Return the rules on the path with these outcomes."""
-    paths = simulation.trace(flow, every_rule=False)
-    fitting = (w for w in paths if tuple(s.outcome for s in w.steps if s.outcome is not None) == outcomes)
-    path = next(fitting, None)
-    if path is None:  # the simulator does not know a rule that applied
-        return Traced(())
-    return Traced(_matched(path, step), () if sent == step else _matched(path, sent))
-
-
-def _matched(traced: TracedBranch, step: int) -> tuple[Rule, ...]:
-    """Return the rules that applied to a step's packet, including jumps."""
-    events = traced.steps[step].events
-    return tuple(event.rule for event in events if isinstance(event, RuleVisited) and event.matched)
