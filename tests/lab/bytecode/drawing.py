@@ -64,7 +64,10 @@ _MIXED: Final = 16
 
 _ICMP: Final = {Family.IP: Protocol.ICMP, Family.IP6: Protocol.ICMPV6}
 _ICMP_FIELDS: Final = frozenset({Field.ICMP_TYPE, Field.ICMP_CODE})
-_LABELS: Final = ((0, 0), (5, 0), (0x50000, 0), (0, 9), (0, 0x90000), (5, 9))
+_LABELS: Final = (
+    *((0, 0), (5, 0), (0x50000, 0), (0, 9), (0, 0x90000), (5, 9)),
+    *((0x8000, 9), (5, 0x8000), (1 << 31, 9), (5, 1 << 31)),
+)
 """Labels of packets and their connections for a security module."""
 _OF_TCP: Final = frozenset({Field.TCP_FLAGS, Field.TCP_MSS, Field.TCP_OPTIONS})
 _OF_SCTP: Final = frozenset({Field.SPORT, Field.DPORT, Field.SCTP_CHUNKS, Field.DCCP_TYPE})

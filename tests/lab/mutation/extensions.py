@@ -44,9 +44,11 @@ from translate.ir import (
     ConnectionLimit,
     ConnLabel,
     Drop,
+    Duplicate,
     Family,
     Field,
     FieldTest,
+    FillChecksum,
     Hook,
     Nth,
     Origin,
@@ -57,8 +59,8 @@ from translate.ir import (
     Return,
     Rule,
     Ruleset,
+    Secmark,
     SetDirection,
-    SideEffect,
     Spelled,
     Table,
     TableName,
@@ -101,8 +103,9 @@ class Single:
 class Score:
     """The faults of an extension, counted by their result, and those that no packet has shown.
 
-    ``refused``: samples that nftables does not express; ``inert``: those that only log or count, and
-    those that read the clock, which no packet sets on a kernel, or a cgroup that the machine lacks.
+    ``refused``: samples that nftables does not express; ``inert``: those that read the clock,
+    which no packet sets on a kernel, copy packets to where no flow expects them, leave a checksum to
+    the network card, or need a cgroup or a security module that the machine lacks.
     """
 
     faults: Counter[str] = field(default_factory=Counter)
@@ -276,7 +279,8 @@ def tried(single: Single, score: Score, *, level: int = 0) -> None:
     statistic = any(isinstance(test, Nth | Random) for test in rule.tests)
     clock = any(isinstance(test, FieldTest) and test.field in CLOCKS for test in flat(rule.tests))
     cgroup = any(isinstance(test, CgroupTest) for test in rule.tests)
-    if clock or cgroup or all(isinstance(action, SideEffect) for action in rule.actions):
+    unseen_here = any(isinstance(action, Duplicate | FillChecksum | Secmark) for action in rule.actions)
+    if clock or cgroup or unseen_here:
         score.inert += 1
         return
     try:
