@@ -31,6 +31,7 @@ OPTIONS = (
 )
 NEVER = {
     *("--reqid 8", "--spi 0x100", "--spi 0x200", "--strict --reqid 9"),
+    *("--strict --reqid 9 --next --reqid 7", "--strict --spi 0x20000 --next --reqid 7"),
     "--strict --reqid 7 --next --reqid 9 --next --reqid 7",
 }
 
@@ -42,12 +43,12 @@ def run(*words, text=None):
 here, there = ("ip",), ("nsenter", "--net=/proc/%d/ns/net" % int(sys.argv[1]), "ip")
 PAIRS = (("10.9.0.1", "10.9.0.2"), ("10.9.0.1", "10.9.0.3"))
 KEY = "0x" + "01" * 20
-run(*here, "link", "add", "a", "type", "veth", "peer", "name", "b", "netns", sys.argv[1])
-run(*here, "addr", "add", "10.9.0.1/24", "dev", "a")
-run(*here, "link", "set", "a", "up")
+run(*here, "link", "add", "near0", "type", "veth", "peer", "name", "far0", "netns", sys.argv[1])
+run(*here, "addr", "add", "10.9.0.1/24", "dev", "near0")
+run(*here, "link", "set", "near0", "up")
 for address in (2, 3, 4):
-    run(*there, "addr", "add", f"10.9.0.{address}/24", "dev", "b")
-run(*there, "link", "set", "b", "up")
+    run(*there, "addr", "add", f"10.9.0.{address}/24", "dev", "far0")
+run(*there, "link", "set", "far0", "up")
 for side in (here, there):
     for source, target in PAIRS:
         for spi, reqid in (("0x100", "7"), ("0x200", "9")):
