@@ -129,6 +129,19 @@ def _physdev(match: re.Match[str]) -> Words:
     return ["-m", "physdev", *match[1].split()]
 
 
+def _policy(match: re.Match[str]) -> Words:
+    words = ["-m", "policy", "--dir", match[1], "--pol", match[2], *(["--strict"] if match[3] else [])]
+    names = iter(match[4].split())
+    for name in names:
+        if name.startswith("["):
+            words += ["--next"] if name != "[0]" else []
+        elif name == "!":
+            words.append(name)
+        else:
+            words += [f"--{name}", next(names)]
+    return words
+
+
 def _socket(match: re.Match[str]) -> Words:
     return ["-m", "socket", *match[1].split()]
 
@@ -339,8 +352,9 @@ MATCHES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Words]], .
         (r"cgroup (! )?(\d+)", _simple("cgroup", "--cgroup")),
         (r"cgroup (! )?(\S*)", _simple("cgroup", "--path")),
         (
-            r"policy match dir (in|out) pol (none|ipsec)",
-            lambda f: ["-m", "policy", "--dir", f[1], "--pol", f[2]],
+            r"policy match dir (in|out) pol (none|ipsec)( strict)?"
+            r"((?: \[\d\]| !| (?:reqid|spi|proto|mode|tunnel-src|tunnel-dst) \S+)*)",
+            _policy,
         ),
         (r"(! )?owner socket exists", _simple("owner", "--socket-exists")),
         (
