@@ -16,6 +16,7 @@ import os
 import platform
 import re
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -72,8 +73,11 @@ def import_bcc() -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules["bcc"] = module  # its modules import it by this name
     try:
-        spec.loader.exec_module(module)
-    except (ImportError, OSError) as e:
+        with warnings.catch_warnings():
+            # Where BCC's folder has no bytecode, Python compiles its modules, and warns of their strings.
+            warnings.simplefilter("ignore")
+            spec.loader.exec_module(module)
+    except (ImportError, OSError, SyntaxError) as e:
         del sys.modules["bcc"]
         raise MachineError(f"BCC does not load: {e}") from e
     return module

@@ -50,6 +50,7 @@ from translate.ir import (
     alternatives,
     field_bits,
 )
+from translate.nft.timers import LAST_SECOND
 
 __all__ = ["distinguished_fields", "draw_samples"]
 
@@ -178,6 +179,8 @@ class _Drawer:
                 return ("", "ftp", "other")
             case Field.IIF | Field.OIF:
                 return ("", "lo", "eth0", "other")
+            case Field.CT_EXPIRES:  # nft counts milliseconds with 32 bits (docs/limits.md)
+                return (0, self.draw.randrange(LAST_SECOND), LAST_SECOND - 1)
             case _ if field.name.startswith("FIB_"):
                 known = (AddressType.UNICAST, AddressType.LOCAL, AddressType.BROADCAST, AddressType.MULTICAST)
                 return known if self.world.family is Family.IP else (AddressType.UNSPEC, AddressType.LOCAL)
