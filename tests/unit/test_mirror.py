@@ -15,6 +15,7 @@ PRODUCT: Final = ("translate", "backends", "harness", "nfparity")
 MODULES: Final = modules_of(ROOT, PRODUCT)
 PACKAGES: Final = {module for module, path in MODULES.items() if path.name == "__init__.py"}
 
+_PLACE: Final = re.compile(r'": "(\w+)\.[A-Z0-9_]+",$', re.MULTILINE)
 _IMPORT: Final = re.compile(r"^ *from ([a-z0-9_.]+) import (.*)$", re.MULTILINE)
 
 # Modules without unit tests in their own package, and a test of each. Those in tests/kernel need a kernel.
@@ -142,10 +143,15 @@ def _within(module: str, package: str) -> bool:
 
 
 def _imports(path: Path) -> Iterator[str]:
-    """Yield the modules that a file may import, without parsing it: this reads a thousand files."""
+    """Yield the modules that a file may import, without parsing it: this reads a thousand files.
+
+    A registry of extensions imports the files that it names.
+    """
     for line in _IMPORT.finditer(path.read_text()):
         yield line[1]
         yield from (f"{line[1]}.{name.strip()}" for name in line[2].split(","))
+    if path == ROOT / "translate/read/extensions/__init__.py":
+        yield from (f"translate.read.extensions.{file}" for file in _PLACE.findall(path.read_text()))
 
 
 def _tests() -> Iterator[tuple[Path, str]]:
