@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from backends.model.packet import Packet
 from backends.replay.loader import Loader
@@ -34,6 +36,12 @@ class TcEbpfLoader(Loader):
         self.pins = "bpf_get_smp_processor_id" in output.chains
         self.family = output.family
         self.dataplane: Dataplane | None = None
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Import pyroute2, too: the fork server unpickles a loader, so its children need not import it."""
+        self.__dict__.update(state)
+        with contextlib.suppress(ImportError):  # read_facts reports it
+            import pyroute2  # noqa: F401
 
     def load(self, tap: TapNode) -> None:
         """Load the program; raises MachineError with the message of BCC or the verifier."""

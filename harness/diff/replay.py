@@ -6,6 +6,7 @@ closes every session before it propagates.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -26,7 +27,8 @@ __all__ = ["Progress", "ReplayOptions", "Replayed", "Replays", "replay"]
 Progress = Callable[[str, int, int], None]
 """Progress callback: the backend's name, the numbers of finished and of all flows. Threads may share it."""
 
-_WORKERS = 2
+_WORKERS = min(8, 2 * len(os.sched_getaffinity(0)))
+"""Replays at a time. About half of its time a replay waits: for its packets, and for the child to end."""
 _PATIENCE = 5.0
 """Seconds for backends to end properly after the replay failed or was interrupted."""
 
