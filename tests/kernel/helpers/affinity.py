@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from backends.testbed.command import run
+from backends.testbed.netlink import Conntrack
 from nfparity.snapshot import Variant
 from tests.kernel.helpers.migratenode import Fresh
 from tests.lab.traffic.host import Host, Ip, Request
@@ -96,6 +97,8 @@ class Services(Request):
 
     def run(self, host: Host) -> None:
         Fresh(self.variant).run(host)
+        with contextlib.closing(Conntrack()) as conntrack:
+            conntrack.flush()  # clients of another test may have had the same ports
         Ip("route replace local 10.0.0.0/8 dev lo\n").run(host)
         Ip("route replace local fd10::/16 dev lo\n").run(host)
         for family in Family:
