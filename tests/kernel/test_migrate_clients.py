@@ -41,7 +41,7 @@ from tests.lab.traffic.host import Host, Join, Request
 from translate.ir import Family
 
 CLIENTS = [1000, pytest.param(10_000, marks=pytest.mark.slow)]
-"""Of all services together."""
+"""The number of clients, over all services."""
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ LOST = {
     ("syn-proxy", NEW): "means something else",
     # A field at a raw offset becomes another match of the same bits.
     ("u32", NEW): "means something else",
-    # Of a masked field at a raw offset (`--icase`) it prints a few bits without the mask.
+    # nft 1.1.3 prints a masked field at a raw offset (`--icase`) without its mask.
     ("texts", NEW): "does not load",
 }
 """The listings of a reader that do not keep the meaning of a translation, whoever wrote the table."""

@@ -25,7 +25,6 @@ from translate.ir import (
     Jump,
     LimitMss,
     Log,
-    LogDetail,
     Masquerade,
     Netmap,
     NfLog,
@@ -55,6 +54,7 @@ from translate.ir import (
     format_address,
 )
 from translate.irtext.lexer import Cursor, TextError, number, quoted, word
+from translate.irtext.logs import format_nflog, take_log, take_nflog
 from translate.irtext.nat import format_addresses, format_ports, take_addresses, take_ports, take_prefix
 from translate.irtext.values import format_interval, format_number, take_interval, take_number
 
@@ -143,7 +143,7 @@ def format_action(action: Action, family: Family) -> str:
         case Log(prefix=prefix, level=level, details=details):
             return " ".join(("log", quoted(prefix), "level", str(level), *details))
         case NfLog():
-            return _nflog(action)
+            return format_nflog(action)
         case Audit():
             return "audit"
         case Trace():
@@ -176,12 +176,6 @@ def _template(action: Template) -> str:
     if action.expectation_events is None:
         return text
     return f"{text} expectation-events {quoted(' '.join(action.expectation_events))}"
-
-
-def _nflog(action: NfLog) -> str:
-    text = f"nflog {quoted(action.prefix)} group {action.group}"
-    text += "" if action.size is None else f" size {action.size}"
-    return text if action.threshold is None else f"{text} threshold {action.threshold}"
 
 
 def take_actions(cursor: Cursor, family: Family) -> tuple[Action, ...]:
@@ -249,9 +243,9 @@ def _take_action(cursor: Cursor, family: Family) -> Action:
         case "ct":
             return _take_template(cursor)
         case "log":
-            return _take_log(cursor)
+            return take_log(cursor)
         case "nflog":
-            return _take_nflog(cursor)
+            return take_nflog(cursor)
         case "audit":
             return Audit()
         case "trace":
@@ -381,24 +375,3 @@ def _take_template(cursor: Cursor) -> Template:
 
 def _take_names(cursor: Cursor) -> tuple[str, ...]:
     return tuple(cursor.next("names").text.split())
-
-
-def _take_log(cursor: Cursor) -> Log:
-    prefix = cursor.next("a prefix").text
-    cursor.expect("level")
-    level = cursor.number("a level", most=7)
-    details = []
-    while not cursor.is_done and not cursor.peek(","):
-        details.append(cursor.member(LogDetail))
-    return Log(prefix, level, tuple(details))
-
-
-def _take_nflog(cursor: Cursor) -> NfLog:
-    prefix = cursor.next("a prefix").text
-    cursor.expect("group")
-    return NfLog(
-        prefix=prefix,
-        group=cursor.number("a group"),
-        size=cursor.number("a number of bytes") if cursor.take("size") else None,
-        threshold=cursor.number("a number of packets") if cursor.take("threshold") else None,
-    )

@@ -74,7 +74,7 @@ def import_bcc() -> ModuleType:
     sys.modules["bcc"] = module  # its modules import it by this name
     try:
         with warnings.catch_warnings():
-            # Where BCC's folder has no bytecode, Python compiles its modules, and warns of their strings.
+            # Python warns of escapes in BCC's strings when it compiles its modules for the first time.
             warnings.simplefilter("ignore")
             spec.loader.exec_module(module)
     except (ImportError, OSError, SyntaxError) as e:

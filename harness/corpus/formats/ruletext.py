@@ -10,6 +10,7 @@ from typing import Final, assert_never
 
 from backends.model.clock import LATEST_TIME, time_to_text
 from harness.corpus.formats.fieldwords import field_sentence
+from harness.corpus.formats.markwords import copying_text, marking_text
 from harness.corpus.formats.packets import flags_to_text, protocol_name
 from harness.corpus.formats.statewords import limit_text, recent_text, update_text
 from translate.ir import (
@@ -245,37 +246,6 @@ def _whereto(addresses: Interval | None, ports: NatPorts, family: Family) -> str
     return text if addresses is None else f"to {text}"
 
 
-def _marking(name: str, value: int, mask: int, bits: int = 32) -> str:
-    """Return a description of ``name = (name & ~mask) ^ value`` for a field of so many bits."""
-    if mask == (1 << bits) - 1:
-        return f"sets {name} to {value:#x}"
-    if value == mask:
-        return f"sets {name} {value:#x}"
-    if not value:
-        return f"clears {name} {mask:#x}"
-    if value & mask == 0:
-        return f"flips {name} {value:#x}"
-    if value & ~mask == 0:
-        return f"sets {name} to {value:#x} in the bits {mask:#x}"
-    return f"sets {name} to {value:#x} in the bits {mask:#x}, and flips its bits {value & ~mask:#x}"
-
-
-def _copying(source: str, taken: int, shift: int, target: str, kept: int) -> str:
-    """Return a description of ``target = (target & ~kept) ^ (source & taken)``, shifted."""
-    text = source if taken == _ALL else f"{source} & {taken:#x}"
-    if shift:
-        text = source if taken == _ALL else f"({text})"
-        text = f"{text} {'<<' if shift > 0 else '>>'} {abs(shift)}"
-    if kept == _ALL:
-        return f"sets {target} to {text}"
-    if kept == taken and not shift:
-        return f"copies the bits {taken:#x} of {source} to {target}"
-    return f"clears {target} {kept:#x}, and flips its bits that are set in {text}"
-
-
-_ALL: Final = 0xFFFFFFFF
-
-
 def action_text(action: Action, family: Family) -> str:
     """Return a description of an action, for example ``sets mark 0x4000``."""
     match action:
@@ -292,7 +262,7 @@ def action_text(action: Action, family: Family) -> str:
         case Reject():
             return f"rejects with {action.kind}"
         case SetMark(value=value, mask=mask):
-            return _marking("mark", value, mask)
+            return marking_text("mark", value, mask)
         case LimitMss(mss=mss):
             most = "the value that fits the path MTU" if mss is None else str(mss)
             return f"lowers the MSS announced in a SYN to {most}"
@@ -307,20 +277,20 @@ def action_text(action: Action, family: Family) -> str:
         case StripOptions(options=options):
             return f"removes the TCP options {', '.join(map(str, options))}" if options else "changes nothing"
         case SetConnmark(value=value, mask=mask, shift=0):
-            return _marking("connmark", value, mask)
+            return marking_text("connmark", value, mask)
         case SetConnmark(value=value, mask=mask, shift=shift):
             by = f"{'left' if shift > 0 else 'right'} by {abs(shift)}"
-            return f"{_marking('connmark', value, mask)}, then shifts connmark {by}"
+            return f"{marking_text('connmark', value, mask)}, then shifts connmark {by}"
         case SaveMark(nfmask=nfmask, ctmask=ctmask, shift=shift):
-            return _copying("mark", nfmask, shift, "connmark", ctmask)
+            return copying_text("mark", nfmask, shift, "connmark", ctmask)
         case RestoreMark(nfmask=nfmask, ctmask=ctmask, shift=shift):
-            return _copying("connmark", ctmask, shift, "mark", nfmask)
+            return copying_text("connmark", ctmask, shift, "mark", nfmask)
         case SetTos(value=value, mask=0xFC) if not value & ~0xFC:
             return f"sets DSCP {value >> 2:#x}"
         case SetTos(value=value, mask=0x03) if not value & ~0x03:
             return f"sets the ECN bits to {value}"
         case SetTos(value=value, mask=mask):
-            return _marking("TOS", value, mask, 8)
+            return marking_text("TOS", value, mask, 8)
         case TranslatePrefix(source=source, new=new, bits=bits):
             side = "source" if source else "destination"
             return f"replaces the prefix of its {side} by {format_address(family, new)}/{bits}"

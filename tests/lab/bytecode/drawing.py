@@ -318,7 +318,7 @@ class _Drawer:
                 yield replace(witness, kind=kind)
 
     def _one_state(self, witness: Sample) -> Iterator[Sample]:
-        """Yield packets of which one state of IPsec passes a test of any state, and the others do not."""
+        """Yield packets with several states of IPsec, one of which passes the test."""
         for test in self.statement.tests:
             if not isinstance(test, AnyOf) or not {part.field for part in test.tests} <= IPSEC_STATES:
                 continue

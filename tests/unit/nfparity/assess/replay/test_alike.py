@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import cache
 
 import pytest
 
-from backends.model.contract import Availability, Backend, Job, Session
-from backends.model.flow import Flow, Repeated
+from backends.model.contract import Backend, Job
+from backends.model.flow import Flow
 from backends.model.outcome import FlowResult
 from backends.simulator import Simulation
 from harness.corpus.generate import generate_corpus
@@ -20,7 +19,8 @@ from nfparity.assess.node.nativetests import NO_TESTS, NativeTests
 from nfparity.assess.replay.alike import FEWEST, FlowClass, Kinds, flow_classes
 from nfparity.kubeproxy import recover
 from tests.lab.kuberules import Cluster, Shape, draw_cluster, kube_proxy_rules
-from translate.ir import Interval, Ruleset
+from tests.unit.nfparity.assess.replay.helpers.countingbackend import CountingBackend
+from translate.ir import Interval
 from translate.read import read_ruleset
 
 SHAPE = Shape(
@@ -36,38 +36,6 @@ SHAPE = Shape(
 )
 SMALLER = replace(SHAPE, services=18, node_ports=11)
 """For a corpus, which takes long to make and to run: there are fewer services in a class."""
-
-
-@dataclass
-class Counting:
-    """A side that runs rules of its own, and counts the runs."""
-
-    ruleset: Ruleset
-    name: str = "counting"
-    runs: int = field(default=0, compare=False)
-
-    def probe(self) -> Availability:
-        return Availability(ok=True)
-
-    @contextmanager
-    def _open(self, job: Job) -> Iterator[Session]:
-        simulation = Simulation(replace(job, rules=self.ruleset))
-
-        @dataclass
-        class Replaying:
-            side: Counting
-            limits: tuple[()] = ()
-
-            def replay(self, flows: Iterable[Flow | Repeated]) -> Iterator[FlowResult]:
-                for one in flows:
-                    flow, times = (one.flow, one.times) if isinstance(one, Repeated) else (one, 1)
-                    self.side.runs += times
-                    yield replace(simulation.simulate(flow), runs=times)
-
-        yield Replaying(self)
-
-    def open(self, job: Job) -> AbstractContextManager[Session]:
-        return self._open(job)
 
 
 @cache
@@ -86,8 +54,8 @@ def facts(shape: Shape = SHAPE) -> Facts:
     return gather(ruleset, cluster(shape).node, recover(ruleset), version=(1, 36))
 
 
-def side(rules: str) -> Counting:
-    return Counting(read_ruleset(rules.encode(), name="then"))
+def side(rules: str) -> CountingBackend:
+    return CountingBackend(read_ruleset(rules.encode(), name="then"))
 
 
 @cache
@@ -158,7 +126,7 @@ def test_a_class_is_run_less_often() -> None:
     for by_class in (False, True):
         after = side(without(text(), "-j REJECT"))
         assessed(side(text()), after, by_class=by_class)
-        runs.append(after.runs)
+        runs.append(after.runs.total())
     assert runs[1] < runs[0]
 
 
@@ -175,7 +143,7 @@ def test_flows_of_a_corpus_are_in_classes_too(name: str) -> None:
         rules = text(SMALLER)
         after = side(AFTERWARDS[name](rules))
         assessments.append(assessed(side(rules), after, by_class=by_class, corpus=corpus()))
-        runs.append(after.runs)
+        runs.append(after.runs.total())
     whole, some = assessments
     assert (some.findings, some.unexplained) == (whole.findings, whole.unexplained)
     assert some.changes

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 
 import pytest
 
-from backends.model.contract import Availability, Backend, Job, Session
-from backends.model.flow import Flow, Repeated
-from backends.model.outcome import FlowResult
+from backends.model.contract import Backend, Job
+from backends.model.flow import Flow
 from backends.simulator import Simulation
 from nfparity.assess.assessing import Assessment, assess, detector_flows
 from nfparity.assess.node.facts import Facts, gather
@@ -20,43 +18,11 @@ from nfparity.assess.replay.alike import FlowClass, flow_classes
 from nfparity.assess.replay.spared import Spared, spared_flows, waiting
 from nfparity.kubeproxy import recover
 from tests.lab.kuberules import Cluster, Shape, draw_cluster, kube_proxy_rules
-from translate.ir import Ruleset
+from tests.unit.nfparity.assess.replay.helpers.countingbackend import CountingBackend
 from translate.read import read_ruleset
 
 SHAPE = Shape(services=40, endpoints=2, node_ports=8, load_balancers=3, source_ranges=3)
 CLIENTS = ("inside", "outside", "node")
-
-
-@dataclass
-class Sent:
-    """A side that runs rules of its own in the simulator, and counts the runs of each flow."""
-
-    ruleset: Ruleset
-    name: str = "sent"
-    runs: Counter[str] = field(default_factory=Counter, compare=False)
-
-    def probe(self) -> Availability:
-        return Availability(ok=True)
-
-    @contextmanager
-    def _open(self, job: Job) -> Iterator[Session]:
-        simulation = Simulation(replace(job, rules=self.ruleset))
-
-        @dataclass
-        class Replaying:
-            side: Sent
-            limits: tuple[()] = ()
-
-            def replay(self, flows: Iterable[Flow | Repeated]) -> Iterator[FlowResult]:
-                for one in flows:
-                    flow, times = (one.flow, one.times) if isinstance(one, Repeated) else (one, 1)
-                    self.side.runs[flow.id] += times
-                    yield replace(simulation.simulate(flow), runs=times)
-
-        yield Replaying(self)
-
-    def open(self, job: Job) -> AbstractContextManager[Session]:
-        return self._open(job)
 
 
 @cache
@@ -93,8 +59,8 @@ def spared() -> dict[str, Spared]:
     return spared_flows(tuple(flows().values()), classes(), ())
 
 
-def side(rules: str) -> Sent:
-    return Sent(read_ruleset(rules.encode(), name="then"))
+def side(rules: str) -> CountingBackend:
+    return CountingBackend(read_ruleset(rules.encode(), name="then"))
 
 
 def assessed(after: Backend, *, by_class: bool) -> Assessment:
