@@ -38,7 +38,8 @@ class CountingBackend:
 
             def replay(self, flows: Iterable[Flow | Repeated]) -> Iterator[FlowResult]:
                 for request in flows:
-                    flow, times = (request.flow, request.times) if isinstance(request, Repeated) else (request, 1)
+                    repeated = request if isinstance(request, Repeated) else Repeated(request, 1)
+                    flow, times = repeated.flow, repeated.times
                     self.side.runs[flow.id] += times
                     yield replace(simulation.simulate(flow), runs=times)
 
