@@ -29,23 +29,24 @@ RULE = "-A PREROUTING -d 10.96.0.{}/32 -p udp -m udp --dport 53 -j DNAT --to-des
 
 
 @pytest.fixture(scope="module")
-def compiled(kind_node: Node, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, bytes]:
-    """The entry of a program that was compiled into an empty cache: its name and its content."""
+def compiled(kind_node: Node, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """The entries of a program that was compiled into an empty cache: the content of each by its name."""
     require(TcEbpfBackend())
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         with TcEbpfBackend().open(Job(rules=services(10, 11), node=kind_node)):
             pass
-        (entry,) = entries(cache_folder())
-        return entry.name, entry.read_bytes()
+        made = {entry.name: entry.read_bytes() for entry in entries(cache_folder())}
+        assert len(made) == 2  # the unit of the chains and that of the runtime
+        return made
 
 
-def filled(folder: Path, compiled: tuple[str, bytes]) -> Path:
-    """Put the entry into a cache."""
-    name, content = compiled
+def filled(folder: Path, compiled: dict[str, bytes]) -> list[Path]:
+    """Put the entries into a cache."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    (folder / name).write_bytes(content)
-    return folder / name
+    for name, content in compiled.items():
+        (folder / name).write_bytes(content)
+    return entries(folder)
 
 
 @pytest.fixture(autouse=True)
@@ -65,20 +66,31 @@ def entries(folder: Path) -> list[Path]:
 
 
 def test_rules_of_one_shape_are_compiled_once(
-    own_cache: Path, kind_node: Node, compiled: tuple[str, bytes]
+    own_cache: Path, kind_node: Node, compiled: dict[str, bytes]
 ) -> None:
-    entry = filled(own_cache, compiled)
-    written = entry.stat()
+    kept = filled(own_cache, compiled)
+    written = [entry.stat() for entry in kept]
     for ruleset in (services(10, 11), services(20, 21, 22, 23, 24)):
         with TcEbpfBackend().open(Job(rules=ruleset, node=kind_node)):
             pass
-    assert entries(own_cache) == [entry]
-    now = entry.stat()
-    assert (now.st_ino, now.st_mtime_ns) == (written.st_ino, written.st_mtime_ns)
+    assert entries(own_cache) == kept
+    for entry, before in zip(kept, written, strict=True):
+        assert (entry.stat().st_ino, entry.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+
+
+def test_another_ruleset_has_another_unit_of_chains_only(
+    own_cache: Path, kind_node: Node, compiled: dict[str, bytes]
+) -> None:
+    kept = filled(own_cache, compiled)
+    other = SERVICE.format(rules=RULE.format(10, 11) + "-A PREROUTING -s 10.1.0.0/16 -j RETURN\n")
+    with TcEbpfBackend().open(Job(rules=read_ruleset(other.encode(), name="rules"), node=kind_node)):
+        pass
+    assert len(entries(own_cache)) == 3
+    assert set(kept) < set(entries(own_cache))
 
 
 def test_the_same_outcomes_from_the_cache_as_compiled(
-    own_cache: Path, kind_node: Node, compiled: tuple[str, bytes]
+    own_cache: Path, kind_node: Node, compiled: dict[str, bytes]
 ) -> None:
     """Without the cache, nothing is kept in it."""
     rules = services(10, 11)
@@ -87,20 +99,19 @@ def test_the_same_outcomes_from_the_cache_as_compiled(
     with TcEbpfBackend(cached=False).open(job) as session:
         shown = list(session.replay(flows))
     assert entries(own_cache) == []
-    entry = filled(own_cache, compiled)
+    kept = filled(own_cache, compiled)
     for _ in range(2):
         with TcEbpfBackend().open(job) as session:
             assert list(session.replay(flows)) == shown
-    assert entries(own_cache) == [entry]
+    assert entries(own_cache) == kept
 
 
-def test_a_damaged_entry_is_made_anew(own_cache: Path, kind_node: Node, compiled: tuple[str, bytes]) -> None:
-    entry = filled(own_cache, compiled)
-    whole = entry.read_bytes()
-    entry.write_bytes(whole[: len(whole) // 2])
+def test_a_damaged_entry_is_made_anew(own_cache: Path, kind_node: Node, compiled: dict[str, bytes]) -> None:
+    entry = min(filled(own_cache, compiled), key=lambda entry: entry.stat().st_size)
+    entry.write_bytes(entry.read_bytes()[:1000])
     with TcEbpfBackend().open(Job(rules=services(10, 11), node=kind_node)):
         pass
-    assert entry.read_bytes() == whole
+    assert {entry.name: entry.read_bytes() for entry in entries(own_cache)} == compiled
 
 
 @pytest.mark.parametrize("times", [1, pytest.param(2, marks=pytest.mark.slow)])
@@ -115,4 +126,4 @@ def test_what_the_kernel_refuses_is_told_with_its_line(own_cache: Path, times: i
     for _ in range(times):
         with pytest.raises(MachineError, match=r"answer: the verifier refuses it: (?s:.*)skb->len"):
             LoadedProgram(bad)
-        assert len(entries(own_cache)) == 1
+        assert len(entries(own_cache)) == 2

@@ -9,16 +9,17 @@ from translate.bpf.change import BpfChange, LoadedMap, MapChange, change_between
 from translate.bpf.emit import BACKEND, emit
 from translate.bpf.layout.counters import COUNTERS
 from translate.bpf.layout.maps import MapContents, MapEntry, SetContents, SetEntry
-from translate.bpf.layout.programs import PROGRAMS
+from translate.bpf.layout.programs import FUNCTIONS, PROGRAMS
 from translate.bpf.layout.structures import DeclaredMap, Structure
 from translate.bpf.layout.tables import CONNECTIONS, U32, DeviceFlag, RuntimePart, runtime_maps, runtime_types
-from translate.bpf.output import BpfOutput
+from translate.bpf.output import BpfOutput, TranslationUnit
 from translate.bpf.refusals import REFUSED
 
 __all__ = [
     "BACKEND",
     "CONNECTIONS",
     "COUNTERS",
+    "FUNCTIONS",
     "PROGRAMS",
     "REFUSED",
     "U32",
@@ -34,6 +35,7 @@ __all__ = [
     "SetContents",
     "SetEntry",
     "Structure",
+    "TranslationUnit",
     "change_between",
     "change_maps",
     "emit",

@@ -76,12 +76,16 @@ def emit(program: Program) -> BpfOutput:
     body = Code.joined(functions)
     needs = body.needs
     declared = [line for declaration in needs.declarations for line in declaration.lines]
-    text = "\n".join((*_PRELUDE, *declared, "", *body.lines, *_absent(bases)))
+    has_nat = any(chain.table is TableName.NAT for chain in bases)
+    text = "\n".join((*_PRELUDE, *declared, "", *body.lines, *_absent(bases, has_nat=has_nat)))
     runtime = before_chains(program.family, needs.parts, needs.counters, len(context.buckets))
+    alone = (*_macros(needs), before_chains(program.family, (), 0, 0), *_absent((), has_nat=has_nat))
     return BpfOutput(
         before="\n".join((*_macros(needs), runtime)),
         chains=f"{text}\n",
         after="\n".join((after_chains(program.family), program_entries())),
+        without_chains="\n".join((*alone, "")),
+        raw=any(chain.table is TableName.RAW for chain in bases),
         maps=needs.maps,
         sets=needs.sets,
         family=program.family,
@@ -174,11 +178,10 @@ def _head(name: str) -> str:
     return f"INLINE int {name}(struct __sk_buff *skb, struct pkt *p)"
 
 
-def _absent(bases: list[LoweredChain]) -> list[str]:
+def _absent(bases: Iterable[LoweredChain], *, has_nat: bool) -> list[str]:
     """Return the macros for hooks without a chain; ``HAS_NAT`` is 1 if the program has a nat table."""
     have = {(chain.table, chain.hook) for chain in bases}
-    nat = any(chain.table is TableName.NAT for chain in bases)
-    lines = [f"#define HAS_NAT {int(nat)}"]
+    lines = [f"#define HAS_NAT {int(has_nat)}"]
     for table, hooks in TABLE_HOOKS.items():
         for hook in hooks:
             if (table, hook) not in have:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from translate.bpf.layout.maps import MapContents, SetContents
+from translate.bpf.layout.programs import Group, function_name, group_macros
 from translate.bpf.layout.structures import DeclaredMap
 from translate.bpf.layout.tables import CONNECTIONS, RuntimePart, runtime_maps, slot_sizes
 from translate.errors import Note
 from translate.ir import Family, Origin
 
-__all__ = ["BpfOutput", "remark"]
+__all__ = ["BpfOutput", "TranslationUnit", "remark"]
 
 PROCESSORS: Final = 16
 """The default number of processors for which a program has slots."""
@@ -26,21 +27,33 @@ def remark(origin: Origin) -> str:
     return f"/* line {origin.line} */" if origin.line else "/* generated */"
 
 
+@dataclass(frozen=True, slots=True)
+class TranslationUnit:
+    """A part of a program that is compiled on its own: C text, and the functions and maps that it has."""
+
+    text: str
+    functions: tuple[str, ...]
+    maps: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BpfOutput:
     """A translation: C text for BCC, and the contents of its maps.
 
     ``before`` and ``after`` are the runtime, which is the same for every ruleset of a ``family`` except for
-    its optional ``parts``; ``chains`` is generated, with comments that name the lines of the rules. ``sets``
-    are the ipsets. ``counters`` and ``buckets`` are the numbers of counters of ``statistic --mode nth`` and
-    of buckets of ``-m limit``. At most ``connections`` are remembered; then the least recently used are
-    forgotten. Each of ``processors`` has its own slots for packets in transit. ``notes`` describe limits that
-    iptables does not have.
+    its optional ``parts``; ``chains`` is generated, with comments that name the lines of the rules.
+    ``without_chains`` replaces the first two in the unit whose functions run no chain. With ``raw``, there
+    are chains of table raw. ``sets`` are the ipsets. ``counters`` and ``buckets`` are the numbers of counters
+    of ``statistic --mode nth`` and of buckets of ``-m limit``. At most ``connections`` are remembered; then
+    the least recently used are forgotten. Each of ``processors`` has its own slots for packets in transit.
+    ``notes`` describe limits that iptables does not have.
     """
 
     before: str
     chains: str
     after: str
+    without_chains: str
+    raw: bool
     maps: tuple[MapContents, ...]
     sets: tuple[SetContents, ...] = ()
     family: Family = Family.IP
@@ -59,18 +72,21 @@ class BpfOutput:
     @property
     def declared(self) -> dict[str, DeclaredMap]:
         """All maps of the program, by name."""
-        runtime = runtime_maps(
+        runtime = self._runtime_maps(self.parts)
+        return {
+            declared.name: declared
+            for declared in (*runtime, *(c.declared for c in self.maps), *(c.declared for c in self.sets))
+        }
+
+    def _runtime_maps(self, parts: Collection[RuntimePart]) -> tuple[DeclaredMap, ...]:
+        return runtime_maps(
             self.family,
-            self.parts,
+            parts,
             counters=self.counters,
             buckets=self.buckets,
             connections=self.connections,
             slots=slot_sizes(self.processors)["SLOTS"],
         )
-        return {
-            declared.name: declared
-            for declared in (*runtime, *(c.declared for c in self.maps), *(c.declared for c in self.sets))
-        }
 
     @property
     def source(self) -> str:
@@ -78,7 +94,7 @@ class BpfOutput:
 
         Rulesets that differ only in entries of maps have the same source, except for the sizes of maps.
         """
-        return self._program(_REMARK.sub("", self.chains), self._sizes())
+        return self._program(_REMARK.sub("", self.chains))
 
     @property
     def text(self) -> str:
@@ -86,32 +102,45 @@ class BpfOutput:
         return "\n".join((self.before, _REMARK.sub("", self.chains), self.after))
 
     @property
-    def shape(self) -> str:
-        """The program as ``source``, with one entry in each map of rules or connections.
+    def units(self) -> tuple[TranslationUnit, TranslationUnit]:
+        """The program in two units, with one entry in each map of rules or connections.
 
-        Rulesets that differ only in entries of maps have the same shape. Maps are created with their real
-        sizes later.
+        The first has all maps, and the functions that run chains. The second has all other functions, and is
+        the same for rulesets that need the same of the runtime. Rulesets that differ only in entries of maps
+        have the same units. Maps are created with their real sizes later.
         """
-        return self._program(_REMARK.sub("", self.chains), {**dict.fromkeys(self._sizes(), 1), **self._slots})
+        running = {Group.HOOKS, Group.RAW} if self.raw else {Group.HOOKS}
+        chains = _REMARK.sub("", self.chains)
+        return (
+            self._unit(running, self.declared.values(), (self.before, chains, self.after)),
+            self._unit(set(Group) - running, self._runtime_maps(()), (self.without_chains, self.after)),
+        )
+
+    def _unit(
+        self, groups: Collection[Group], maps: Iterable[DeclaredMap], text: tuple[str, ...]
+    ) -> TranslationUnit:
+        maps = tuple(maps)
+        sizes = {declared.size_macro: 1 for declared in maps if declared.size_macro}
+        macros = _macros({**sizes, **slot_sizes(self.processors)})
+        return TranslationUnit(
+            text="\n".join((macros + group_macros(groups), *text)),
+            functions=tuple(
+                function_name(name) for group in Group if group in groups for name in group.programs
+            ),
+            maps=tuple(declared.name for declared in maps),
+        )
 
     def render(self) -> str:
         """Return the program with the lines of its rules and the contents of its maps as comments."""
-        return f"{self._program(self.chains, self._sizes())}\n{self._contents()}"
+        return f"{self._program(self.chains)}\n{self._contents()}"
 
-    @property
-    def _slots(self) -> dict[str, int]:
-        return slot_sizes(self.processors)
-
-    def _sizes(self) -> dict[str, int]:
-        """The macros for sizes of maps, and their values."""
-        macros = {
+    def _program(self, chains: str) -> str:
+        """Return the whole program as one unit, with the sizes of its maps."""
+        sizes = {
             declared.size_macro: declared.size for declared in self.declared.values() if declared.size_macro
         }
-        return {**macros, **self._slots}
-
-    def _program(self, chains: str, sizes: Mapping[str, int]) -> str:
-        macros = "".join(f"#define {macro} {size}\n" for macro, size in sizes.items())
-        return "\n".join((macros, self.before, chains, self.after))
+        macros = _macros({**sizes, **slot_sizes(self.processors)})
+        return "\n".join((macros + group_macros(tuple(Group)), self.before, chains, self.after))
 
     def _contents(self) -> str:
         lines = []
@@ -133,3 +162,7 @@ class BpfOutput:
                 lines.append(f"{line} (line {element.origin.line})" if element.origin.line else line)
             lines.append(" */")
         return "".join(f"{line}\n" for line in lines)
+
+
+def _macros(values: Mapping[str, int]) -> str:
+    return "".join(f"#define {macro} {value}\n" for macro, value in values.items())

@@ -49,11 +49,29 @@ class Descriptors:
 
 @dataclass(frozen=True, slots=True)
 class CompiledProgram:
-    """Functions, their maps, and the BTF object of the maps' keys and values (empty without one)."""
+    """Functions, their maps, and the BTF object of the maps' keys and values (empty without one).
+
+    It can be one unit of a program.
+    """
 
     functions: tuple[CompiledFunction, ...]
     maps: tuple[CompiledMap, ...]
     types: bytes
+
+    def linked(self, other: CompiledProgram) -> CompiledProgram:
+        """Return the program with the functions of both, which uses this one's maps.
+
+        Raises ValueError if a map of ``other`` is missing here or is declared differently.
+        """
+        places = {declared.name: place for place, declared in enumerate(self.maps)}
+        numbers = []
+        for declared in other.maps:
+            place = places.get(declared.name)
+            if place is None or _untyped(self.maps[place].info) != _untyped(declared.info):
+                raise ValueError(f"the map {declared.name} is not the same in both")
+            numbers.append(place)
+        moved = (replace(f, instructions=with_maps(f.instructions, numbers)) for f in other.functions)
+        return replace(self, functions=(*self.functions, *moved))
 
     def load(self, sizes: Mapping[str, int], kept: Mapping[str, int]) -> Descriptors:
         """Create the maps with these sizes, in entries, load the functions, and return descriptors of both.
@@ -80,6 +98,10 @@ class CompiledProgram:
                     created.callback(os.close, functions[function.name])
                 created.pop_all()
         return Descriptors(maps, functions)
+
+
+def _untyped(info: MapInfo) -> MapInfo:
+    return replace(info, key_type=0, value_type=0)  # numbers in the BTF object of one unit
 
 
 def _map(compiled: CompiledMap, sizes: Mapping[str, int], kept: Mapping[str, int], types: int) -> int:

@@ -16,7 +16,7 @@ from backends.tc_ebpf.programs.bpfmap import BpfMap
 from backends.tc_ebpf.programs.cache import Cache, cache_folder, program_key
 from backends.tc_ebpf.programs.compiled import CompiledProgram, Descriptors
 from backends.tc_ebpf.programs.compiler import compile_program, explain_refusal
-from translate.bpf import PROGRAMS, BpfOutput
+from translate.bpf import FUNCTIONS, PROGRAMS, BpfOutput, TranslationUnit
 from translate.errors import MachineError
 
 __all__ = ["LoadedProgram", "compiled"]
@@ -24,30 +24,36 @@ __all__ = ["LoadedProgram", "compiled"]
 _NOTHING: Final = struct.pack("=BBhi BBhi", 0xB7, 0, 0, 0, 0x95, 0, 0, 0)
 """``r0 = 0; exit``"""
 
-_FUNCTIONS: Final = tuple(f"nfparity_{name}" for name in (*(side.word for side in Side), *PROGRAMS))
-
 
 def compiled(output: BpfOutput, log: Path | None = None, *, cache: Cache | None) -> CompiledProgram:
-    """Return a translation's program from the cache, or compile and cache it.
+    """Return a translation's program. Each unit is taken from the cache, or compiled and cached.
 
     The sizes of maps are not part of it. Raises MachineError with the compiler's errors; ``log`` receives its
     whole output.
     """
+    of_chains, runtime = (_unit(unit, log, cache) for unit in output.units)
+    try:
+        return of_chains.linked(runtime)
+    except ValueError as e:
+        raise MachineError(f"the units of the tc program do not fit: {e}") from e
+
+
+def _unit(unit: TranslationUnit, log: Path | None, cache: Cache | None) -> CompiledProgram:
     if cache is not None:
-        key = program_key(output.shape)
+        key = program_key(unit.text)
         cached = cache.get(key)
-        if cached is not None and _fits(cached, output):
+        if cached is not None and _fits(cached, unit):
             return cached
-    program = compile_program(output.shape, _FUNCTIONS, tuple(output.declared), log)
+    program = compile_program(unit.text, unit.functions, unit.maps, log)
     if cache is not None:
         cache.put(key, program)
     return program
 
 
-def _fits(program: CompiledProgram, output: BpfOutput) -> bool:
+def _fits(program: CompiledProgram, unit: TranslationUnit) -> bool:
     maps = tuple(declared.name for declared in program.maps)
     functions = tuple(function.name for function in program.functions)
-    return (maps, functions) == (tuple(output.declared), _FUNCTIONS)
+    return (maps, functions) == (unit.maps, unit.functions)
 
 
 def _number(value: int) -> bytes:
@@ -124,4 +130,4 @@ def _load(
         except ValueError as e:
             raise MachineError(f"the tc program does not load: {e}") from e
         except OSError as e:
-            raise explain_refusal(output.source, _FUNCTIONS, log) from e
+            raise explain_refusal(output.source, FUNCTIONS, log) from e

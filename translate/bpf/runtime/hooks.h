@@ -75,6 +75,7 @@ INLINE int awaits_neighbour(struct __sk_buff *skb, struct pkt *p)
 	return bpf_fib_lookup(skb, &way, sizeof(way), BPF_FIB_LOOKUP_OUTPUT) == BPF_FIB_LKUP_RET_NO_NEIGH;
 }
 
+#if COMPILES_RAW
 int nfparity_ingress(struct __sk_buff *skb)
 {
 	struct pkt *p = 0;
@@ -114,6 +115,7 @@ int nfparity_ingress(struct __sk_buff *skb)
 	programs.call(skb, PROGRAM_TRACK);
 	return failed();
 }
+#endif
 
 INLINE int handle_track(struct __sk_buff *skb, struct pkt *p)
 {
@@ -177,6 +179,7 @@ INLINE int handle_deliver(struct __sk_buff *skb, struct pkt *p)
 	return pass(skb, p, AT_NOTHING);
 }
 
+#if COMPILES_RAW
 int nfparity_egress(struct __sk_buff *skb)
 {
 	struct pkt *p = 0;
@@ -222,6 +225,7 @@ int nfparity_egress(struct __sk_buff *skb)
 	programs.call(skb, PROGRAM_TRACK);
 	return failed();
 }
+#endif
 
 INLINE int handle_output(struct __sk_buff *skb, struct pkt *p)
 {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import struct
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,35 @@ def test_maps_are_numbered_in_loads_of_their_descriptors_alone() -> None:
     assert with_maps(code, {5: 77}) == instruction(0x18, 0x11, 77) + code[8:]
     with pytest.raises(KeyError):
         with_maps(code, {})
+
+
+def test_linked_functions_use_the_maps_of_the_first_unit() -> None:
+    first = CompiledProgram(
+        functions=(CompiledFunction("one", instruction(0x18, 0x11, 1) + instruction(0, 0, 0)),),
+        maps=(CompiledMap("rules", replace(INFO, key_size=8)), CompiledMap("conns", INFO)),
+        types=b"first",
+    )
+    load = instruction(0x18, 0x11, 0) + instruction(0, 0, 0)
+    # The numbers of types belong to the unit's own BTF object.
+    second = CompiledProgram(
+        functions=(CompiledFunction("two", load),),
+        maps=(CompiledMap("conns", replace(INFO, key_type=5, value_type=6)),),
+        types=b"second",
+    )
+    linked = first.linked(second)
+    assert (linked.maps, linked.types) == (first.maps, first.types)
+    assert linked.functions[0] == first.functions[0]
+    assert linked.functions[1] == CompiledFunction("two", instruction(0x18, 0x11, 1) + load[8:])
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [CompiledMap("other", INFO), CompiledMap("conns", replace(INFO, value_size=8))],
+    ids=["missing", "other size"],
+)
+def test_units_with_different_maps_are_not_linked(declared: CompiledMap) -> None:
+    with pytest.raises(ValueError, match=declared.name):
+        PROGRAM.linked(CompiledProgram(functions=(), maps=(declared,), types=b""))
 
 
 def test_a_program_is_kept(tmp_path: Path) -> None:
