@@ -1,7 +1,8 @@
-"""The layouts that Python computes for structures of the tc program, against those that clang gives them."""
+"""Compiled tc programs: the layouts of structures as clang makes them, and the paths that the verifier follows."""
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -120,3 +121,24 @@ def test_clang_lays_structures_out_as_declared(case: str, optional: set[str]) ->
     lookups = [contents.key.name for contents in filled]
     assert lookups
     assert set(lookups) <= compared.keys()
+
+
+@pytest.mark.parametrize("case", ["cases/every-construct", "cases6/strange6"])
+def test_the_verifier_follows_few_paths(case: str) -> None:
+    """A value that the verifier knows can multiply the paths; see ``unknown()`` in types.h."""
+    output = emit(lower(read_case(CASES / case).ruleset, level=2))
+    sizes = {name: declared.size for name, declared in output.declared.items()}
+    loaded = compiled(output, cache=Cache(cache_folder())).load(sizes, {})
+    try:
+        verified = {name: verified_instructions(number) for name, number in loaded.functions.items()}
+    finally:
+        for number in (*loaded.functions.values(), *loaded.maps.values()):
+            os.close(number)
+    assert sum(verified.values()) < 250_000, verified
+
+
+def verified_instructions(descriptor: int) -> int:
+    """Return the number of instructions that the verifier processed for a program (bpf_prog_show_fdinfo)."""
+    lines = Path(f"/proc/self/fdinfo/{descriptor}").read_text().splitlines()
+    fields = dict(line.split(":\t") for line in lines)
+    return int(fields["verified_insns"])

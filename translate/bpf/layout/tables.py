@@ -234,7 +234,7 @@ def runtime_types(family: Family) -> RuntimeTypes:
     )
     structures = (
         *(wire, tuple_, side, connection, device, prefix, local, route, source_prefix, settings),
-        Structure("bytes", (Declarator(U8, "data", 256),)),
+        Structure("bytes", (Declarator(U8, "data", 512),)),
         Structure("crc_table", (Declarator(U32, "after", 256),), "The CRC of each byte after another."),
         Structure("lock", (Declarator(_SPIN_LOCK, "lock"),)),
         ENTRY,

@@ -47,7 +47,13 @@ INLINE int handle_bind(struct __sk_buff *skb, struct pkt *p)
 
 INLINE int handle_sctp_verify(struct __sk_buff *skb, struct pkt *p)
 {
-	p->bad_sum = bad_sctp_checksum(skb, p);
+	int result = bad_sctp_checksum(skb, p);
+
+	if (result == SUM_NOT_YET) {
+		programs.call(skb, PROGRAM_SCTP_VERIFY);
+		return failed();
+	}
+	p->bad_sum = result;
 	programs.call(skb, PROGRAM_TRACK);
 	return failed();
 }
@@ -69,6 +75,8 @@ INLINE int handle_port(struct __sk_buff *skb, struct pkt *p)
 	manip = p->manip == MANIP_SRC ? MANIP_SRC : MANIP_DST;
 	copy_tuple(&new, &p->wanted);
 	found = unique_port(&new, p, manip);
+	manip = unknown(p, manip);
+	new.proto = *(volatile tuple_proto *)&p->wanted.proto; /* for the verifier it is unknown again */
 	if (found == PORT_NOT_YET) {
 		if (p->searches == 1)
 			count(COUNT_LONG_SEARCH);

@@ -110,8 +110,10 @@ int nfparity_ingress(struct __sk_buff *skb)
 		return lose(COUNT_FRAGMENT); /* conntrack would reassemble it; a tc program cannot */
 	RUN(chain_raw_prerouting);
 	p->incoming = 1;
-	if (p->proto == PROTO_SCTP && !p->looped)
+	if (p->proto == PROTO_SCTP && !p->looped) {
+		begin_sctp_checksum(p);
 		programs.call(skb, PROGRAM_SCTP_VERIFY);
+	}
 	programs.call(skb, PROGRAM_TRACK);
 	return failed();
 }

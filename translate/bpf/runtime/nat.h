@@ -69,9 +69,8 @@ INLINE int unique_port(struct tuple *new, struct pkt *p, int manip)
 {
 	u64 now = coarse_now();
 	u32 flags = p->bind_flags;
-	tuple_port *key = key_of(new, manip), *mirrored;
 	struct tuple reply;
-	u32 port = *key, low, size, offset;
+	u32 port = *key_of(new, manip), low, size, offset, found, mirrored, own;
 
 	if (flags & BIND_PORTS) {
 		low = p->bind_port_low;
@@ -92,12 +91,11 @@ INLINE int unique_port(struct tuple *new, struct pkt *p, int manip)
 		size = 511;
 	}
 	if (size <= 1) {
-		*key = low;
+		*key_of(new, manip) = low;
 		return PORT_UNSEEN;
 	}
 	if (invert(&reply, new))
 		return PORT_UNSEEN;
-	mirrored = manip == MANIP_SRC && new->proto != PROTO_ICMP ? &reply.dport : &reply.sport;
 	if (!p->searches && (flags & BIND_SHIFT))
 		p->search_from = port - p->bind_base;
 	else if (p->searches ? size > MOST_SEARCHES * PORTS_AT_ONCE : manip == MANIP_SRC || (flags & BIND_RANDOM))
@@ -107,14 +105,31 @@ INLINE int unique_port(struct tuple *new, struct pkt *p, int manip)
 	else
 		p->search_from += PORTS_AT_ONCE;
 	offset = p->search_from;
+	own = unknown(p, key_of(new, manip) == &new->sport);
+	mirrored = unknown(p, manip == MANIP_SRC && new->proto != PROTO_ICMP);
+	low = unknown(p, low);
+	size = unknown(p, size);
+	found = PORT_NONE;
 	for (u32 i = 0; i < PORTS_AT_ONCE; i++) {
-		asm volatile("" : "+r"(i));
-		*key = *mirrored = low + (offset + i & 0xffff) % size;
-		if (!taken(&reply, now))
-			return PORT_FREE;
+		asm volatile("" : "+r"(i), "+r"(mirrored)); /* otherwise clang makes two loops */
+		port = low + (offset + i & 0xffff) % size;
+		if (mirrored)
+			reply.dport = port;
+		else
+			reply.sport = port;
+		if (!taken(&reply, now)) {
+			found = PORT_FREE;
+			break;
+		}
 		if (i + 1 >= size)
 			break;
 	}
+	if (own)
+		new->sport = port;
+	else
+		new->dport = port;
+	if (unknown(p, found) == PORT_FREE)
+		return PORT_FREE;
 	p->searches++;
 	return p->searches < MOST_SEARCHES && p->searches * PORTS_AT_ONCE < size ? PORT_NOT_YET : PORT_NONE;
 }

@@ -116,7 +116,7 @@ INLINE void parse_frame(struct __sk_buff *skb, struct pkt *p)
 
 /* The one's complement sum of `length` bytes at `offset`. It is computed in steps of constant sizes, as the
  * helpers require. */
-INLINE u32 sum_of(struct __sk_buff *skb, u32 offset, u32 length, u32 sum)
+INLINE u32 sum_of(struct __sk_buff *skb, struct pkt *p, u32 offset, u32 length, u32 sum)
 {
 	u32 zero = 0;
 	struct bytes *b = scratch.lookup(&zero);
@@ -124,16 +124,19 @@ INLINE u32 sum_of(struct __sk_buff *skb, u32 offset, u32 length, u32 sum)
 
 	if (!b)
 		return 0;
-	for (u32 i = 0; i < 256; i++) {
+	length = unknown(p, length);
+	sum = unknown(p, sum);
+	for (u32 i = 0; i < 128; i++) {
 		/* Otherwise the compiler counts down from a number that the verifier does not know. */
 		asm volatile("" : "+r"(i));
-		if (i >= (length >> 8))
+		if (i >= (length >> 9))
 			break;
-		if (bpf_skb_load_bytes(skb, offset, b->data, 256))
+		if (bpf_skb_load_bytes(skb, offset, b->data, 512))
 			return 0;
-		sum = bpf_csum_diff(0, 0, (__be32 *)b->data, 256, sum);
-		offset += 256;
+		sum = bpf_csum_diff(0, 0, (__be32 *)b->data, 512, sum);
+		offset += 512;
 	}
+	SUM_STEP(256)
 	SUM_STEP(128)
 	SUM_STEP(64)
 	SUM_STEP(32)
@@ -202,7 +205,8 @@ INLINE int bad_checksum(struct __sk_buff *skb, struct pkt *p, int every)
 		if (fold(sum) == swap16(p->check))
 			return 0;
 	}
-	sum = fold(sum_of(skb, p->l4, length, sum));
+	proto = unknown(p, proto);
+	sum = fold(sum_of(skb, p, p->l4, length, sum));
 	return sum != 0xffff && (sum || is_summed(proto)); /* without a pseudo header, zeros are valid */
 }
 

@@ -71,7 +71,7 @@ INLINE int make_error(struct __sk_buff *skb, struct pkt *p, addr source)
 		return -1;
 	if (ICMP_HAS_PSEUDO_HEADER)
 		pseudo = pseudo_sum(source, p->saddr, PROTO_ICMP, quoted + 8);
-	sum = ~fold(sum_of(skb, ETH_LENGTH + HEADER_LENGTH, quoted + 8, pseudo));
+	sum = ~fold(sum_of(skb, p, ETH_LENGTH + HEADER_LENGTH, quoted + 8, pseudo));
 	return bpf_skb_store_bytes(skb, ETH_LENGTH + HEADER_LENGTH + 2, &sum, 2, 0);
 }
 

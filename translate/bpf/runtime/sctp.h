@@ -76,6 +76,9 @@ INLINE void set_sctp_checksum(struct __sk_buff *skb, struct pkt *p)
 /* The length in bytes up to which checksums are verified; those of longer packets are assumed to be correct. */
 #define MOST_VERIFIED 4096
 #define CRC_CHUNK 64
+#define CHUNKS_AT_ONCE 16
+
+enum { SUM_CORRECT = 0, SUM_WRONG, SUM_NOT_YET };
 
 INLINE u32 crc_add(struct crc_table *t, u32 crc, u8 byte)
 {
@@ -85,40 +88,51 @@ INLINE u32 crc_add(struct crc_table *t, u32 crc, u8 byte)
 	return crc >> 8 ^ t->after[index & 255];
 }
 
-/* Whether the checksum is wrong (sctp_error). The bytes that do not fill a chunk are read first, so that the
- * verifier does not follow that loop again after each chunk. */
+/* Begin to verify the checksum of a packet. */
+INLINE void begin_sctp_checksum(struct pkt *p)
+{
+	p->sctp_crc = 0xffffffff;
+	p->sctp_at = 0;
+}
+
+/* Whether the checksum is wrong (sctp_error). A call reads CHUNKS_AT_ONCE chunks; SUM_NOT_YET asks the caller to call
+ * again, as a new program, because the verifier follows each round of a loop. */
 INLINE int bad_sctp_checksum(struct __sk_buff *skb, struct pkt *p)
 {
-	u32 zero = 0, crc = 0xffffffff, stored = 0, at, left = p->segment % CRC_CHUNK;
+	u32 zero = 0, crc = p->sctp_crc, stored = 0, at = p->sctp_at, left;
 	struct crc_table *t = crc_tables.lookup(&zero);
 	struct bytes *b = scratch.lookup(&zero);
 
 	if (!t || !b || p->segment < 12 || p->segment > MOST_VERIFIED ||
 	    bpf_skb_load_bytes(skb, p->l4 + 8, &stored, 4) || !stored)
 		return 0;
+	for (u32 i = 0; i < CHUNKS_AT_ONCE; i++) {
+		asm volatile("" : "+r"(i));
+		if (at + CRC_CHUNK > p->segment)
+			break;
+		if (bpf_skb_load_bytes(skb, p->l4 + at, b->data, CRC_CHUNK))
+			return 0;
+#pragma unroll
+		for (u32 j = 0; j < CRC_CHUNK; j++)
+			crc = crc_add(t, crc, b->data[j]);
+		at += CRC_CHUNK;
+	}
+	if (at + CRC_CHUNK <= p->segment) {
+		p->sctp_crc = crc;
+		p->sctp_at = at;
+		return SUM_NOT_YET;
+	}
+	at = unknown(p, at);
+	left = p->segment % CRC_CHUNK;
 	for (u32 j = 0; j < CRC_CHUNK; j++) {
 		u8 byte = 0;
 
 		asm volatile("" : "+r"(j));
 		if (j >= left)
 			break;
-		if (bpf_skb_load_bytes(skb, p->l4 + j, &byte, 1))
+		if (bpf_skb_load_bytes(skb, p->l4 + at + j, &byte, 1))
 			return 0;
 		crc = crc_add(t, crc, byte);
-	}
-	at = *(volatile u16 *)&p->segment % CRC_CHUNK; /* for the verifier it has an unknown value again */
-	left = *(volatile u16 *)&p->segment / CRC_CHUNK;
-	for (u32 i = 0; i < MOST_VERIFIED / CRC_CHUNK; i++) {
-		asm volatile("" : "+r"(i));
-		if (i >= left)
-			break;
-		if (bpf_skb_load_bytes(skb, p->l4 + at, b->data, CRC_CHUNK))
-			return 0;
-		for (u32 j = 0; j < CRC_CHUNK; j++) {
-			asm volatile("" : "+r"(j));
-			crc = crc_add(t, crc, b->data[j & (CRC_CHUNK - 1)]);
-		}
-		at += CRC_CHUNK;
 	}
 	/* The CRC was computed with the checksum in its field, which counts as zero. */
 	return ~(crc ^ crc_change(stored, p->segment - 12)) != stored;

@@ -71,7 +71,7 @@ INLINE int tcp_reopens(struct pkt *p, struct conn *c, u32 dir)
 /* Track a segment (nf_conntrack_tcp_packet). fresh: the entry is not confirmed yet. */
 INLINE int tcp_track(struct pkt *p, struct conn *c, u32 dir, int fresh, struct settings *s, u64 now)
 {
-	u32 index = tcp_index(p->tcp_flags);
+	u32 index = unknown(p, tcp_index(p->tcp_flags));
 	u32 old, new;
 	int check = 1, done;
 
@@ -122,8 +122,12 @@ INLINE int tcp_track(struct pkt *p, struct conn *c, u32 dir, int fresh, struct s
 			new = old;
 		check = done != 1;
 	}
+	check = unknown(p, check);
+	new = unknown(p, new);
+	old = unknown(p, old);
 	if (check) {
 		done = tcp_in_window(p, c, dir, index, s->tcp_liberal);
+		done = unknown(p, done);
 		if (done != TRACK_OK)
 			return done;
 	}

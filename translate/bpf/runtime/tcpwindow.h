@@ -117,8 +117,13 @@ INLINE int tcp_in_window(struct pkt *p, struct conn *c, u32 dir, u32 index, int 
 	if ((flags & FLAG_RST) && seq == 0 && c->tcp_state == TCP_SYN_SENT)
 		seq = end = sender->end;
 
+	ack = unknown(p, ack);
+	sack = unknown(p, sack);
+	seq = unknown(p, seq);
+	end = unknown(p, end);
 	if (sender->flags & SIDE_LIBERAL)
 		liberal = 1;
+	liberal = unknown(p, liberal);
 	in_window = !receiver->maxwin || after(end, sender->end - receiver->maxwin - 1);
 	reach = receiver->end - (sender->maxwin > MAX_ACK_WINDOW ? sender->maxwin : MAX_ACK_WINDOW) - 1;
 	if (!before(seq, sender->maxend + 1)) {

@@ -68,6 +68,9 @@ struct pkt {
 	/* an SCTP port that has changed; see sctp.h */
 	u32 sctp_flipped;
 	u16 sctp_behind, sctp_sum;
+	/* the verification of its checksum */
+	u32 sctp_crc;
+	u16 sctp_at;
 	/* the request of a NAT target */
 	u16 bind_flags;
 	u16 search_from;       /* where the search for a port began */
@@ -83,6 +86,7 @@ struct pkt {
 	addr via;              /* next hop and device of a packet made here that was routed again */
 	u32 rerouted;
 	u32 slot;
+	u32 hidden;            /* see unknown() */
 	/* fields when it left the last program; the slot of a lost packet is reused, and these differ then */
 	addr left_saddr, left_daddr;
 	u16 left_id, ip_id;
@@ -96,3 +100,11 @@ struct pkt {
 #define BIND_MASQUERADE 16
 #define BIND_REDIRECT 32
 #define BIND_SHIFT 64 /* the new port is as far into the range as the old one is above bind_base */
+
+/* Return the value, of which the verifier then knows nothing. It follows a path again for each value that it knows and
+ * that a later branch depends on, so the paths of a long function multiply. */
+INLINE u32 unknown(struct pkt *p, u32 value)
+{
+	*(volatile u32 *)&p->hidden = value;
+	return *(volatile u32 *)&p->hidden;
+}
