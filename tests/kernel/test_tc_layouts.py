@@ -1,4 +1,4 @@
-"""Compiled tc programs: the layouts of structures as clang makes them, and the paths that the verifier follows."""
+"""Compiled tc programs: the layouts of structures as clang makes them, and the work of the verifier."""
 
 from __future__ import annotations
 
