@@ -99,10 +99,10 @@ class BpfOutput:
     @property
     def text(self) -> str:
         """The program without the sizes of its maps."""
-        return "\n".join((self.before, _REMARK.sub("", self.chains), self.after))
+        return "\n".join(self._parts)
 
     @property
-    def units(self) -> tuple[TranslationUnit, TranslationUnit]:
+    def units(self) -> tuple[TranslationUnit, ...]:
         """The program in two units, with one entry in each map of rules or connections.
 
         The first has all maps, and the functions that run chains. The second has all other functions, and is
@@ -110,11 +110,19 @@ class BpfOutput:
         have the same units. Maps are created with their real sizes later.
         """
         running = {Group.HOOKS, Group.RAW} if self.raw else {Group.HOOKS}
-        chains = _REMARK.sub("", self.chains)
         return (
-            self._unit(running, self.declared.values(), (self.before, chains, self.after)),
+            self._unit(running, self.declared.values(), self._parts),
             self._unit(set(Group) - running, self._runtime_maps(()), (self.without_chains, self.after)),
         )
+
+    @property
+    def whole(self) -> TranslationUnit:
+        """The program in one unit, which has the same instructions as :attr:`units`."""
+        return self._unit(tuple(Group), self.declared.values(), self._parts)
+
+    @property
+    def _parts(self) -> tuple[str, str, str]:
+        return self.before, _REMARK.sub("", self.chains), self.after
 
     def _unit(
         self, groups: Collection[Group], maps: Iterable[DeclaredMap], text: tuple[str, ...]

@@ -5,6 +5,7 @@ Attributes are packed by hand, as in ``union bpf_attr`` of ``linux/bpf.h``. Func
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import platform
@@ -38,6 +39,8 @@ _CREATE, _LOOKUP, _UPDATE, _NEXT_KEY, _LOAD, _PIN, _GET, _INFO = 0, 1, 2, 4, 5, 
 _LOAD_TYPES, _OPEN_TYPES = 18, 19
 _SCHED_CLS: Final = 3  # BPF_PROG_TYPE_SCHED_CLS
 _TYPES_AT: Final = 64  # offset of btf_id in struct bpf_map_info
+_MOST_TIMES: Final = 10
+"""The number of times that a program is loaded if signals interrupt the verifier."""
 _LOOKUP_BATCH, _UPDATE_BATCH, _DELETE_BATCH = 24, 26, 27
 
 
@@ -117,11 +120,18 @@ def create_map(name: str, info: MapInfo, types: int) -> int:
 
 
 def load_program(name: str, instructions: bytes) -> int:
-    """Load a tc program, without the verifier's log, and return its descriptor."""
+    """Load a tc program, without the verifier's log, and return its descriptor.
+
+    A signal makes the verifier give up with EAGAIN (do_check); the program is then loaded again.
+    """
     buffer = ctypes.create_string_buffer(instructions, len(instructions))
     license_ = ctypes.create_string_buffer(b"GPL")
     code = (_SCHED_CLS, len(instructions) // 8, ctypes.addressof(buffer), ctypes.addressof(license_))
-    return _call(_LOAD, struct.pack("=IIQQIIQII16s", *code, 0, 0, 0, 0, 0, name.encode()[:15]))
+    request = struct.pack("=IIQQIIQII16s", *code, 0, 0, 0, 0, 0, name.encode()[:15])
+    for _ in range(_MOST_TIMES - 1):
+        with contextlib.suppress(BlockingIOError):
+            return _call(_LOAD, request)
+    return _call(_LOAD, request)
 
 
 def program_number(descriptor: int) -> int:

@@ -7,6 +7,7 @@ import struct
 import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
+from functools import reduce
 from pathlib import Path
 from typing import Final, Self
 
@@ -31,9 +32,9 @@ def compiled(output: BpfOutput, log: Path | None = None, *, cache: Cache | None)
     The sizes of maps are not part of it. Raises MachineError with the compiler's errors; ``log`` receives its
     whole output.
     """
-    of_chains, runtime = (_unit(unit, log, cache) for unit in output.units)
+    units = (_unit(unit, log, cache) for unit in output.units)
     try:
-        return of_chains.linked(runtime)
+        return reduce(CompiledProgram.linked, units)
     except ValueError as e:
         raise MachineError(f"the units of the tc program do not fit: {e}") from e
 

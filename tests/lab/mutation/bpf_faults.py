@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 from typing import Final
 
 from tests.lab.mutation.fault import Fault, Place
 from tests.lab.mutation.operators import Operators, each, faults_at, removed
-from translate.bpf import BpfOutput
+from translate.bpf import BpfOutput, TranslationUnit
 from translate.bpf.layout.maps import MapEntry, SetEntry
 
 __all__ = ["bpf_faults", "output_of"]
@@ -70,7 +70,18 @@ def output_of(text: str, original: BpfOutput) -> BpfOutput:
             members.setdefault(name, []).append(SetEntry(words=words, length=length, member=not match[3]))
     maps = tuple(replace(m, entries=tuple(entries.get(m.name, ()))) for m in original.maps)
     sets = tuple(replace(s, entries=tuple(members.get(s.name, ()))) for s in original.sets)
-    return replace(original, before=source, chains="", after="", maps=maps, sets=sets)
+    own = {field.name: getattr(original, field.name) for field in fields(BpfOutput)}
+    return _Rewritten(**{**own, "before": source, "chains": "", "after": "", "maps": maps, "sets": sets})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rewritten(BpfOutput):
+    """A program whose text can differ anywhere, so it is compiled in one unit."""
+
+    @property
+    def units(self) -> tuple[TranslationUnit, ...]:
+        """The program."""
+        return (self.whole,)
 
 
 def _others(text: str) -> Mapping[str, str]:

@@ -1,4 +1,4 @@
-"""Layouts, declarations and bytes of structures; tests/kernel/test_tc_layouts.py compares with clang."""
+"""Layouts, declarations and bytes of structures; tests/kernel/test_tc_programs.py compares with clang."""
 
 from __future__ import annotations
 
