@@ -1,8 +1,8 @@
 """The options that no nftables rule can express, each with the reason: the ceiling of docs/options.md.
 
-``python -m tests.lab.ceiling`` prints the lists. A test compares them with the table of
-:mod:`tests.lab.options`: every option that the translation never takes is either in :data:`INEXPRESSIBLE`, or
-in :data:`MISSING`, the list of those that nft has an expression for.
+``python -m tests.lab.ceiling`` prints the list. A test compares it with the table of
+:mod:`tests.lab.options`: every option that the translation never takes is in :data:`INEXPRESSIBLE`, and no
+other.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 from nfparity.inputs.rules import load_rules
 from tests.lab.options import SAMPLES, Status, Support, Use, options
 
-__all__ = ["INEXPRESSIBLE", "MISSING", "markdown", "never_translated"]
+__all__ = ["INEXPRESSIBLE", "markdown", "never_translated"]
 
 _NO_KERNEL: Final = "no kernel of a supported release has it"
 _ESTIMATOR: Final = "nf_tables has no estimators of rates"
@@ -103,11 +103,6 @@ INEXPRESSIBLE: Final[Mapping[str, Mapping[str, str]]] = {
 }
 """The reasons, by extension and option. An option of which only some values are possible is not here."""
 
-MISSING: Final[Mapping[str, Mapping[str, str]]] = {
-    "-m socket": {"--restore-skmark": "`meta mark set socket mark`"},
-}
-"""Options that are not translated, with the expression of nft for them, at least for some rules."""
-
 
 def never_translated(table: Mapping[Use, Mapping[str, Support]]) -> Iterator[Use]:
     """Yield the options of which no sample rule is translated to nftables."""
@@ -119,7 +114,6 @@ def never_translated(table: Mapping[Use, Mapping[str, Support]]) -> Iterator[Use
 def markdown(table: Mapping[Use, Mapping[str, Support]]) -> str:
     """Return the number of options that nft can express, and the list of those that it cannot."""
     inexpressible = sum(map(len, INEXPRESSIBLE.values()))
-    missing = sum(map(len, MISSING.values()))
     possible = len(table) - inexpressible
     taken = dict.fromkeys(Status, 0)
     for cells in table.values():
@@ -128,15 +122,11 @@ def markdown(table: Mapping[Use, Mapping[str, Support]]) -> str:
     lines = [
         f"Of {len(table)} options, nft has an expression for {possible} ({possible / len(table):.0%}), at"
         f" least for some of their values. Of these, {exact} ({exact / possible:.0%}) are exact in all"
-        f" samples, {conditional} ({conditional / possible:.0%}) in some, and {missing} are not translated.",
+        f" samples, and {conditional} ({conditional / possible:.0%}) in some.",
         "",
         "| match or target | options that nft cannot express | reason |",
         "| --- | --- | --- |",
         *_rows(INEXPRESSIBLE),
-        "",
-        "| match or target | options that are not translated | expression of nft |",
-        "| --- | --- | --- |",
-        *_rows(MISSING),
     ]
     return "\n".join(lines) + "\n"
 
@@ -150,7 +140,7 @@ def _rows(listed: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
 
 
 def main() -> int:
-    """Print the lists."""
+    """Print the list."""
     sys.stdout.write(markdown(options([load_rules(path) for path in SAMPLES])))
     return 0
 

@@ -43,6 +43,7 @@ __all__ = [
     "Queue",
     "Redirect",
     "RestoreMark",
+    "RestoreSocketMark",
     "Return",
     "SaveMark",
     "SetConnmark",
@@ -188,6 +189,14 @@ class RestoreMark:
     nfmask: int
     ctmask: int
     shift: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreSocketMark:
+    """``mark`` = that of the socket that takes the packet (``socket_match``, ``--restore-skmark``).
+
+    A socket of a request or in TIME-WAIT has none (``sk_fullsock``), so the packet keeps its mark.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,6 +358,7 @@ Action = (
     | SetConnmark
     | SaveMark
     | RestoreMark
+    | RestoreSocketMark
     | SetTos
     | SetTcpFlags
     | TranslatePrefix

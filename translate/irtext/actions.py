@@ -35,6 +35,7 @@ from translate.ir import (
     Reject,
     RejectKind,
     RestoreMark,
+    RestoreSocketMark,
     Return,
     SaveMark,
     Secmark,
@@ -114,6 +115,8 @@ def format_action(action: Action, family: Family) -> str:
             return f"connmark save-mark nfmask {nfmask:#x} ctmask {ctmask:#x}{_shift(shift)}"
         case RestoreMark(nfmask=nfmask, ctmask=ctmask, shift=shift):
             return f"connmark restore-mark nfmask {nfmask:#x} ctmask {ctmask:#x}{_shift(shift)}"
+        case RestoreSocketMark():
+            return "socket-mark"
         case SetTos(value=value, mask=mask):
             return f"tos set-tos {value:#x}/{mask:#x}"
         case SetTcpFlags(value=value, mask=mask):
@@ -250,6 +253,8 @@ def _take_action(cursor: Cursor, family: Family) -> Action:
             return Audit()
         case "trace":
             return Trace()
+        case "socket-mark":
+            return RestoreSocketMark()
         case "classify":
             return Classify(cursor.number("a priority", most=_MOST_MARK))
         case "fill-checksum":

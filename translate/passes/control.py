@@ -31,6 +31,7 @@ from translate.ir import (
     Redirect,
     Reject,
     RestoreMark,
+    RestoreSocketMark,
     Return,
     SaveMark,
     SetConnmark,
@@ -103,7 +104,7 @@ def changed_by(actions: Iterable[Action], changed: Mapping[str, frozenset[Field]
     fields = _NONE
     for action in actions:
         match action:
-            case SetMark() | RestoreMark():
+            case SetMark() | RestoreMark() | RestoreSocketMark():
                 fields |= _MARK
             case SetConnmark() | SaveMark():
                 fields |= _CONNMARK

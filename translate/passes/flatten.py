@@ -62,6 +62,7 @@ from translate.ir.actions import (
     Queue,
     Redirect,
     RestoreMark,
+    RestoreSocketMark,
     Return,
     SaveMark,
     SetConnmark,
@@ -184,6 +185,7 @@ def _action(table: TableName, action: Action) -> Action:
             | SetConnmark()
             | SaveMark()
             | RestoreMark()
+            | RestoreSocketMark()
             | SetTos()
             | SetTcpFlags()
             | TranslatePrefix()

@@ -18,6 +18,7 @@ from translate.ir import (
     NoTrack,
     Protocol,
     RestoreMark,
+    RestoreSocketMark,
     SaveMark,
     SetConnmark,
     SetMark,
@@ -35,7 +36,7 @@ __all__ = ["EFFECTS", "take_effect"]
 
 EFFECTS: Final = (
     *(SetMark, LimitMss, StripOptions, SetTos, SetTcpFlags, TranslatePrefix, SetTtl, AddTtl),
-    *(SetConnmark, SaveMark, RestoreMark, NoTrack, Template, SideEffect),
+    *(SetConnmark, SaveMark, RestoreMark, RestoreSocketMark, NoTrack, Template, SideEffect),
 )
 """The actions after which the next rule follows."""
 

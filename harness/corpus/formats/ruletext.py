@@ -63,6 +63,7 @@ from translate.ir import (
     Redirect,
     Reject,
     RestoreMark,
+    RestoreSocketMark,
     Return,
     Rule,
     SaveMark,
@@ -285,6 +286,8 @@ def action_text(action: Action, family: Family) -> str:
             return copying_text("mark", nfmask, shift, "connmark", ctmask)
         case RestoreMark(nfmask=nfmask, ctmask=ctmask, shift=shift):
             return copying_text("connmark", ctmask, shift, "mark", nfmask)
+        case RestoreSocketMark():
+            return "gives it the mark of the socket that takes it, unless this socket is one of a request"
         case SetTos(value=value, mask=0xFC) if not value & ~0xFC:
             return f"sets DSCP {value >> 2:#x}"
         case SetTos(value=value, mask=0x03) if not value & ~0x03:

@@ -21,6 +21,7 @@ from translate.ir import (
     Random,
     Reject,
     RestoreMark,
+    RestoreSocketMark,
     Return,
     Rule,
     SetMark,
@@ -119,7 +120,7 @@ def _of_actions(rule: Rule) -> Iterator[Effect]:
                 yield Effect(EffectKind.REJECT)
             case SetMark():
                 yield Effect(EffectKind.MARK, action.value)
-            case RestoreMark():
+            case RestoreMark() | RestoreSocketMark():
                 yield Effect(EffectKind.OTHER, ALL_BITS)
             case _ if not isinstance(action, (Accept, Return, Jump, Goto, *_WITHOUT_EFFECT)):
                 yield Effect(EffectKind.OTHER)

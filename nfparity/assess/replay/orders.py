@@ -40,6 +40,7 @@ from translate.ir import (
     Redirect,
     Reject,
     RestoreMark,
+    RestoreSocketMark,
     Rule,
     Ruleset,
     SaveMark,
@@ -76,9 +77,19 @@ _ACTIONS: Final = {
     Binding.DNAT: (Dnat, Redirect, Netmap),
     Binding.SNAT: (Snat, Masquerade, Netmap),
     # The first source NAT ends the chain that would clear kube-proxy's mark.
-    Binding.MARK: (SetMark, SetConnmark, SaveMark, RestoreMark, Snat, Masquerade),
-    Binding.VERDICT: (Drop, Reject, Accept, Dnat, Redirect, SetMark, SetConnmark, RestoreMark),
-    Binding.OTHER: (SetMark, SetConnmark, SaveMark, RestoreMark),
+    Binding.MARK: (SetMark, SetConnmark, SaveMark, RestoreMark, RestoreSocketMark, Snat, Masquerade),
+    Binding.VERDICT: (
+        Drop,
+        Reject,
+        Accept,
+        Dnat,
+        Redirect,
+        SetMark,
+        SetConnmark,
+        RestoreMark,
+        RestoreSocketMark,
+    ),
+    Binding.OTHER: (SetMark, SetConnmark, SaveMark, RestoreMark, RestoreSocketMark),
 }
 
 

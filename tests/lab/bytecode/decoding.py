@@ -112,7 +112,7 @@ _OBJECTS: Final[dict[int, type[Count | Help | Take]]] = {1: Count, 2: Take, 3: H
 _LIMIT_OVER: Final = 1
 _WAYS: Final = ("in", "out")
 _STATE_KEYS: Final = {5: "reqid", 6: "spi"}
-_SOCKET: Final = {0: "transparent", 2: "wildcard"}
+_SOCKET: Final = {0: "transparent", 1: "mark", 2: "wildcard"}
 _UPDATES: Final = ("add", "update", "delete")
 _VERDICTS: Final = {0: "drop", 1: "accept", -1: "continue", -3: "jump", -4: "goto", -5: "return"}
 

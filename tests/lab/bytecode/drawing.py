@@ -43,6 +43,7 @@ from translate.ir import (
     Quota,
     Random,
     Recent,
+    RestoreSocketMark,
     SetTest,
     Statement,
     Test,
@@ -65,6 +66,8 @@ _MIXED: Final = 16
 
 _ICMP: Final = {Family.IP: Protocol.ICMP, Family.IP6: Protocol.ICMPV6}
 _ICMP_FIELDS: Final = frozenset({Field.ICMP_TYPE, Field.ICMP_CODE})
+_SOCKET_MARKS: Final = (0x70, None)
+"""Marks of the socket that takes a packet; the socket of a request has none."""
 _LABELS: Final = (
     *((0, 0), (5, 0), (0x50000, 0), (0, 9), (0, 0x90000), (5, 9)),
     *((0x8000, 9), (5, 0x8000), (1 << 31, 9), (5, 1 << 31)),
@@ -303,10 +306,13 @@ class _Drawer:
             for value in (*self.values(Field.CLOCK), *_MIDNIGHTS):
                 for fraction in _FRACTIONS:
                     yield replace(witness.having(Field.CLOCK, value), fraction=fraction)
-        actions = (action for each in alternatives(self.statement) for action in each.actions)
+        actions = [action for each in alternatives(self.statement) for action in each.actions]
         if any(isinstance(action, ConnSecmark) for action in actions):
             for labels in _LABELS:
                 yield replace(witness, labels=labels)
+        if any(isinstance(action, RestoreSocketMark) for action in actions):
+            for mark in _SOCKET_MARKS:
+                yield replace(witness, socket_mark=mark)
         if fields & {Field.SOCKET, Field.SOCKET_UID, Field.SOCKET_GID}:
             yield replace(witness.having(Field.SOCKET, 1), owned=False)
         if fields & IPSEC_STATES:

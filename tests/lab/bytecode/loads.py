@@ -107,6 +107,10 @@ class Loads:
                 return _number(self.present(_OF_SOCKET[key]), _WORD)
             case "socket transparent" | "socket wildcard":
                 return _number(self.present(_OF_SOCKET[key]), 1)
+            case "socket mark":
+                if self.state.socket_mark is None:
+                    raise NoMatch
+                return _number(self.state.socket_mark, _WORD)
             case "rt classid":
                 return _number(sample.number(Field.REALM), _WORD)
             case "ipsec" | "rt ipsec":

@@ -50,6 +50,7 @@ from translate.ir import (
     Reject,
     RejectKind,
     RestoreMark,
+    RestoreSocketMark,
     Return,
     SaveMark,
     Secmark,
@@ -206,6 +207,9 @@ def _act(actions: Sequence[Action], state: State) -> bool:
                 state.ttl = value
             case AddTtl(number=number):
                 state.ttl = min(max(state.ttl + number, 0), 255)
+            case RestoreSocketMark():
+                if state.socket_mark is not None:
+                    state.mark = state.socket_mark
             case SetConnmark() | SaveMark() | RestoreMark():
                 _connmark(action, state)
             case _:

@@ -74,6 +74,7 @@ class Sample:
     most packets lack; ``lacking`` is the number of one extension header that is missing even then.
     ``fraction`` is the part of the clock's second, in nanoseconds. ``labels`` are those of the packet and
     of its connection for a security module. ``states`` is the number of states of IPsec that it passes.
+    ``socket_mark`` is the mark of the socket that takes it, None if this is not a full socket.
     ``owned``: a process has the socket that sends it. A socket of the kernel is bound to no address.
     """
 
@@ -92,6 +93,7 @@ class Sample:
     labels: tuple[int, int] = (0, 0)
     states: int = 2
     owned: bool = True
+    socket_mark: int | None = 0x60
 
     def having(self, changed: Field, value: int | str) -> Sample:
         """Return the packet with another value of a field."""
@@ -223,6 +225,11 @@ class State:
         """Return whether ``socket`` finds a socket: that of the sender, or one that takes the packet."""
         return bool(self.sample.values[Field.TAKER] or self.sample.values[Field.SOCKET])
 
+    @property
+    def socket_mark(self) -> int | None:
+        """The mark of the socket that takes the packet; None if there is none, or none that is full."""
+        return self.sample.socket_mark if self._is_taken else None
+
     def get(self, field: Field) -> int | str | None:
         """Return the value of a field as tests see it; None if it is absent."""
         sample = self.sample
@@ -242,6 +249,8 @@ class State:
                 return sample.values[field] if sample.values[Field.SOCKET] else None
             case Field.TAKER:
                 return int(self._is_taken)
+            case Field.TAKER_WILDCARD if sample.socket_mark is None:
+                return None
             case Field.TAKER_WILDCARD | Field.TAKER_TRANSPARENT:
                 return sample.values[field] if self._is_taken else None
             case _ if field in IPSEC_STATES:

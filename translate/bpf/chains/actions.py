@@ -39,6 +39,7 @@ from translate.ir import (
     Reject,
     RejectKind,
     RestoreMark,
+    RestoreSocketMark,
     Return,
     SaveMark,
     Secmark,
@@ -124,6 +125,8 @@ def _action(action: Action, context: Context, number: NumberText) -> Code:
             kept = f"(p->mark & ~{number(nfmask)})"
             restored = _shifted(f"(p->conn.mark & {number(ctmask)})", shift)
             return Code(("if (p->has_ct)", f"\tp->mark = {kept} ^ {restored};"))
+        case RestoreSocketMark():
+            raise CannotExpress("socket-lookup", "a tc program cannot read the mark of a socket")
         case SetTos(value, mask):
             return Code((f"set_tos(skb, p, (p->tos & ~{number(mask)}) ^ {number(value)});",))
         case TranslatePrefix():

@@ -23,6 +23,7 @@ from translate.ir import (
     Name,
     Proxy,
     RestoreMark,
+    RestoreSocketMark,
     SaveMark,
     SetConnmark,
     SetMark,
@@ -66,15 +67,15 @@ ANSWERED_BY_PROXY: Final = FieldTest(
 
 Connmark = SetConnmark | SaveMark | RestoreMark
 
+_LAST: Final = ConnSecmark | Template | LimitMss | StripOptions | SynProxy | RestoreSocketMark
+"""Actions that end the rule in nftables for packets that they leave as they are."""
+
 
 def needs_separate_rules(actions: Sequence[Action]) -> bool:
     """Return whether an action needs separate rules, or is not last in its rule although it must be."""
     if any(isinstance(action, Proxy) for action in actions):
         return True
-    return any(
-        isinstance(action, ConnSecmark | Template | LimitMss | StripOptions | SynProxy)
-        for action in actions[:-1]
-    ) or any(
+    return any(isinstance(action, _LAST) for action in actions[:-1]) or any(
         isinstance(action, SetConnmark | SaveMark | RestoreMark)
         and (index < len(actions) - 1 or len(list(connmark_rules(action))) > 1)
         for index, action in enumerate(actions)

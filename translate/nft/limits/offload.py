@@ -70,6 +70,7 @@ from translate.ir import (
     Redirect,
     Reject,
     RestoreMark,
+    RestoreSocketMark,
     Return,
     SaveMark,
     Secmark,
@@ -239,7 +240,7 @@ def _doing(action: Action) -> str:
     match action:
         case Drop() | Reject():
             return "the rule drops"
-        case SetMark() | RestoreMark() | Classify():
+        case SetMark() | RestoreMark() | RestoreSocketMark() | Classify():
             return "the rule marks"
         case SetConnmark() | SaveMark() | NoTrack() | Template():
             return "the rule changes the connection of"

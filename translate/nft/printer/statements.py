@@ -39,6 +39,7 @@ from translate.ir import (
     Reject,
     RejectKind,
     RestoreMark,
+    RestoreSocketMark,
     Return,
     SaveMark,
     Secmark,
@@ -128,6 +129,8 @@ def statement(action: Action, family: Family, chains: Mapping[str, str]) -> str:
             return f"ct mark set {_masked('meta mark', nfmask)}"
         case RestoreMark(ctmask=ctmask):
             return f"meta mark set {_masked('ct mark', ctmask)}"
+        case RestoreSocketMark():
+            return "meta mark set socket mark"
         case SetTos(value=value, mask=mask):
             return _tos(value, mask, family)
         case SetTtl(value=value):

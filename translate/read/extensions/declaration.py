@@ -141,7 +141,8 @@ class MatchExtension:
 
     ``fields`` are those on which an unmodelled match depends: packets with equal fields have the same result.
     With None, each packet may have another result. ``hooks`` are those in which the kernel allows it
-    (``struct xt_match``), None for all.
+    (``struct xt_match``), None for all. ``effect`` returns what the match does to the packets for which it
+    holds; a rule with a test behind it is kept as spelled.
     """
 
     name: str
@@ -151,6 +152,7 @@ class MatchExtension:
     hides: Hidden = Hidden.TESTS
     fields: tuple[Field, ...] = ()
     hooks: frozenset[Hook] | None = None
+    effect: Callable[[Options], tuple[Action, ...]] | None = None
     spellings: Mapping[str, OptionSpec] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from translate.ir import AnyOf, Field, FieldTest, Hook, Interval, Test
+from translate.ir import Action, AnyOf, Field, FieldTest, Hook, Interval, RestoreSocketMark, Test
 from translate.read.extensions.declaration import Context, MatchExtension, Options, OptionSpec
 
 __all__ = ["SOCKET"]
@@ -23,14 +23,19 @@ def _socket(options: Options, _context: Context) -> tuple[Test, ...]:
     return tuple(tests)
 
 
+def _restoring(options: Options) -> tuple[Action, ...]:
+    return (RestoreSocketMark(),) if options.has("--restore-skmark") else ()
+
+
 SOCKET: Final = MatchExtension(
     name="socket",
     options=(
         OptionSpec(name="--transparent", arguments=0),
         OptionSpec(name="--nowildcard", arguments=0),
-        OptionSpec(name="--restore-skmark", arguments=0, refused="a match that changes the packet's mark"),
+        OptionSpec(name="--restore-skmark", arguments=0),
     ),
     meaning=_socket,
     hooks=frozenset({Hook.PREROUTING, Hook.INPUT}),
+    effect=_restoring,
 )
 """``-m socket`` (``socket_match``): without ``--nowildcard``, only a socket that is bound to an address."""

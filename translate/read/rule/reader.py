@@ -11,6 +11,7 @@ from operator import itemgetter
 from typing import Final
 
 from translate.ir import (
+    Account,
     Action,
     Counters,
     Family,
@@ -103,6 +104,8 @@ class RuleReader:
         spelled: list[Spelled] = []
         comments: list[str] = []
         unknown: list[Unknown] = []
+        effects: tuple[Action, ...] = ()
+        changing: MatchPart | None = None
         for loaded in draft.matches:
             part = self._match_part(loaded, draft)
             unknown += part.unknown
@@ -115,12 +118,17 @@ class RuleReader:
                 raise loaded.fault(error) from None
             spelled.append(spelling)
             tests += more
+            if changing is not None and not all(isinstance(test, Account) for test in more):
+                unknown.append(changing.not_last())
+            if changes := part.effects(loaded.arguments):
+                effects, changing = (*effects, *changes), part
             if loaded.extension.name == "comment":
                 comments.append(spelling.options[0].arguments[0])
         target, actions, unknown_effects = self._target_meaning(draft)
         unknown += unknown_effects
         if draft.target is not None:
             tests += self._target_part(draft.target, draft).tests.get(draft.target.arguments, ())
+        actions = (*effects, *actions) if effects else actions
         matches = tuple(spelled)
         comment = "; ".join(comments) if comments else None
         rules = []
@@ -183,11 +191,13 @@ class RuleReader:
     def _shape(self, draft: RuleDraft, start: int) -> Shape | None:
         """Return the shape of a rule that has been read, or None for an unusual rule.
 
-        ``-f``, counters, ``--name=value`` inside a rule and targets whose effect is a test are too rare
-        in dumps to be worth a shape.
+        ``-f``, counters, ``--name=value`` inside a rule, matches with an effect and targets whose effect is a
+        test are too rare in dumps to be worth a shape.
         """
         words = draft.words
         if draft.own_counters or draft.divided or "-f" in draft.base or start == len(words):
+            return None
+        if any(self._match_part(loaded, draft).effects(loaded.arguments) for loaded in draft.matches):
             return None
         values = {at for loaded in draft.loaded for at in loaded.places}
         values |= {at for name, (_, _, at) in draft.base.items() if name != "-p"}

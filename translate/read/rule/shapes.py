@@ -106,6 +106,17 @@ class MatchPart:
             result = self.meanings[arguments] = (spelled, tests)
         return result
 
+    def effects(self, arguments: Arguments) -> tuple[Action, ...]:
+        """Return what the match does to the packets for which it holds."""
+        effect = self.extension.effect
+        return () if effect is None else effect(Options(self.spelled(arguments).options))
+
+    def not_last(self) -> Unknown:
+        """Return the unknown part of a rule with a test behind a match that has an effect."""
+        name = f"-m {self.extension.name}"
+        reason = f"{name} changes packets that fail a later test of the rule"
+        return Unknown(reason, self.extension.hides, self.extension.fields, extension=name)
+
     def spelled(self, arguments: Arguments) -> Spelled:
         """Return the spelling alone."""
         return Spelled(self.extension.name, _options(self.template, arguments))

@@ -57,6 +57,7 @@ from translate.ir import (
     Reject,
     RejectKind,
     RestoreMark,
+    RestoreSocketMark,
     Return,
     SaveMark,
     Secmark,
@@ -230,7 +231,7 @@ def kinds_of_actions(family: Family) -> dict[object, st.SearchStrategy[Action]]:
     addresses = st.none() | intervals(2**family.bits - 1) | prefixes(family.bits)
     details = some(st.sampled_from(LogDetail))
     return {
-        **{kind: st.builds(kind) for kind in (Accept, Drop, Return, NoTrack)},
+        **{kind: st.builds(kind) for kind in (Accept, Drop, Return, NoTrack, RestoreSocketMark)},
         **{kind: st.builds(kind, NAMES) for kind in (Jump, Goto)},
         Reject: st.builds(Reject, st.sampled_from(RejectKind)),
         **{kind: st.builds(kind, MARKS, MARKS) for kind in (SetMark, SetConnmark, SaveMark, RestoreMark)},
