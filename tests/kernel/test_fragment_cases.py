@@ -91,3 +91,30 @@ def test_rules_that_make_the_kernel_reassemble(case: str, rule: str | int, tmp_p
     only = [word for flow in ("whole", "first", "last", "local-last") for word in ("--only", flow)]
     command = ["diff", str(rules), *options, *only, "--backends", "simulator,iptables-legacy"]
     assert main(command) == 0
+
+
+REASSEMBLING = {
+    "a listening socket": "-A PREROUTING -m socket -j ACCEPT",
+    "a transparent socket": "-A PREROUTING -p udp -m socket --transparent --nowildcard -j MARK --set-mark 1",
+    "no effect": "-A PREROUTING -m socket",
+    "no packets": ":UNUSED - [0:0]\n-A UNUSED -p tcp -j TPROXY --on-port 9 --tproxy-mark 1",
+}
+
+
+@pytest.mark.parametrize("level", [0, pytest.param(1, marks=pytest.mark.slow), 2])
+@pytest.mark.parametrize("rules", REASSEMBLING.values(), ids=REASSEMBLING)
+@pytest.mark.parametrize("case", FAMILIES)
+def test_translations_reassemble_without_conntrack(
+    case: str, rules: str, level: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """``-m socket`` and TPROXY reassemble, also where passes remove their rules."""
+    path = tmp_path / "rules"
+    hops = "-m ttl --ttl-eq 9" if case == "fragments" else "-m hl --hl-eq 9"
+    path.write_text(f"*mangle\n{rules}\nCOMMIT\n*filter\n-A FORWARD {hops} -j DROP\nCOMMIT\n")
+    node = "fragments" if case == "fragments" else "six"
+    command = ["diff", str(path), "--family", FAMILIES[case].value, f"-O{level}"]
+    command += ["--corpus", str(CASES / case / "flows.jsonl")]
+    command += ["--node", str(CASES.parent / "rulesets" / node / "node.json")]
+    command += [word for flow in ("whole", "first", "last") for word in ("--only", flow)]
+    assert main([*command, "--backends", "simulator,iptables-legacy,nftables"]) == 0
+    assert "known limit" not in capsys.readouterr().err

@@ -142,7 +142,8 @@ class Program:
 
     ``tracked``: a rule makes the kernel track connections. Otherwise no packet reaches table nat
     (``nf_nat_inet_fn``). A rule that no packet reaches counts, too, so passes that remove rules do not change
-    ``tracked``.
+    ``tracked``. ``reassembled``: a rule with ``-m socket`` or TPROXY makes the kernel reassemble fragments
+    before all tables, also if no packet reaches it (``nf_defrag_ipv4_enable``).
     """
 
     family: Family
@@ -151,6 +152,7 @@ class Program:
     sets: tuple[IpSet, ...] = ()
     merged: tuple[MergedList, ...] = field(default=(), compare=False)
     tracked: bool = True
+    reassembled: bool = False
 
     def chain(self, name: str) -> LoweredChain:
         """Return the chain with this qualified name; raises KeyError if there is none."""

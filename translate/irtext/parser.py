@@ -99,7 +99,7 @@ class _Parser:
             raise TextError(1, "expected program ip or program ip6, found the end of the text")
         cursor.expect("program")
         self._family = cursor.member(Family)
-        tracked = not cursor.take("untracked")
+        tracked, reassembled = not cursor.take("untracked"), cursor.take("reassembled")
         if not cursor.is_done:
             self._source = cursor.next("the name of the source").text
         cursor.finish()
@@ -118,6 +118,7 @@ class _Parser:
             source=self._source,
             sets=tuple(sets),
             tracked=tracked,
+            reassembled=reassembled,
         )
 
     def _set(self, cursor: Cursor) -> IpSet:

@@ -23,8 +23,8 @@ _Line = tuple[str, str]
 def print_program(program: Program) -> str:
     """Return the text of ``program``; equal Programs with equal origins have equal texts."""
     source = f" {quoted(program.source)}" if program.source != "<none>" else ""
-    untracked = "" if program.tracked else " untracked"
-    lines: list[_Line] = [(f"program {program.family}{untracked}{source}", "")]
+    known = ("" if program.tracked else " untracked") + (" reassembled" if program.reassembled else "")
+    lines: list[_Line] = [(f"program {program.family}{known}{source}", "")]
     for ipset in program.sets:
         lines += [("", ""), *set_lines(ipset, program.source)]
     for chain in program.chains:

@@ -288,19 +288,14 @@ def notes_on_later_fragments(program: Program) -> Iterator[Note]:
     """Yield a note for each rule that treats later fragments differently in iptables.
 
     Only for Programs without an expression that makes the kernel reassemble fragments. ``tcpmss_mt`` and
-    ``match_tcp`` of ``xt_ecn`` read data of later fragments of IPv4. ``xt_socket`` makes the kernel
-    reassemble fragments; ``nft_socket`` does not.
+    ``match_tcp`` of ``xt_ecn`` read data of later fragments of IPv4.
     """
     read = "iptables reads data of later fragments as if they began with a header of TCP; nftables does not"
-    difference = "iptables reassembles fragments before all rules because of -m socket; nftables does not"
     for chain in program.chains:
         for statement in chain.statements:
             tests = [test for test in flat(statement.tests) if isinstance(test, FieldTest)]
-            fields = {test.field for test in tests}
             excluded = any(test.field in _OF_HEADERS and not test.reads_data for test in tests)
             for each in alternatives(statement):
-                if Field.TAKER in fields:
-                    yield Note(each.origin, BACKEND, "socket-fragments", difference)
                 if program.family is Family.IP6 or excluded:
                     continue
                 if any(test.reads_data for test in tests):

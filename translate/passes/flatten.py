@@ -73,7 +73,7 @@ from translate.ir.actions import (
 )
 from translate.ir.rejects import Reject
 from translate.ir.sideeffects import SideEffect
-from translate.ir.tracking import tracks_connections
+from translate.ir.tracking import reassembles_fragments, tracks_connections
 from translate.passes.calls import CALLS
 from translate.passes.mobility import dropped_first, order_refused
 
@@ -112,6 +112,7 @@ def flatten(ruleset: Ruleset) -> Program:
         source=ruleset.source,
         sets=ruleset.sets,
         tracked=tracks_connections(ruleset),
+        reassembled=reassembles_fragments(ruleset),
     )
 
 

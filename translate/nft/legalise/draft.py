@@ -65,7 +65,7 @@ from translate.nft.legalise.ipsets import NamedSets
 from translate.nft.legalise.rates import limit_of, quota_of
 from translate.nft.legalise.recent import KEYED_SIZE, SIZE, RecentSets, rings_of, sets_of
 from translate.nft.legalise.shifts import counted_ports
-from translate.nft.legalise.tracking import tracking_chain, tracks_connections
+from translate.nft.legalise.tracking import reassembling_chain, tracking_chain, tracks_connections
 from translate.nft.limits.inexpressible import check_statements
 from translate.nft.limits.queues import refused_queues
 from translate.nft.limits.sockets import refused_sockets
@@ -282,6 +282,8 @@ class DraftProgram:
         refusals += refused_sockets(self.inventory)
         if self.program.tracked and self.chains and not tracks_connections(self.chains):
             self.chains.append(tracking_chain(self.names.give("conntrack")))
+        if self.program.reassembled and self.chains and not reassembles(self.chains):
+            self.chains.append(reassembling_chain(self.names.give("fragments")))
         whole = reassembles(self.chains)
         if not whole:
             refusals += guard_transport(self.chains, self.family)

@@ -4,6 +4,10 @@ The kernel tracks connections and reassembles fragments as soon as such an expre
 chain that no packet reaches (``nf_ct_netns_get``). Without conntrack no packet reaches the chains of type nat
 (``nf_nat_inet_fn``). A Program whose passes have removed every rule that needs conntrack gets a chain that
 does nothing else.
+
+``-m socket`` and TPROXY make the kernel reassemble fragments, and track no connections. Of nft's expressions
+``tproxy`` does so (``nft_tproxy_init``); ``socket`` does not. A Program without ``tproxy`` gets a chain with
+it that no packet reaches.
 """
 
 from __future__ import annotations
@@ -21,6 +25,8 @@ from translate.ir import (
     Interval,
     Masquerade,
     Netmap,
+    Protocol,
+    Proxy,
     Redirect,
     RestoreMark,
     SaveMark,
@@ -45,7 +51,7 @@ from translate.nft.legal import (
     VerdictOf,
 )
 
-__all__ = ["needs_connections", "tracking_chain", "tracks_connections"]
+__all__ = ["needs_connections", "reassembling_chain", "tracking_chain", "tracks_connections"]
 
 _CONNECTION: Final = frozenset(field for field in Field if field.text.partition(".")[0] == "ct")
 _TRACKING: Final = (
@@ -77,3 +83,10 @@ def tracking_chain(name: str) -> LegalChain:
     reads = FieldTest(field=Field.CT_STATE, values=(Interval.point(ConnectionState.NEW),))
     rule = LegalRule(parts=(reads,), origin=NOWHERE)
     return LegalChain(name=name, note="registers conntrack", origin=NOWHERE, rules=[rule])
+
+
+def reassembling_chain(name: str) -> LegalChain:
+    """Return a chain that no rule calls, with a rule that makes the kernel reassemble fragments."""
+    of_udp = FieldTest(field=Field.L4PROTO, values=(Interval.point(Protocol.UDP),))
+    rule = LegalRule(parts=(of_udp, Proxy(address=None, port=1, value=0, mask=0)), origin=NOWHERE)
+    return LegalChain(name=name, note="reassembles fragments", origin=NOWHERE, rules=[rule])

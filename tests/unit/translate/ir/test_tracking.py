@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from translate.ir.tracking import tracks_connections
+from translate.ir.tracking import reassembles_fragments, tracks_connections
 from translate.passes import lower
 from translate.read import read_ruleset
 
@@ -29,3 +29,20 @@ def test_rules_that_need_conntrack(table: str, rule: str, needed: bool) -> None:
     ruleset = read_ruleset(f"*{table}\n{rule}\nCOMMIT\n".encode(), name="rules")
     assert tracks_connections(ruleset) is needed
     assert {lower(ruleset, level=level).tracked for level in (0, 1, 2)} == {needed}
+
+
+@pytest.mark.parametrize(
+    ("rule", "needed"),
+    [
+        ("-A PREROUTING -m socket", True),
+        ("-A PREROUTING -m socket --transparent --nowildcard -j ACCEPT", True),
+        ("-A PREROUTING -p tcp -j TPROXY --on-port 1", True),
+        (":UNUSED - [0:0]\n-A UNUSED -p tcp -j TPROXY --on-port 1", True),
+        ("-A PREROUTING -p udp -m udp --dport 5 -j DROP", False),
+        ("-A OUTPUT -m owner --socket-exists", False),
+    ],
+)
+def test_rules_that_only_reassemble(rule: str, needed: bool) -> None:
+    ruleset = read_ruleset(f"*mangle\n{rule}\nCOMMIT\n".encode(), name="rules")
+    assert reassembles_fragments(ruleset) is needed
+    assert {lower(ruleset, level=level).reassembled for level in (0, 1, 2)} == {needed}

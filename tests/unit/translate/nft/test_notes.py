@@ -24,7 +24,6 @@ RECENT = ("-A INPUT -m recent --name l --set", "-A INPUT -m recent --name l --rc
         ("mangle", ("-A FORWARD -p tcp --syn -j TCPMSS --set-mss 1400",), "tcpmss", "adds no MSS option"),
         ("filter", ("-A INPUT -p tcp -m tcpmss --mss 5 -j DROP",), "later-fragments", "reads data"),
         ("filter", ("-A INPUT -p tcp -m ecn --ecn-tcp-cwr -j DROP",), "later-fragments", "reads data"),
-        ("mangle", ("-A PREROUTING -m socket -j MARK --set-mark 1",), "socket-fragments", "reassembles"),
         (
             "nat",
             ("-A PREROUTING -p tcp --dport 1000:1003 -j DNAT --to-destination 10.0.0.1:2000-2003/1000",),

@@ -89,6 +89,7 @@ def programs(draw: st.DrawFn) -> Program:
         source=draw(TEXT | st.just("rules")),
         sets=draw(some(ipsets())),
         tracked=draw(st.booleans()),
+        reassembled=draw(st.booleans()),
     )
 
 
