@@ -37,6 +37,7 @@ class CombinedLoader(Loader):
         self.gap = max(loader.gap for loader in loaders)
         self.counts = any(loader.counts for loader in loaders)
         self.pins = any(loader.pins for loader in loaders)
+        self.chance = any(loader.chance for loader in loaders)
 
     def load(self, tap: TapNode) -> None:
         """Load all in order. Raises MachineError with the message of the tool that failed."""
@@ -77,6 +78,8 @@ class CombinedLoader(Loader):
             prod((watched.rarest for watched in observations), start=_ONE),
             any(watched.lists for watched in observations),
             any(watched.dependent for watched in observations),
+            settled=all(watched.settled for watched in observations)
+            and not any(loader.chance for loader in self._loaders if not loader.watches),
         )
 
     def counters(self) -> Mapping[RuleId, int]:

@@ -13,6 +13,7 @@ from typing import Final
 
 from backends.combined.backend import CombinedLoader
 from backends.given_nftables.trace import ListedChain, Tracer, read_chains
+from backends.given_nftables.variation import may_vary
 from backends.model.contract import Availability, Job
 from backends.model.node import Node
 from backends.nftables.emptying import SetEmptier
@@ -51,6 +52,8 @@ class GivenNftLoader(Loader):
         if any("ct count" in script.text for script in self._scripts):
             self.gap = JIFFIES
         self.pins = any("cpu" in script.text for script in self._scripts)
+        self._stateful = any(may_vary(script.text) for script in self._scripts)
+        self.chance = self._stateful or self.lists or any(_CHANCE.search(s.text) for s in self._scripts)
         self._handle: NftHandle | None = None
         self._own: tuple[str, ...] = ()
         self._chains: Mapping[tuple[str, str, str], ListedChain] = {}
@@ -119,7 +122,8 @@ class GivenNftLoader(Loader):
     def watched(self) -> Watched:
         """Return the random choices and the state of the rules that packets met."""
         watched = Watched() if self._tracer is None else self._tracer.watched()
-        return replace(watched, lists=watched.lists or self._counting)
+        settled = watched.settled and not self._stateful
+        return replace(watched, lists=watched.lists or self._counting, settled=settled)
 
     def close(self) -> None:
         """Free the handle."""

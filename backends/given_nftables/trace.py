@@ -159,7 +159,13 @@ class Tracer:
         for place in visited:
             rarest *= self._chains[place].rarest
         chains = [self._chains[place] for place in visited]
-        return Watched(rarest, any(chain.fills for chain in chains), any(chain.dependent for chain in chains))
+        # Chains without random rules or state are not in the mapping.
+        return Watched(
+            rarest,
+            any(chain.fills for chain in chains),
+            any(chain.dependent for chain in chains),
+            settled=not chains,
+        )
 
     def _visited(self) -> Iterator[_Place]:
         """Yield the chains that packets visited, or all chains if messages of the kernel were lost."""

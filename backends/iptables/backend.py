@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from backends.iptables.namednumbers import numbered_names
+from backends.iptables.variation import may_vary
 from backends.model.contract import Availability, Job
 from backends.replay.availability import kernel_lacks
 from backends.replay.loader import JIFFIES, Loader, RuleId, refuse_endless_walks
@@ -76,6 +77,7 @@ class IptablesLoader(Loader):
             self.gap = JIFFIES
         self.counts = " -m connbytes " in text
         self.pins = " -m cpu " in text
+        self.chance = may_vary(text)
         self._limited = tuple(match[1] for match in _TABLE.finditer(text) if _LIMITED.search(match[0]))
         # A restore of iptables-nft deletes its table and adds it again; x_tables keeps its hooks.
         self.registers_again = bool(self._limited) and "-nft" in self._variant

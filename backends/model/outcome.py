@@ -176,6 +176,7 @@ class FlowResult:
     ``lists``: rules keep addresses after the flow has ended (``-m recent``) or have taken from a bucket (``-m
     limit``). ``dependent``: a run affects the next run, because rules count packets (``-m statistic --mode
     nth``) or choose by their hash. ``guessed``: the probabilities depend on the version of the kernel.
+    ``settled``: a kernel backend has seen that the packets met no rule that chooses at random or has state.
     """
 
     flow_id: str
@@ -186,6 +187,7 @@ class FlowResult:
     lists: bool = field(default=False, kw_only=True)
     dependent: bool = field(default=False, kw_only=True)
     guessed: bool = field(default=False, kw_only=True)
+    settled: bool = field(default=False, kw_only=True)
     seconds: float = field(default=0.0, compare=False, kw_only=True)
 
     @property
@@ -213,6 +215,7 @@ class FlowResult:
             lists=self.lists or other.lists,
             dependent=self.dependent or other.dependent,
             guessed=self.guessed or other.guessed,
+            settled=self.settled and other.settled,
             seconds=self.seconds + other.seconds,
         )
 

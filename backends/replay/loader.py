@@ -30,12 +30,14 @@ RuleId = tuple[str, str, int]
 class Watched:
     """Observations of packets: the probability of their least likely random path, and notes.
 
-    ``lists``: one of the rules fills a list of addresses; ``dependent`` is as in a FlowResult.
+    ``lists``: one of the rules fills a list of addresses; ``dependent`` and ``settled`` are as in a
+    FlowResult.
     """
 
     rarest: Fraction = Fraction(1)
     lists: bool = False
     dependent: bool = False
+    settled: bool = False
 
 
 _MOST_RULES: Final = 100_000_000
@@ -89,6 +91,12 @@ class Loader(ABC):
 
     watches: bool = False
     """True if only :meth:`watch` can find the flows that meet a random choice or change a list."""
+
+    chance: bool = True
+    """False if no rule chooses at random, has state, or depends on anything but the packets of a flow.
+
+    The choice of a source port does not count.
+    """
 
     @abstractmethod
     def load(self, tap: TapNode) -> None:

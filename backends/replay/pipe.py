@@ -68,7 +68,7 @@ def _from_result(result: FlowResult) -> list[Any]:
         (int(branch.probability * result.runs), [_from_outcome(o) for o in branch.outcomes])
         for branch in result.branches
     ]
-    rarest, flags = result.rarest.as_integer_ratio(), (result.lists, result.dependent)
+    rarest, flags = result.rarest.as_integer_ratio(), (result.lists, result.dependent, result.settled)
     about = (result.runs, rarest, flags, result.seconds)
     return [result.flow_id, branches, result.notes, *about]
 
@@ -79,13 +79,13 @@ def _to_result(
     notes: tuple[str, ...],
     runs: int,
     rarest: tuple[int, int],
-    flags: tuple[bool, bool],
+    flags: tuple[bool, bool, bool],
     seconds: float,
 ) -> FlowResult:
     branches = tuple(
         OutcomeBranch(Fraction(count, runs), tuple(map(_to_outcome, outcomes))) for count, outcomes in counted
     )
-    lists, dependent = flags
+    lists, dependent, settled = flags
     return FlowResult(
         flow_id,
         branches,
@@ -94,6 +94,7 @@ def _to_result(
         rarest=Fraction(*rarest),
         lists=lists,
         dependent=dependent,
+        settled=settled,
         seconds=seconds,
     )
 

@@ -134,6 +134,7 @@ class Replayer:
             rarest=watched.rarest,
             lists=watched.lists,
             dependent=watched.dependent,
+            settled=watched.settled,
             seconds=time.perf_counter() - began,
         )
 

@@ -4,7 +4,9 @@ The reference computes every path of a flow and its probability. The chance that
 number of runs is at most the sum of ``(1 - probability) ** runs`` over the paths; the number of runs is
 chosen so that this is at most :attr:`Sampling.miss`. A backend whose rules the reference does not know
 reports the probability of its least likely path (:attr:`FlowResult.rarest`). If a flow takes an unexpected
-path, twice as many paths are assumed.
+path, it runs twice as often, and at least as if there were two paths. It does not run again if the backend
+has seen that no rule on its way chooses at random or has state (:attr:`FlowResult.settled`), and if no source
+port was chosen: every run would be equal.
 
 Paths rarer than :data:`RAREST` are ignored. No flow sends more than :data:`MOST_PACKETS` packets. A flow that
 waits (``Pause``) runs once, because it waits in real time.
@@ -69,7 +71,7 @@ class Sampling:
         wanted = observed.runs
         if observed.rarest < 1:
             wanted = max(wanted, runs_needed(_alike(math.ceil(1 / observed.rarest)), self.miss))
-        if differs:
+        if differs and not _settled(observed):
             # Twice as many runs, so that each path occurs more than once: a port that differs between them
             # was picked at random.
             paths = normal_paths(flow, observed.branches, runs=observed.runs, expected=expected)
@@ -90,6 +92,16 @@ ONCE: Final = Sampling(miss=1.0)
 
 def _waits(flow: Flow) -> bool:
     return any(isinstance(step, Pause) for step in flow.steps)
+
+
+def _settled(observed: FlowResult) -> bool:
+    """Return whether every run would have the same outcome: no rule and no choice of a port is random."""
+    return (
+        observed.settled
+        and not observed.notes
+        and len(observed.branches) == 1
+        and not any(outcome.snat or outcome.quoted is not None for outcome in observed.branches[0].outcomes)
+    )
 
 
 def _alike(paths: int) -> tuple[Fraction, ...]:

@@ -12,8 +12,11 @@ from pathlib import Path
 import pytest
 
 from backends.given_nftables.backend import GivenNftBackend, GivenNftLoader
+from backends.iptables.backend import IptablesLoader
 from backends.model.contract import Job
+from backends.model.flow import Flow, Send
 from backends.model.node import Node, node_from_json
+from backends.model.packet import Packet
 from backends.nftables.backend import NftablesBackend, NftablesLoader
 from backends.replay.session import open_session
 from backends.simulator import SimulatorBackend
@@ -25,7 +28,7 @@ from nfparity.inputs.batches import load_batches
 from tests.kernel.helpers.availability import require
 from tests.kernel.helpers.reports import report_text
 from translate.errors import MachineError, ParseError
-from translate.ir import Family
+from translate.ir import Family, Protocol, parse_address
 from translate.nftlisting import read_listing
 from translate.read import read_ruleset
 
@@ -181,3 +184,49 @@ def test_affinity_holds_and_begins_anew_with_each_flow() -> None:
     )
     assert report.parity, report_text(report)
     assert report.share_tests > 20
+
+
+CHOOSING = """\
+table ip t {
+    chain two { dnat to numgen random mod 2 map { 0 : 10.244.0.5, 1 : 10.244.0.6 } }
+    chain in {
+        type nat hook prerouting priority -100;
+        ip daddr 10.96.0.1 meta l4proto tcp goto two
+        ip daddr 10.96.0.2 dnat to 10.244.0.5
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("beside", "settled"),
+    [
+        ("", [False, True, True]),
+        ("-A FORWARD -m comment --comment numgen -j ACCEPT\n", [False, True, True]),
+        ("-A FORWARD -m statistic --mode random --probability 0.5 -j ACCEPT\n", [False] * 3),
+    ],
+    ids=["alone", "beside plain rules", "beside random rules"],
+)
+def test_flows_that_meet_no_random_rule_are_settled(
+    beside: str, settled: list[bool], kind_node: Node, kind_rules: str
+) -> None:
+    rest = IptablesLoader("iptables-legacy", f"*filter\n:FORWARD ACCEPT [0:0]\n{beside}COMMIT\n")
+    ruleset = read_ruleset(kind_rules.encode(), name="kind")
+    backend = GivenNftBackend("given", CHOOSING, beside=lambda _: rest if beside else None)
+    flows = [
+        Flow(id=address, steps=(Send(packet=packet_to(address), entry="eth0"),))
+        for address in ("10.96.0.1", "10.96.0.2", "10.96.0.3")
+    ]
+    with backend.open(Job(rules=ruleset, node=kind_node)) as session:
+        assert [result.settled for result in session.replay(flows)] == settled
+
+
+def packet_to(address: str) -> Packet:
+    return Packet(
+        family=Family.IP,
+        src=parse_address(Family.IP, "172.18.0.9"),
+        dst=parse_address(Family.IP, address),
+        proto=Protocol.TCP,
+        sport=41000,
+        dport=80,
+    )

@@ -20,7 +20,6 @@ _IMPORT: Final = re.compile(r"^ *from ([a-z0-9_.]+) import (.*)$", re.MULTILINE)
 
 # Modules without unit tests in their own package, and a test of each. Those in tests/kernel need a kernel.
 ELSEWHERE: Final = {
-    "backends.combined.backend": "kernel/test_given_nft_command.py",
     "backends.given_nftables.backend": "kernel/test_given_nft.py",
     "backends.model.link": "kernel/test_tapnode.py",
     "backends.model.variant": "unit/nfparity/inputs/test_rules.py",

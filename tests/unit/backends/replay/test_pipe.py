@@ -73,9 +73,10 @@ def test_flows_arrive_whole(flows, family):
     assert unpack_flows(pack_flows(flows, family)) == wanted
 
 
-@given(st.text(), st.lists(OUTCOMES, max_size=4), st.lists(st.text(), max_size=2))
-def test_results_arrive_whole(flow_id, outcomes, notes):
-    results = [FlowResult(flow_id, (OutcomeBranch(Fraction(1), tuple(outcomes)),), tuple(notes))]
+@given(st.text(), st.lists(OUTCOMES, max_size=4), st.lists(st.text(), max_size=2), st.booleans())
+def test_results_arrive_whole(flow_id, outcomes, notes, settled):
+    branch = OutcomeBranch(Fraction(1), tuple(outcomes))
+    results = [FlowResult(flow_id, (branch,), tuple(notes), settled=settled)]
     assert unpack_results(pack_results(results)) == results
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import cycle
 
@@ -62,4 +63,6 @@ def test_more_runs_of_a_flow_are_joined_to_those_before() -> None:
     (more,) = replay_all(Node(lambda p: [out(p, "c")]), [Repeated(THRICE, 1)])
     joined = first.joined(more)
     assert joined.runs == 4
+    assert replace(first, settled=True).joined(replace(more, settled=True)).settled
+    assert not replace(first, settled=True).joined(more).settled, "one of them met a random choice"
     assert [branch.probability for branch in joined.branches] == [Fraction(3, 4), Fraction(1, 4)]

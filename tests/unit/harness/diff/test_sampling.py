@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -91,3 +92,18 @@ def test_where_something_differs_all_ways_are_seen_twice_as_surely() -> None:
     once = FlowResult("f", ways(Fraction(1)).branches)
     assert SURE.further_runs(FLOW, ways(Fraction(1)), once, differs=True) == 2 * 31 - 1
     assert ONCE.further_runs(FLOW, ways(Fraction(1)), once, differs=True) == 0
+
+
+def test_what_no_rule_chooses_at_random_is_not_run_again_where_it_differs() -> None:
+    once = FlowResult("f", ways(Fraction(1)).branches, settled=True)
+    assert SURE.further_runs(FLOW, ways(*alike(3)), once, differs=True) == 0
+    random = replace(once, settled=False)
+    assert SURE.further_runs(FLOW, ways(*alike(3)), random, differs=True) == 2 * 54 - 1
+    branch = once.branches[0]
+    picked = replace(branch.outcomes[0], snat=True, sport=50000)
+    port = replace(once, branches=(replace(branch, outcomes=(picked,)),))
+    assert SURE.further_runs(FLOW, ways(Fraction(1)), port, differs=True) == 2 * 31 - 1
+    noted = replace(once, notes=("a stray frame",))
+    assert SURE.further_runs(FLOW, ways(Fraction(1)), noted, differs=True) == 2 * 31 - 1
+    unlike = replace(once, branches=ways(*alike(2)).branches)
+    assert SURE.further_runs(FLOW, ways(Fraction(1)), unlike, differs=True) == 2 * 31 - 1
