@@ -24,10 +24,11 @@ def _devgroup(options: Options, _context: Context) -> tuple[Test, ...]:
 
 
 def _test(index: int, option: Option) -> FieldTest:
+    """Return the test of a group; only bits of the number within the mask count (``devgroup_mt``)."""
     value, mask = _value_mask(option.arguments[0], index)
     return FieldTest(
         field=_FIELDS[option.name],
-        values=(Interval.point(value),),
+        values=(Interval.point(value & mask),),
         mask=None if mask == MARK_BITS else mask,
         negated=option.negated,
     )

@@ -30,8 +30,8 @@ def masked(value: int, mask: int, *, no: bool = False) -> FieldTest:
         ("--src-group 4294967295", [field_test(IN, 4294967295, 4294967295)]),
         ("--src-group 4/0xffffffff", [field_test(IN, 4, 4)]),
         ("--src-group 0x10/0xf0", [masked(0x10, 0xF0)]),
-        ("! --src-group 0x13/0xf", [masked(0x13, 0xF, no=True)]),
-        ("--src-group 1/0", [masked(1, 0)]),
+        ("! --src-group 0x13/0xf", [masked(0x3, 0xF, no=True)]),
+        ("--src-group 1/0", [masked(0, 0)]),
         ("! --src-group 1 --dst-group 2", [field_test(IN, 1, 1, no=True), field_test(OUT, 2, 2)]),
     ],
 )
