@@ -287,7 +287,7 @@ def action_text(action: Action, family: Family) -> str:
         case RestoreMark(nfmask=nfmask, ctmask=ctmask, shift=shift):
             return copying_text("connmark", ctmask, shift, "mark", nfmask)
         case RestoreSocketMark():
-            return "gives it the mark of the socket that takes it, unless this socket is one of a request"
+            return "sets mark to that of the socket that takes it, if the socket has a mark"
         case SetTos(value=value, mask=0xFC) if not value & ~0xFC:
             return f"sets DSCP {value >> 2:#x}"
         case SetTos(value=value, mask=0x03) if not value & ~0x03:
