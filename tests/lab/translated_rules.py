@@ -80,7 +80,7 @@ class Fate(StrEnum):
     COMMENT = "a comment"
     REFUSED = "refused"
     UNTESTED = "no packets"
-    """It loads, and no packet that can be sent here shows whether it is correct."""
+    """No packet that can be sent here shows whether it is correct, or no kernel of the run takes the rule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +150,17 @@ def _fate(single: Single, translator: Translator) -> Fate:
     except MachineError as e:
         if "Error: " not in str(e):
             raise
-        return Fate.FAILS
+        return Fate.FAILS if _is_taken(single.job) else Fate.UNTESTED
     return Fate.WRONG if any(differs) else Fate.CORRECT
+
+
+def _is_taken(job: Job) -> bool:
+    """Return whether iptables itself loads the rule here: SECMARK needs SELinux, a path its cgroup."""
+    try:
+        with open_session(job.node, loader_of("iptables-legacy", job.ruleset)):
+            return True
+    except MachineError:
+        return False
 
 
 def _differs(flow: Flow, wanted: FlowResult, observed: FlowResult) -> bool:
