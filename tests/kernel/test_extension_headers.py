@@ -94,3 +94,20 @@ def test_the_kernel_finds_the_same_headers(level: int) -> None:
         before = legacy
     assert set(matches) - hit == {UNTIL_1_8_9} & set(matches)
     assert len(PACKETS) not in before, "a match that holds for every packet"
+
+
+LATER = {
+    "options": (FRAGMENT, fragment(DESTINATION, 10, 0x101) + options(UDP) + DATAGRAM),
+    "routing": (FRAGMENT, fragment(ROUTING, 11, 0x100) + routing(UDP) + DATAGRAM),
+}
+"""Later fragments whose data looks like the header that the fragment header names."""
+
+
+def test_ipv6header_reads_data_of_later_fragments() -> None:
+    """``ipv6header_mt6`` looks for headers behind any fragment header; ``ipv6_find_hdr`` for nft does not."""
+    packets = [whole(*packet) for packet in LATER.values()]
+    counts = counts_of_both([f"-m {words}" for words in MATCHES], packets, Family.IP6, level=2)[-1]
+    different = {words for words, legacy, ours in zip(MATCHES, *counts, strict=True) if legacy != ours}
+    assert different
+    assert all(words.startswith("ipv6header") for words in different)
+    assert "ipv6header --header prot --soft" in different

@@ -71,7 +71,8 @@ def notes_on_accounts(accounts: Mapping[str, Origin], counters: Mapping[str, str
             origin,
             BACKEND,
             "nfacct",
-            f"the nfacct object {name} is no longer updated; the counter {counters[name]} counts instead",
+            f"the nfacct object {name} is no longer updated; the counter {counters[name]} counts instead. The"
+            " rule matches every packet, also if the object had a quota",
         )
         for name, origin in accounts.items()
     )
