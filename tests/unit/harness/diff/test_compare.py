@@ -210,3 +210,13 @@ def test_either_answer_of_a_match_that_is_not_modelled_agrees_and_none_is_waited
     for seen in (DROP, FORWARD):
         assert not compare(FLOW, expected, replace(result(seen), runs=100), miss=1e-9)
     assert compare(FLOW, expected, result(replace(FORWARD, ttl=64)))
+
+
+def test_a_difference_has_its_own_values() -> None:
+    """The fields of a difference are looked up by their names; its values are not."""
+    for port in (54, 55, 56):
+        other = with_fields(FORWARD, dport=port, dst=port)
+        found = [(m.field, m.expected, m.observed) for m in compare(FLOW, result(FORWARD), result(other))]
+        assert found == [("dst", "10.244.0.3", f"0.0.0.{port}"), ("dport", 53, port)]
+    (lost,) = compare(FLOW, result(FORWARD), result(DROP))
+    assert (type(lost.expected), type(lost.observed)) == (str, str), "no enumerations"
