@@ -19,7 +19,7 @@ from backends.model.flow import Flow, Repeated
 from backends.model.outcome import FlowResult
 from backends.replay.worker import end_workers
 from harness.diff.compare import DifferentPath
-from harness.diff.sampling import ONCE, Sampling
+from harness.diff.sampling import ONCE, Sampling, is_settled
 from translate.errors import MachineError, Note, UnsupportedError
 
 __all__ = ["Progress", "ReplayOptions", "Replayed", "Replays", "replay"]
@@ -59,7 +59,8 @@ class ReplayOptions:
     With ``expected``, one result per flow, flows with random outcomes run as often as ``sampling`` requires;
     a flow without an expected result (None) runs once. Flows whose ids are in ``once`` run once and are not
     compared; of their results, only the outcomes count. Flows whose ids are in ``briefly`` run once, and as
-    often as ``sampling`` requires if that run differs.
+    often as ``sampling`` requires if that run differs. Backends with names in ``tracing`` run each flow once
+    at first, because they may see that its outcome is settled.
     """
 
     progress: Progress = _quiet
@@ -67,6 +68,7 @@ class ReplayOptions:
     sampling: Sampling = ONCE
     once: Container[str] = field(default_factory=frozenset)
     briefly: Container[str] = field(default_factory=frozenset)
+    tracing: Container[str] = field(default_factory=frozenset)
 
 
 _DEFAULTS = ReplayOptions()
@@ -117,7 +119,8 @@ class Replays:
     ) -> None:
         """Add a replay of flows through one backend."""
         expected = options.expected or (None,) * len(flows)
-        runs = _Runs(flows, expected, options.sampling, options.once, options.briefly)
+        traced = backend.name in options.tracing
+        runs = _Runs(flows, expected, options.sampling, options.once, options.briefly, traced)
         self._futures.append(self._pool.submit(_run, backend, job, runs, options.progress, self._stop))
 
     def results(self) -> Iterator[Replayed]:
@@ -144,6 +147,7 @@ class _Runs:
     sampling: Sampling
     once: Container[str]
     briefly: Container[str]
+    traced: bool
 
     def first(self) -> Iterator[Flow | Repeated]:
         for flow, expected in zip(self.flows, self.expected, strict=True):
@@ -154,6 +158,8 @@ class _Runs:
                 yield flow
             elif flow.id in self.briefly:
                 yield Repeated(flow, 1, lists=True) if expected.lists else flow
+            elif self.traced:
+                yield Repeated(flow, 1, expected.lists)
             else:
                 yield self.sampling.with_first_runs(flow, expected)
 
@@ -164,12 +170,18 @@ class _Runs:
             return ()
         return self.sampling.differing(flow, expected, observed)
 
-    def again(self, place: int, observed: FlowResult, *, differs: bool) -> Repeated | None:
+    def again(
+        self, place: int, observed: FlowResult, differing: tuple[DifferentPath, ...]
+    ) -> Repeated | None:
         """Return the flow at an index with the number of further runs that it needs, or None."""
         flow, expected = self.flows[place], self.expected[place]
         if expected is None or flow.id in self.once:
             return None
-        times = self.sampling.further_runs(flow, expected, observed, differs=differs)
+        times = self.sampling.further_runs(flow, expected, observed, differs=bool(differing))
+        unexpected = any(different.path is not None for different in differing)
+        if self.traced and flow.id not in self.briefly and not (unexpected and is_settled(observed)):
+            # An expected path that is never seen is a difference only after the runs that should show it.
+            times = max(times, self.sampling.first_runs(flow, expected) - observed.runs)
         return Repeated(flow, times, observed.lists or expected.lists) if times else None
 
 
@@ -194,7 +206,7 @@ def _run(backend: Backend, job: Job, runs: _Runs, progress: Progress, stop: thre
             while again := {
                 place: repeated
                 for place in places
-                if (repeated := runs.again(place, results[place], differs=bool(differing[place])))
+                if (repeated := runs.again(place, results[place], differing[place]))
             }:
                 flows = [repeated.flow for repeated in again.values()]
                 answers = _answers(backend, session, flows, again.values())

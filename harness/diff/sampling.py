@@ -26,7 +26,7 @@ from backends.model.outcome import FlowResult
 from harness.diff.compare import DifferentPath, differing_paths
 from harness.diff.paths import normal_paths
 
-__all__ = ["CERTAIN", "MISS", "MOST_PACKETS", "ONCE", "RAREST", "Sampling", "runs_needed"]
+__all__ = ["CERTAIN", "MISS", "MOST_PACKETS", "ONCE", "RAREST", "Sampling", "is_settled", "runs_needed"]
 
 MISS: Final = 1e-9
 """The accepted chance, per flow and backend, of missing a path."""
@@ -71,7 +71,7 @@ class Sampling:
         wanted = observed.runs
         if observed.rarest < 1:
             wanted = max(wanted, runs_needed(_alike(math.ceil(1 / observed.rarest)), self.miss))
-        if differs and not _settled(observed):
+        if differs and not is_settled(observed):
             # Twice as many runs, so that each path occurs more than once: a port that differs between them
             # was picked at random.
             paths = normal_paths(flow, observed.branches, runs=observed.runs, expected=expected)
@@ -94,7 +94,7 @@ def _waits(flow: Flow) -> bool:
     return any(isinstance(step, Pause) for step in flow.steps)
 
 
-def _settled(observed: FlowResult) -> bool:
+def is_settled(observed: FlowResult) -> bool:
     """Return whether every run would have the same outcome: no rule and no choice of a port is random."""
     return (
         observed.settled

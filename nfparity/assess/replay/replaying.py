@@ -199,6 +199,7 @@ def try_flows(
             ],
             sampling=sampling,
             once=others,
+            tracing={after.name},
         ),
     )
     for side in sides:

@@ -150,3 +150,29 @@ def test_flows_that_may_be_brief_run_once_unless_they_differ(worker: Job) -> Non
     (replayed,) = replay([backend], worker, flows(3), options)
     assert backend.runs == {"f0": 62, "f1": 1, "f2": 62}
     assert [bool(paths) for paths in replayed.differing] == [True, False, True]
+
+
+@dataclass
+class Traces(Drops):
+    """Drops everything; the outcome of each flow in ``settled`` meets no random rule."""
+
+    settled: frozenset[str] = frozenset()
+
+    def replay(self, flows: Iterable[Flow | Repeated]) -> Iterator[FlowResult]:
+        for result in super().replay(flows):
+            yield replace(result, settled=result.flow_id in self.settled)
+
+
+@pytest.mark.parametrize("tracing", [{"traces"}, set()], ids=["once at first", "in full at first"])
+def test_a_flow_with_a_settled_outcome_that_is_not_expected_runs_once(worker: Job, tracing: set[str]) -> None:
+    """``f0`` and ``f1`` are to pass in two ways; ``f2`` and ``f3`` may be dropped, too, and always are."""
+    passed = OutcomeBranch(Fraction(1, 2), (Outcome(verdict=Verdict.FORWARD, out="a", src=1, dst=2),))
+    dropped = replace(DROP, probability=Fraction(1, 2))
+    neither, either = (passed, passed), (passed, dropped)
+    expected = [FlowResult(f"f{n}", ways) for n, ways in enumerate((neither, neither, either, either))]
+    backend = Traces("traces", settled=frozenset({"f0", "f2"}))
+    options = ReplayOptions(expected=expected, sampling=CERTAIN, tracing=tracing)
+    (replayed,) = replay([backend], worker, flows(4), options)
+    assert backend.runs == {"f0": 1 if tracing else 31, "f1": 62, "f2": 31, "f3": 62}
+    assert all(replayed.differing), "also that nothing passes where something may"
+    assert [paths[0].path is None for paths in replayed.differing] == [False, False, True, True]
