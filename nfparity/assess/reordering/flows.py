@@ -35,6 +35,7 @@ from typing import Final
 from backends.model.flow import Again, Flow, Pause, Reply, Send, Step
 from backends.model.outcome import FlowResult, Outcome, Verdict
 from backends.model.packet import Packet, Port
+from backends.model.withfields import with_fields
 from nfparity.assess.node.facts import Facts
 from nfparity.assess.reordering.iptables import iptables_effects
 from nfparity.assess.reordering.nftables import NftEffects
@@ -67,6 +68,9 @@ _ANSWERING: Final = frozenset({"output", "postrouting"})
 _TYPES: Final = {Field.SADDR: Field.FIB_SADDR_TYPE, Field.DADDR: Field.FIB_DADDR_TYPE}
 
 _Place = tuple[str, int | None]
+
+_Passing = tuple[frozenset[str], Possible]
+"""Hooks that a packet passes, and what is known of it there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +120,9 @@ class Reordering:
         self._endpoints = frozenset(endpoint.address for endpoint in endpoints)
         self._endpoint_ports = frozenset(endpoint.port for endpoint in endpoints)
         self._known: dict[tuple[object, ...], bool] = {}
+        self._at_endpoints: dict[tuple[object, ...], list[_Passing]] = {}
+        """The forms of a packet at any endpoint, by what they depend on: all endpoints are looked at once."""
+        self._effects_there: dict[tuple[object, ...], frozenset[Effect]] = {}
 
     def may_change(self, flow: Flow, result: FlowResult) -> bool:
         """Return whether a flow with this result in the first order may have another one."""
@@ -146,21 +153,52 @@ class Reordering:
         """Return whether a moved chain may have an effect on a first packet, or on the answer to it."""
         packet = send.packet
         hook = "output" if send.entry is None else "prerouting"
-        passing: list[tuple[frozenset[str], Possible]] = []
+        passing: list[_Passing] = []
         """The packets that are first of a connection, and the hooks where a chain may see each."""
         before = self._sent(send)
         passing.append((frozenset({hook}), before))
         # Beside the translations of kube-proxy, which lead to endpoints.
         translated = any(chain.effects(before) for chain in self._nat if chain.place[0] == hook)
-        passing.append((_AFTERWARDS, self._arriving(packet, ends, translated=translated)))
+        lost = _is_lost(ends)
+        passing.append((_AFTERWARDS, self._arriving(packet, ends, lost=lost, translated=translated)))
         if answered:
             passing.append((_ANSWERING, self._answer(packet, translated=translated)))
+        # With unknown translations, the forms above are at any address, also at that of an endpoint.
+        there = None
+        if self._endpoints and not translated and (lost or answered):
+            there = with_fields(packet, dst=0), lost, answered
         bits, earlier = self._bits | packet.mark, -1
         while bits != earlier:
             earlier = bits
             bits |= _bits(_effects(self._nat, passing, bits))
+            bits |= _bits(self._there("nat", self._nat, there, bits))
         assert self._moved is not None
-        return any(_effects(self._moved, passing, bits))
+        return any(_effects(self._moved, passing, bits)) or bool(
+            self._there("moved", self._moved, there, bits)
+        )
+
+    def _there(
+        self, kind: str, chains: Sequence[_Chain], there: tuple[Packet, bool, bool] | None, bits: int
+    ) -> frozenset[Effect]:
+        """Return the effects of chains on the forms of a packet that are at any endpoint."""
+        if there is None:
+            return frozenset()
+        key = (kind, *there, bits)
+        if key not in self._effects_there:
+            if there not in self._at_endpoints:
+                self._at_endpoints[there] = list(self._forms_there(*there))
+            self._effects_there[key] = frozenset(_effects(chains, self._at_endpoints[there], bits))
+        return self._effects_there[key]
+
+    def _forms_there(self, packet: Packet, lost: bool, answered: bool) -> Iterator[_Passing]:
+        """Yield a lost packet at any endpoint, and the answer of any endpoint."""
+        if lost:
+            ports = _port(packet, {packet.dport, *self._endpoint_ports})
+            numbers = self._from(packet) | self._address(Field.DADDR, self._endpoints) | ports
+            yield _AFTERWARDS, Possible(numbers=numbers)
+        if answered:
+            numbers = self._to(packet) | self._address(Field.SADDR, self._endpoints)
+            yield _ANSWERING, Possible(numbers=numbers)
 
     def _sent(self, send: Send) -> Possible:
         packet = send.packet
@@ -169,28 +207,38 @@ class Reordering:
         )
         return Possible(numbers=numbers, names={} if send.entry is None else {Field.IIF: {send.entry}})
 
-    def _arriving(self, packet: Packet, ends: Set[Outcome], *, translated: bool) -> Possible:
-        """Return a first packet after the routing decision; ``ends`` are its outcomes."""
+    def _arriving(self, packet: Packet, ends: Set[Outcome], *, lost: bool, translated: bool) -> Possible:
+        """Return a first packet after the routing decision; ``ends`` are its outcomes.
+
+        If it is ``lost``, this is the form that it has where it is not at an endpoint.
+        """
         addresses = {end.dst for end in ends if end.dst is not None}
         ports: set[Port | None] = {end.dport for end in ends if end.dst is not None}
         numbers = self._from(packet)
-        if any(end.dst is None and end.verdict is not Verdict.UNSENT for end in ends) or not addresses:
+        if lost:
             if translated:
                 return Possible(numbers=numbers)
-            addresses |= {packet.dst, *self._endpoints}
-            ports |= {packet.dport, *self._endpoint_ports}
+            addresses.add(packet.dst)
+            ports.add(packet.dport)
         return Possible(numbers=numbers | self._address(Field.DADDR, addresses) | _port(packet, ports))
 
     def _answer(self, packet: Packet, *, translated: bool) -> Possible:
-        """Return the answer to a rejected packet, which the node sends from any address that it had."""
-        numbers: dict[Field, Collection[int]] = {
+        """Return the answer to a rejected packet, which the node sends from any address that it had.
+
+        Unless it is ``translated``, the form of an answer from an endpoint is another one.
+        """
+        if translated:
+            return Possible(numbers=self._to(packet))
+        return Possible(
+            numbers=self._to(packet) | self._address(Field.SADDR, {packet.dst, *self._facts.places.own})
+        )
+
+    def _to(self, packet: Packet) -> dict[Field, Collection[int]]:
+        """Return what is known of every answer to a packet."""
+        return {
             Field.L4PROTO: {packet.proto, int(Protocol.ICMP), int(Protocol.ICMPV6)},
             **self._address(Field.DADDR, {packet.src}),
         }
-        if not translated:
-            own = self._facts.places.own
-            numbers |= self._address(Field.SADDR, {packet.dst, *own, *self._endpoints})
-        return Possible(numbers=numbers)
 
     def _from(self, packet: Packet) -> dict[Field, Collection[int]]:
         numbers: dict[Field, Collection[int]] = {Field.L4PROTO: {packet.proto}}
@@ -199,7 +247,7 @@ class Reordering:
             numbers[Field.SPORT] = {packet.sport}
         return numbers
 
-    def _address(self, field: Field, addresses: set[int]) -> dict[Field, Collection[int]]:
+    def _address(self, field: Field, addresses: Set[int]) -> dict[Field, Collection[int]]:
         """Return the values of an address and of its type; the type is not known with routing rules."""
         facts, known = self._facts, dict[Field, Collection[int]]({field: addresses})
         routed = any(a in r.dst for a in addresses for r in facts.node.routes if r.type is AddressType.LOCAL)
@@ -210,15 +258,19 @@ class Reordering:
         return known
 
 
+def _is_lost(ends: Set[Outcome]) -> bool:
+    """Return whether a packet with these outcomes may have ended at an unknown place."""
+    known = any(end.dst is not None for end in ends)
+    return not known or any(end.dst is None and end.verdict is not Verdict.UNSENT for end in ends)
+
+
 def _port(packet: Packet, ports: Set[Port | None]) -> dict[Field, Collection[int]]:
     """Return the values of the destination port, if all are known."""
     numbers = {port for port in ports if isinstance(port, int)}
     return {Field.DPORT: numbers} if packet.has_ports and len(numbers) == len(ports) else {}
 
 
-def _effects(
-    chains: Iterable[_Chain], passing: Sequence[tuple[frozenset[str], Possible]], bits: int
-) -> Iterator[Effect]:
+def _effects(chains: Iterable[_Chain], passing: Sequence[_Passing], bits: int) -> Iterator[Effect]:
     """Yield the effects of chains on packets that pass some hooks, and whose marks have no other bits."""
     for chain in chains:
         for hooks, packet in passing:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import replace
+from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
@@ -12,14 +13,14 @@ import pytest
 
 from backends.model.contract import Job
 from backends.model.flow import Again, Flow, Pause, Reply
-from backends.model.outcome import FlowResult, Verdict
+from backends.model.outcome import FlowResult, Outcome, OutcomeBranch, Verdict
 from backends.simulator import Simulation
 from nfparity.assess.assessing import detector_flows
 from nfparity.assess.node.components import IPTABLES
 from nfparity.assess.node.facts import Facts
 from nfparity.assess.reordering import Reordering
 from nfparity.kubeproxy.nftables import infer_config, nftables_mode
-from translate.ir import TcpFlag
+from translate.ir import Family, Field, TcpFlag, format_address
 from translate.nftlisting import Listing, read_listing
 from translate.read import read_ruleset
 
@@ -126,6 +127,52 @@ def test_rules_after_routing_see_the_endpoint(
     assert arrived
     assert not found & {i for i in arrived if len(results[i][0].steps) == 1}
     assert {i for i in passing(results) if i not in arrived} <= found
+
+
+@pytest.mark.parametrize("verdict", [Verdict.REJECT, Verdict.DROP])
+def test_a_lost_packet_may_have_been_at_any_endpoint(
+    verdict: Verdict,
+    facts: Facts,
+    own: Listing,
+    results: dict[str, tuple[Flow, FlowResult]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """All endpoints are looked at once for packets that differ in the address of a service only."""
+    endpoints = {endpoint.address for service in facts.services for endpoint in service.endpoints}
+    looks: list[Field] = []
+    address = Reordering._address
+
+    def counted(self: Reordering, field: Field, addresses: Set[int]) -> Any:
+        looks.extend([field] if addresses >= endpoints else [])
+        return address(self, field, addresses)
+
+    monkeypatch.setattr(Reordering, "_address", counted)
+    lost = OutcomeBranch(Fraction(1), (Outcome(verdict=verdict),))
+    flows = [flow for flow, _ in results.values() if flow.id.startswith("K06/")]
+    kinds = {replace(flow.first.packet, dst=0) for flow in flows}
+    assert len(flows) > 2 * len(kinds)
+    for matched in (*(format_address(Family.IP, e) for e in sorted(endpoints)[::5]), ELSEWHERE):
+        looks.clear()
+        moved = table(nat("postrouting", [match(DADDR, matched), {"snat": {"addr": "10.0.0.9"}}]))
+        reordering = Reordering(facts, [("ip t", moved)], own, ("ip t",))
+        found = {reordering.may_change(flow, FlowResult(flow.id, (lost,))) for flow in flows}
+        assert found == {matched != ELSEWHERE}
+        assert looks.count(Field.DADDR) == len(kinds)
+        assert looks.count(Field.SADDR) == (len(kinds) if verdict is Verdict.REJECT else 0)
+
+
+def test_an_answer_may_come_from_any_endpoint(
+    facts: Facts, own: Listing, results: dict[str, tuple[Flow, FlowResult]]
+) -> None:
+    rejected = OutcomeBranch(Fraction(1), (Outcome(verdict=Verdict.REJECT),))
+    flows = [flow for flow, _ in results.values() if flow.id.startswith("K06/")]
+    endpoint = format_address(Family.IP, max(e.address for s in facts.services for e in s.endpoints))
+    for source, wanted in ((endpoint, True), (ELSEWHERE, False)):
+        moved = table(nat("output", [match(SADDR, source), DNAT]))
+        reordering = Reordering(facts, [("ip t", moved)], own, ("ip t",))
+        received = [flow for flow in flows if flow.first.entry is not None]
+        found = {reordering.may_change(flow, FlowResult(flow.id, (rejected,))) for flow in received}
+        assert found == {wanted}
 
 
 def test_a_mark_that_no_rule_sets_is_not_set(changed: Callable[..., set[str]]) -> None:
