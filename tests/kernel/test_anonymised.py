@@ -49,6 +49,7 @@ def test_the_same_packets_fare_differently_in_nftables_mode(
     assert found[0] == found[1]
 
 
+@pytest.mark.slow
 def test_an_assessment_finds_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     files = KUBE[Family.IP].files()
     made, mapping = anonymise(files, bytes(range(32)))

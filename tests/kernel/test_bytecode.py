@@ -32,6 +32,8 @@ RULESETS = sorted(
     for path in (ROOT / "tests/corpus/rulesets").glob("*/*")
     if path.name.endswith(("rules", "tables-save")) and not {path.name, path.parent.name} & set(UNTRANSLATED)
 )
+AT_ONCE = ("every-", "kind-node", "kube-real", "nft-traps")
+"""The beginnings of the names of rulesets and folders that ``make test`` takes."""
 SEEDS = range(8)
 SOME_SEEDS = [pytest.param(seed, marks=[pytest.mark.slow] if seed > 1 else []) for seed in SEEDS]
 
@@ -82,7 +84,19 @@ def _load(programs: list[Program], compilers: list[Nft]) -> None:
             nft.load(text)
 
 
-@pytest.mark.parametrize("path", RULESETS, ids=lambda path: f"{path.parent.name}-{path.name}")
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(
+            path,
+            id=f"{path.parent.name}-{path.name}",
+            marks=[]
+            if path.name.startswith(AT_ONCE) or path.parent.name.startswith(AT_ONCE)
+            else pytest.mark.slow,
+        )
+        for path in RULESETS
+    ],
+)
 def test_a_ruleset(path: Path, compilers: list[Nft]) -> None:
     if b"QUEUE" in path.read_bytes():
         try:

@@ -79,7 +79,7 @@ def test_brief_runs_show_what_full_runs_show() -> None:
     brief = replace(full, alike=made.alike)
     text = emit_nft(lower(rules, level=2)).text
     assert differing(brief, text) == 0
-    faults = list(wrong(job, text))[::2]
+    faults = list(wrong(job, text))[::4]
     hidden = [fault for fault in faults if not differing(brief, fault)]
-    assert len(faults) - len(hidden) >= 5
+    assert len(faults) - len(hidden) >= 4
     assert [fault for fault in hidden if differing(full, fault)] == []

@@ -146,7 +146,7 @@ def without_classes(facts: Facts, flows: Sequence[Flow], expected: object) -> tu
     return ()
 
 
-@pytest.mark.parametrize("tool", ["netavark", "firewalld"])
+@pytest.mark.parametrize("tool", ["netavark", pytest.param("firewalld", marks=pytest.mark.slow)])
 def test_the_report_is_that_of_testing_each_flow_in_each_order(
     tool: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -37,7 +37,7 @@ def read_job(rules: Path, node: Path) -> Job:
     return Job(rules=ruleset, node=node_from_json(node.read_text(), name=node.name))
 
 
-@pytest.fixture(scope="module", params=["worker", "control-plane"])
+@pytest.fixture(scope="module", params=["worker", pytest.param("control-plane", marks=pytest.mark.slow)])
 def job(request: pytest.FixtureRequest) -> Job:
     return read_job(KIND / "rules.iptables-save", KIND / f"{request.param}.json")
 
@@ -57,9 +57,13 @@ def made(job: Job) -> GeneratedCorpus:
     return generate_corpus(job, seed=0, exhaustive=True)
 
 
-@pytest.fixture(scope="module")
-def made_for_cluster(cluster: Job) -> GeneratedCorpus:
-    return generate_corpus(cluster, seed=0, exhaustive=True)
+@pytest.fixture(
+    scope="module",
+    params=[False, pytest.param(True, marks=pytest.mark.slow)],
+    ids=["by class", "exhaustive"],
+)
+def made_for_cluster(cluster: Job, request: pytest.FixtureRequest) -> GeneratedCorpus:
+    return generate_corpus(cluster, seed=0, exhaustive=request.param)
 
 
 def able(name: str) -> None:
@@ -70,8 +74,7 @@ def able(name: str) -> None:
     ("job", "name", "level"),
     [
         *(("worker", name, 2) for name in KERNELS),
-        *(("control-plane", name, 2) for name in KERNELS if name != "tc-ebpf"),
-        pytest.param("control-plane", "tc-ebpf", 2, marks=pytest.mark.slow),
+        *(pytest.param("control-plane", name, 2, marks=pytest.mark.slow) for name in KERNELS),
         *(
             pytest.param(node, name, level, marks=pytest.mark.slow)
             for node in ("worker", "control-plane")
@@ -107,6 +110,7 @@ def test_every_reachable_rule_counts_packets_in_the_kernel(job: Job, made: Gener
     assert not any(r.matched for r in report.unreachable)
 
 
+@pytest.mark.slow
 def test_every_rule_of_a_cluster(cluster: Job, made_for_cluster: GeneratedCorpus) -> None:
     reached = made_for_cluster.coverage
     assert reached.missed == reached.unreachable == ()

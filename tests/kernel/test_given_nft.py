@@ -151,7 +151,7 @@ EXPLAINED = {
     ("rules", "node", "forms"),
     [
         ("rules.iptables-save", "dataplane.json", FORMS),
-        ("rules.ip6tables-save", "dataplane6.json", FORMS[:2]),
+        pytest.param("rules.ip6tables-save", "dataplane6.json", FORMS[:2], marks=pytest.mark.slow),
     ],
 )
 def test_kube_proxys_two_modes_differ_in_every_form_alike(

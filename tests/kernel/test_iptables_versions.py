@@ -140,6 +140,7 @@ REFUSED: Final = {"iptables-nft": "-A base ! -s 0/0 -j DROP\n", "ip6tables-nft":
 """A rule that never holds, which iptables-nft of both versions refuses."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS[:2])
 def test_kube_proxys_rules(command: str) -> None:
     text = (RULESETS / "kube-real/rules.iptables-save").read_text()

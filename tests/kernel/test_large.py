@@ -14,10 +14,11 @@ import pytest
 from harness.diff.backends import backend
 from tests.kernel.helpers.availability import require
 from tests.kernel.helpers.reports import report_text
+from tests.lab.examples import examples
 from tests.lab.large import Expected, Subject, large_shape, large_subject, run_one
 from translate.ir import Family
 
-SERVICES = 1000
+SERVICES = examples(1000)
 
 
 @pytest.fixture(scope="module", params=[Family.IP, pytest.param(Family.IP6, marks=pytest.mark.slow)])

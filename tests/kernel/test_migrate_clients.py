@@ -181,7 +181,16 @@ class Stream:
 
 
 @pytest.mark.parametrize("count", CLIENTS)
-@pytest.mark.parametrize("family", Family)
+@pytest.mark.parametrize(
+    ("variant", "family"),
+    [
+        (Variant.LEGACY, Family.IP),
+        (Variant.NFT, Family.IP6),
+        pytest.param(Variant.LEGACY, Family.IP6, marks=pytest.mark.slow),
+        pytest.param(Variant.NFT, Family.IP, marks=pytest.mark.slow),
+    ],
+    indirect=["variant"],
+)
 def test_clients_keep_their_endpoints(node: Worker, variant: Variant, family: Family, count: int) -> None:
     clients = range(count)
     node.ask(Services(variant, (family,), ENDPOINTS))

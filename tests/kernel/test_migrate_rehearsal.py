@@ -20,6 +20,7 @@ import pytest
 from backends.replay.worker import Worker
 from backends.testbed.command import run
 from nfparity.snapshot import Variant
+from tests.lab.examples import examples
 from tests.lab.forkedcommand import run_nfparity
 from tests.lab.kuberules import kube_proxy_rules
 from tests.lab.traffic.clients import Connect, ConnectionResults
@@ -46,7 +47,7 @@ SERVICES = {target.name for target in (TCP, UDP, STICKY, LOCAL, EMPTY)}
 """Those that are used here, and one of each other kind: a plan is tested with packets to each."""
 STREAMS = 10
 """Connections that stay, of each kind."""
-ROUND = 40
+ROUND = examples(40)
 """Connections that begin, in a row, of each kind."""
 PAUSE = 0.5
 """Seconds between two rounds: the commands need the processors, too."""

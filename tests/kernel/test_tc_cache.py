@@ -114,7 +114,8 @@ def test_a_damaged_entry_is_made_anew(own_cache: Path, kind_node: Node, compiled
     assert {entry.name: entry.read_bytes() for entry in entries(own_cache)} == compiled
 
 
-@pytest.mark.parametrize("times", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("times", [1, 2])
 def test_what_the_kernel_refuses_is_told_with_its_line(own_cache: Path, times: int) -> None:
     """A program in the cache knows no lines of C; they come from compiling it once more."""
     output = emit(lower(services(10, 11), level=2))

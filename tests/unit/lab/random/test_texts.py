@@ -24,6 +24,7 @@ def test_the_values_of_every_option_are_known(extension) -> None:
     assert taken == set(KINDS.get(extension.name, {}))
 
 
+@pytest.mark.slow
 def test_most_options_are_read_and_refused() -> None:
     read, refused = set(), set()
     for seed in range(12000):

@@ -213,7 +213,10 @@ def test_closed_streams_are_nobody_elses(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp437", "ascii:strict"])
+@pytest.mark.parametrize(
+    "encoding",
+    ["ascii:strict", *(pytest.param(name, marks=pytest.mark.slow) for name in ("ascii", "latin-1", "cp437"))],
+)
 def test_output_that_knows_few_characters(encoding: str, tmp_path: Path) -> None:
     path = tmp_path / "rules"
     path.write_text(HOSTILE.replace(CHAIN, "Zürich…"), encoding="utf-8")
