@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass, field
+from typing import Final
 
 from backends.model.flow import Again, Flow, IcmpError, Reply, Send
 from backends.model.leading import has_bare_header, leading, with_mobility_checksum
@@ -154,7 +155,7 @@ class Conversation:
             packet = with_fields(packet, payload=_filled(packet, self.tag()))
         elif packet.proto == Protocol.TCP:
             flags = TcpFlag.ACK if step.flags is None else step.flags
-            ack = talk.server_next if flags & TcpFlag.ACK else 0
+            ack = talk.server_next if flags.has(TcpFlag.ACK) else 0
             packet = with_fields(packet, flags=flags, seq=talk.client_next, ack=ack)
             talk.client_next = _advance(talk.client_next, packet)
         else:
@@ -182,7 +183,7 @@ class Conversation:
             bad_checksum=False,
             tos=0,
             filled_to=0,
-            mss=request.mss if request.flags & TcpFlag.SYN else None,
+            mss=request.mss if request.flags.has(TcpFlag.SYN) else None,
             smac=None,
             dmac=None,
             routing=None,
@@ -190,14 +191,14 @@ class Conversation:
             destination_options=None,
         )
         if packet.proto == Protocol.TCP:
-            first = bool(request.flags & TcpFlag.SYN) and not talk.server_spoke
-            default = TcpFlag.SYN | TcpFlag.ACK if first else TcpFlag.ACK
+            first = request.flags.has(TcpFlag.SYN) and not talk.server_spoke
+            default = _SYN_ACK if first else TcpFlag.ACK
             flags = default if step.flags is None else step.flags
             packet = with_fields(
                 packet,
                 flags=flags,
                 seq=talk.server_next,
-                ack=talk.client_next if flags & TcpFlag.ACK else 0,
+                ack=talk.client_next if flags.has(TcpFlag.ACK) else 0,
                 payload=b"",
             )
             talk.server_next = _advance(talk.server_next, packet)
@@ -256,6 +257,7 @@ def _filled(packet: Packet, payload: bytes) -> bytes:
     return payload
 
 
+_SYN_ACK: Final = TcpFlag.SYN | TcpFlag.ACK
 _HEADERS = {Family.IP: 20, Family.IP6: 40}
 """The length of each IP header."""
 
@@ -263,5 +265,5 @@ _HEADERS = {Family.IP: 20, Family.IP6: 40}
 def _advance(seq: int, packet: Packet) -> int:
     if packet.proto != Protocol.TCP:
         return seq
-    phantom = bool(packet.flags & TcpFlag.SYN) + bool(packet.flags & TcpFlag.FIN)
+    phantom = packet.flags.has(TcpFlag.SYN) + packet.flags.has(TcpFlag.FIN)
     return (seq + len(packet.payload) + phantom) & 0xFFFFFFFF

@@ -58,6 +58,7 @@ class _Received:
     packet: Packet
     sighting: Sighting
     faults: tuple[str, ...]
+    identity: Identity
 
 
 @dataclass(slots=True)
@@ -78,8 +79,8 @@ class Replayer:
     """The packets that the last flow has sent."""
     _openers: list[Packet] | None = field(default_factory=list)
     """The packets with which the connections that are not forgotten may have begun; None if they are many."""
-    _known: dict[bytes, Parsed] = field(default_factory=dict)
-    """The results of the runs of one flow: most are equal."""
+    _known: dict[bytes, tuple[Parsed, Identity]] = field(default_factory=dict)
+    """The packets that came out in the runs of one flow, parsed: most are equal."""
 
     def replay(self, flows: Iterable[Flow | Repeated | Datagram]) -> list[FlowResult | Passed]:
         """Run the flows one after the other, or in bursts if that gives the same results."""
@@ -300,7 +301,9 @@ class Replayer:
             notes.extend(_stray(sighting))
         if place.mark is None:
             notes.append(f"no mark seen on {place.out}")
-        packet = with_fields(packet, mark=place.mark or 0)
+        mark = place.mark or 0
+        if packet.mark != mark:
+            packet = with_fields(packet, mark=mark)
         quoted = packet.quoted
         outcome = Outcome(
             verdict=Verdict.LOCAL if local else Verdict.FORWARD,
@@ -314,7 +317,7 @@ class Replayer:
             mark=place.mark,
             dnat=packet.dst != sent.dst or packet.dport != sent.dport,
             snat=packet.src != sent.src or packet.sport != sent.sport or packet.icmp_id != sent.icmp_id,
-            mss=packet.mss if packet.flags & TcpFlag.SYN else None,
+            mss=packet.mss if packet.flags.has(TcpFlag.SYN) else None,
             quoted=None if quoted is None else _quoted(quoted),
         )
         return outcome, Arrival(packet, place.out)
@@ -322,14 +325,16 @@ class Replayer:
     def _read(self, sightings: list[Sighting], notes: list[str]) -> list[_Received]:
         received = []
         for sighting in sightings:
-            parsed = self._known.get(sighting.data)
-            if parsed is None:
+            known = self._known.get(sighting.data)
+            if known is None:
                 try:
-                    parsed = self._known[sighting.data] = parse(sighting.data)
+                    parsed = parse(sighting.data)
                 except FrameError as e:
                     notes.append(f"unreadable frame {_where(sighting)}: {e}")
                     continue
-            received.append(_Received(parsed.packet, sighting, parsed.faults))
+                known = self._known[sighting.data] = parsed, identity(parsed.packet)
+            parsed, its = known
+            received.append(_Received(parsed.packet, sighting, parsed.faults, its))
         return received
 
 
@@ -343,10 +348,12 @@ def _beginnings(sent: Iterable[Packet]) -> Iterable[Packet]:
 
 
 def _arrivals(received: list[_Received], wanted: Identity) -> list[_Received]:
-    return [sighting for sighting in received if identity(sighting.packet) == wanted]
+    return [sighting for sighting in received if sighting.identity == wanted]
 
 
 def _faults(received: _Received) -> tuple[str, ...]:
+    if not received.faults:
+        return ()
     return tuple(f"{fault} {_where(received.sighting)}" for fault in received.faults)
 
 

@@ -8,10 +8,11 @@ acknowledgement; see rtnetlink(7) and ``linux/netfilter/nfnetlink*.h``.
 from __future__ import annotations
 
 import errno
+import functools
 import os
 import socket
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, Self
 
 from backends.model.routes import Route, RoutingRule, RuleAction
@@ -276,15 +277,12 @@ class Conntrack(Netlink):
 
         The protocol must have ports. Return False if the kernel keeps it, because it is in a flowtable.
         """
-        size, v6 = family.bits // 8, family is Family.IP6
-        addresses = attribute(_CTA_IP_V6_SRC if v6 else _CTA_IP_V4_SRC, src.to_bytes(size, "big"))
-        addresses += attribute(_CTA_IP_V6_DST if v6 else _CTA_IP_V4_DST, dst.to_bytes(size, "big"))
-        ports = attribute(_CTA_PROTO_NUM, bytes((proto,)))
-        ports += attribute(_CTA_PROTO_SRC_PORT, sport.to_bytes(2, "big"))
-        ports += attribute(_CTA_PROTO_DST_PORT, dport.to_bytes(2, "big"))
-        connection = nested(_CTA_TUPLE_IP, addresses) + nested(_CTA_TUPLE_PROTO, ports)
-        body = struct.pack("=BBH", family.socket_family, 0, 0) + nested(_CTA_TUPLE_ORIG, connection)
-        number = self.request(_CT_DELETE, 0, body)
+        size = family.bits // 8
+        values = src.to_bytes(size, "big"), dst.to_bytes(size, "big"), bytes((proto,))
+        ports = sport.to_bytes(2, "big"), dport.to_bytes(2, "big")
+        number = self.request(
+            _CT_DELETE, 0, b"".join(_interleaved(_original_tuple(family), (*values, *ports)))
+        )
         if number not in (0, errno.ENOENT, errno.EBUSY):
             raise OSError(number, os.strerror(number))
         return number != errno.EBUSY
@@ -340,6 +338,34 @@ def _rule_body(rule: RoutingRule) -> bytes:
     if rule.suppress is not None:
         body += attribute(_FRA_SUPPRESS_PREFIXLEN, struct.pack("=I", rule.suppress))
     return body
+
+
+@functools.cache
+def _original_tuple(family: Family) -> tuple[bytes, ...]:
+    """Return the pieces of a request for the connection of an original tuple.
+
+    Between them are the source, the destination, the protocol, the source port and the destination port.
+    """
+    size, v6 = family.bits // 8, family is Family.IP6
+    addresses = attribute(_CTA_IP_V6_SRC if v6 else _CTA_IP_V4_SRC, bytes(size))
+    addresses += attribute(_CTA_IP_V6_DST if v6 else _CTA_IP_V4_DST, bytes(size))
+    ports = attribute(_CTA_PROTO_NUM, bytes(1))
+    ports += attribute(_CTA_PROTO_SRC_PORT, bytes(2)) + attribute(_CTA_PROTO_DST_PORT, bytes(2))
+    connection = nested(_CTA_TUPLE_IP, addresses) + nested(_CTA_TUPLE_PROTO, ports)
+    body = struct.pack("=BBH", family.socket_family, 0, 0) + nested(_CTA_TUPLE_ORIG, connection)
+    pieces, at = [], 0
+    # Each value follows the header of its attribute; the second and fourth also follow padding or a header.
+    for skipped, width in ((16, size), (4, size), (8, 1), (7, 2), (6, 2)):
+        pieces.append(body[at : at + skipped])
+        at += skipped + width
+    return (*pieces, body[at:])
+
+
+def _interleaved(pieces: Sequence[bytes], values: Sequence[bytes]) -> Iterator[bytes]:
+    for piece, value in zip(pieces, values, strict=False):
+        yield piece
+        yield value
+    yield pieces[-1]
 
 
 def _selector(rule: RoutingRule, network: Interval | None) -> tuple[bytes, int]:

@@ -179,7 +179,7 @@ def _build_tcp(packet: Packet) -> bytes:
     payload = packet.payload
     sport, dport = _port(packet.sport), _port(packet.dport)
     options = b""
-    if packet.mss is not None and packet.flags & TcpFlag.SYN:
+    if packet.mss is not None and packet.flags.has(TcpFlag.SYN):
         options = MSS_OPTION.pack(MSS_KIND, MSS_OPTION.size, packet.mss)
     offset = 0x50 + len(options) * 4
     bare = (
