@@ -130,13 +130,8 @@ def test_a_class_is_run_less_often() -> None:
     assert runs[1] < runs[0]
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "one endpoint of one service elsewhere",
-        pytest.param("no masquerade of hairpins", marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["one endpoint of one service elsewhere", "no masquerade of hairpins"])
 def test_flows_of_a_corpus_are_in_classes_too(name: str) -> None:
     runs, assessments = [], []
     for by_class in (False, True):
