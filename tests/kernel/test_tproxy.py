@@ -16,14 +16,14 @@ from translate.read import read_ruleset
 RULES = """\
 *mangle
 :PREROUTING ACCEPT [0:0]
--A PREROUTING -p tcp -m tcp --dport 80 -j TPROXY --on-port 15001 --on-ip 127.0.0.1 --tproxy-mark 0x1/0x1
+-A PREROUTING -p tcp -m tcp --dport 80 -j TPROXY {options} --tproxy-mark 0x1/0x1
 -A PREROUTING -p tcp -m tcp --dport 80 -j DROP
 COMMIT
 """
 
 NODE = """
 import os, socket, subprocess, sys
-load, client = sys.argv[1:]
+load, client, listening, port = sys.argv[1:]
 def run(*words, text=None):
     subprocess.run(words, input=text, text=True, check=True)
 there = subprocess.Popen(["unshare", "-n", "cat"], stdin=subprocess.PIPE)
@@ -41,7 +41,7 @@ run("ip", "route", "add", "local", "default", "dev", "lo", "table", "100")
 run(*load.split(), text=sys.stdin.read())
 listener = socket.socket()
 listener.setsockopt(socket.SOL_IP, 19, 1)  # IP_TRANSPARENT
-listener.bind(("127.0.0.1", 15001))
+listener.bind((listening, int(port)))
 listener.listen()
 listener.settimeout(30)
 caller = subprocess.Popen([*inside, sys.executable, "-c", client])
@@ -55,10 +55,10 @@ there.kill()
 CLIENT = "import socket; socket.create_connection(('198.51.100.7', 80), 30).recv(1)"
 
 
-def reached(load: str, text: str) -> str:
+def reached(load: str, text: str, listener: tuple[str, str]) -> str:
     """Return the address that the proxy's connection was meant for."""
     done = subprocess.run(
-        ["unshare", "-n", sys.executable, "-c", NODE, load, CLIENT],
+        ["unshare", "-n", sys.executable, "-c", NODE, load, CLIENT, *listener],
         input=text,
         capture_output=True,
         text=True,
@@ -69,13 +69,22 @@ def reached(load: str, text: str) -> str:
     return done.stdout.strip()
 
 
+@pytest.mark.parametrize(
+    ("options", "listener"),
+    [
+        ("--on-port 15001 --on-ip 127.0.0.1", ("127.0.0.1", "15001")),
+        ("--on-port 0", ("10.9.0.1", "80")),
+    ],
+    ids=["another port", "the port and device of the packet"],
+)
 @pytest.mark.parametrize("level", [None, 0, 2])
-def test_the_proxy_gets_the_connection(level: int | None) -> None:
+def test_the_proxy_gets_the_connection(level: int | None, options: str, listener: tuple[str, str]) -> None:
     for tool in ("unshare", "nsenter", "ip", "nft", "iptables-legacy-restore"):
         if find_tool(tool) is None:
             pytest.skip(f"needs {tool}")
-    load, text = "iptables-legacy-restore", RULES
+    rules = RULES.format(options=options)
+    load, text = "iptables-legacy-restore", rules
     if level is not None:
-        ruleset = read_ruleset(RULES.encode(), name="rules", family=Family.IP)
+        ruleset = read_ruleset(rules.encode(), name="rules", family=Family.IP)
         load, text = "nft -f -", translate.nft.emit(lower(ruleset, level=level)).text
-    assert reached(load, text) == "198.51.100.7 80"
+    assert reached(load, text, listener) == "198.51.100.7 80"

@@ -171,7 +171,7 @@ def _act(actions: Sequence[Action], state: State) -> bool:
                     state.tracked = ConnectionState.NEW
             case Proxy(address=address, port=port):
                 # Every sample has a socket for the proxy, as on the machine.
-                state.note("proxy", address, port or None)
+                state.note("proxy", address, port or (None if address is not None else 0))
                 state.mark = (state.mark & ~action.mask & _ALL) ^ action.value
                 state.note("accept")
                 return False

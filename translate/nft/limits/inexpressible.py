@@ -29,7 +29,6 @@ from translate.ir import (
     Masquerade,
     Name,
     NfLog,
-    Proxy,
     Redirect,
     Reject,
     RejectKind,
@@ -127,7 +126,7 @@ def _check_value(field: Field, value: Value, family: Family) -> None:
 
 _CHECKED: Final = frozenset(
     {
-        *(Dnat, Snat, Masquerade, Redirect, Reject, Log, NfLog, Proxy, Template),
+        *(Dnat, Snat, Masquerade, Redirect, Reject, Log, NfLog, Template),
         *(Duplicate, External, Secmark, SynProxy, TranslatePrefix),
     }
 )
@@ -165,8 +164,6 @@ def _check_statement(part: Part, family: Family) -> None:
         case TranslatePrefix():
             reason = "nftables cannot adjust a word of an address so that checksums stay valid"
             raise CannotSay("npt", reason)
-        case Proxy(address=None, port=0):
-            raise CannotSay("tproxy", "nft does not accept tproxy without an address or a port")
         case Template():
             _check_template(part)
         case Duplicate(device=device):

@@ -68,7 +68,6 @@ REFUSED: Final = {
     " `-j CONNMARK --restore-mark`, and matches of connections (of `--ctstate` only `SNAT` and `DNAT`)",
     "u32": "`-m u32` and `-m string` beyond byte 255 of a header; `-m u32` at an offset that the packet gives"
     " (except `0>>22&0x3C@` in IPv4 beside a test that excludes later fragments)",
-    "tproxy": "`-j TPROXY --on-port 0` without an address",
 }
 """Descriptions of the refused features, by the name in a :class:`~translate.errors.Refusal`."""
 

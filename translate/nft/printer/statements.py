@@ -116,7 +116,7 @@ def statement(action: Action, family: Family, chains: Mapping[str, str]) -> str:
             return f"tcp option maxseg size set {'rt mtu' if mss is None else mss}"
         case Proxy(address=address, port=port):
             where = "" if address is None else _address(family, address)
-            return f"tproxy to {where}{f':{port}' if port else ''}"
+            return f"tproxy to {where}{f':{port}' if port or not where else ''}"
         case Queue(first=first, last=last, bypass=bypass, by_processor=by_processor):
             flags = ",".join((*(["bypass"] if bypass else ()), *(["fanout"] if by_processor else ())))
             numbers = str(first) if first == last else f"{first}-{last}"

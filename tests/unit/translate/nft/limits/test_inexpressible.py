@@ -15,7 +15,6 @@ from translate.read import read_ruleset
     [
         ("filter", '-A INPUT -i "a b" -j DROP', "interface-name"),
         ("filter", r'-A INPUT -j LOG --log-prefix "a\"b"', "log-prefix"),
-        ("mangle", "-A PREROUTING -p tcp -j TPROXY --on-port 0", "tproxy"),
         ("raw", "-A PREROUTING -j CT --zone mark", "ct-zone-mark"),
         ("raw", "-A PREROUTING -j CT --ctevents new", "ct-template"),
         ("raw", "-A PREROUTING -p tcp -j CT --timeout slow", "ct-template"),

@@ -63,9 +63,13 @@ def test_ipv6_and_no_port() -> None:
     assert proxied == "meta l4proto udp tproxy to [fd00::1] accept"
 
 
+def test_port_0_is_that_of_the_packet() -> None:
+    """``nft_tproxy_eval_v4`` takes the packet's port in place of 0, as ``tproxy_tg4`` does."""
+    _, proxied, _ = lines("-p tcp -j TPROXY --on-port 0")
+    assert proxied == "meta l4proto tcp tproxy to :0 accept"
+
+
 def test_what_no_translation_says() -> None:
-    with pytest.raises(UnsupportedError, match="not accept tproxy without an address or a port"):
-        translate.nft.emit(lower(ruleset("-p tcp -j TPROXY --on-port 0"), level=2))
     with pytest.raises(UnsupportedError, match="before the stack looks for transparent sockets"):
         translate.bpf.emit(lower(ruleset("-p tcp -j TPROXY --on-port 1"), level=2))
 
