@@ -19,11 +19,17 @@ _PORTS_ONLY: Final = re.compile(
 """The flags of ``masquerade`` and ``snat``: they choose the source port only."""
 _WORDS: Final = re.compile(
     r"(?<![\w./-])(?:random|inc|limit|quota|count|last|cpu|cgroup|time|day|hour|queue|fwd|dup|synproxy|osf"
-    r"|socket|skuid|skgid|dnat (?:\S+ )*?to \S+-\S+|@(?:th|nh|ll|ih))(?![\w./-])"
+    r"|socket|skuid|skgid|@(?:th|nh|ll|ih))(?![\w./-])"
 )
+
+_RANGE: Final = re.compile(
+    r"\b(?:dnat (?:\S+ )*?|redirect )to \S+-\S|: [\da-f.:\[\]]+(?: \. \d+)?-[\d\[]"
+    r'|"(?:dnat|redirect)": (?=[^\n]*"range")'
+)
+"""A range from which a destination is chosen, also as the data of a map."""
 
 
 def may_vary(text: str) -> bool:
     """Return whether a rule may depend on more than the packets of a flow, ``numgen`` and sets."""
     plain = _TRACED.sub("", _QUOTED.sub("", text))
-    return _WORDS.search(_PORTS_ONLY.sub("", plain)) is not None
+    return _WORDS.search(_PORTS_ONLY.sub("", plain)) is not None or _RANGE.search(plain) is not None
