@@ -52,8 +52,8 @@ def _folder(batch: Batch) -> str:
     return Path(batch.rules_path).parent.name
 
 
-COMPILED = ("six", "header-changes6", "kube-real")
-"""The cases whose tc program is compiled here: each takes clang seconds."""
+AT_ONCE = {"nftables": ("six", "kube-real", "strange6"), "tc-ebpf": ("six", "header-changes6")}
+"""The rules that ``make test`` takes; ``make diff-test`` takes all of them."""
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ COMPILED = ("six", "header-changes6", "kube-real")
             name,
             batch,
             id=f"{name}-{_folder(batch)}",
-            marks=[pytest.mark.slow] if name == "tc-ebpf" and _folder(batch) not in COMPILED else [],
+            marks=[] if _folder(batch) in AT_ONCE[name] else [pytest.mark.slow],
         )
         for name in ("nftables", "tc-ebpf")
         for batch in BATCHES

@@ -19,7 +19,6 @@ pytestmark = pytest.mark.kernel
         pytest.param("kind", "nft-O0", 13, 20, marks=pytest.mark.slow),
         pytest.param("kind", "nft-O1", 11, 20, marks=pytest.mark.slow),
         ("kind", "nft-O2", 18, 8),
-        ("kind", "tc-O1", 123, 1),
         pytest.param("kind", "nft-O2", 9, 18, marks=pytest.mark.slow),
         pytest.param("kind", "tc-O1", 41, 5, marks=pytest.mark.slow),
         pytest.param("cluster", "nft-O2", 29, 15, marks=pytest.mark.slow),

@@ -32,6 +32,7 @@ if len(sys.argv) == 1:
 VERSIONS = {release: (nft.RELEASES[release], translator.RELEASES[release]) for release in nft.RELEASES}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("release", VERSIONS)
 def test_every_process_has_the_programs_of_the_release(release: str) -> None:
     """The processes that replay packets are started by the Python that the first one runs as."""
