@@ -16,7 +16,7 @@ RELEASE ?=
 
 PYTHON_RUN := .venv/bin/python
 # Tests of the kernel wait for a third of their time: for a namespace to end, for an answer that does not come.
-WORKERS ?= $(shell echo $$(( ($$(nproc) * 3 + 1) / 2 )))
+WORKERS ?= $(shell echo $$(( $$(nproc) * 2 )))
 
 # Tests start thousands of interpreters: what these import is compiled once, whatever the environment says, and before the
 # workers of pytest begin, which would each compile all of it.

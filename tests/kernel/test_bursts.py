@@ -53,8 +53,15 @@ def flows_of(cluster: Cluster, draw: random.Random) -> list[Flow]:
     return flows
 
 
-@pytest.mark.parametrize("family", Family)
-@pytest.mark.parametrize("name", ["iptables-legacy", "nftables", "tc-ebpf"])
+@pytest.mark.parametrize(
+    ("name", "family"),
+    [
+        *(("iptables-legacy", family) for family in Family),
+        *(("nftables", family) for family in Family),
+        ("tc-ebpf", Family.IP),
+        pytest.param("tc-ebpf", Family.IP6, marks=pytest.mark.slow),
+    ],
+)
 def test_what_is_sent_at_once_comes_to_what_the_reference_says(name: str, family: Family) -> None:
     require(backend(name))
     shape = Shape(services=20, endpoints=3, udp=20, without_endpoints=2, family=family)

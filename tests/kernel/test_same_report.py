@@ -166,6 +166,7 @@ HAIRPINS = {
 """The services of kube-real with endpoints elsewhere that may be sent to themselves."""
 
 
+@pytest.mark.slow
 def test_an_assessment_is_the_same_each_time_and_misses_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     reports = []
     node = ("--node", str(REAL / "dataplane.json"))

@@ -74,6 +74,7 @@ def test_every_backend_agrees_on_rules_of_another_generator(options: str, tmp_pa
     _assert_parity(subject_of(options, ruleset, load_node(None, ruleset)), repeat=0)
 
 
+@pytest.mark.slow
 @needs_tool
 def test_a_file_of_rules_is_checked(tmp_path: Path) -> None:
     kinds = "--nodeports 1 --lb 1 --local 1 --source-ranges 1 --no-endpoints 1 --udp 1"

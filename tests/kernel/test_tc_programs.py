@@ -13,7 +13,6 @@ import pytest
 
 from backends.tc_ebpf import TcEbpfBackend
 from backends.tc_ebpf.programs.cache import Cache, cache_folder
-from backends.tc_ebpf.programs.compiler import compile_program
 from backends.tc_ebpf.programs.program import compiled
 from harness.corpus.cases import read_case
 from tests.kernel.helpers.availability import require
@@ -144,16 +143,6 @@ def verified_instructions(descriptor: int) -> int:
     lines = Path(f"/proc/self/fdinfo/{descriptor}").read_text().splitlines()
     fields = dict(line.split(":\t") for line in lines)
     return int(fields["verified_insns"])
-
-
-def test_units_have_the_instructions_of_the_whole_program() -> None:
-    output = emit(lower(read_case(CASES / "cases/every-construct").ruleset, level=2))
-    unit = output.whole
-    whole = compile_program(unit.text, unit.functions, unit.maps)
-    linked = compiled(output, cache=Cache(cache_folder()))
-    assert {f.name: f.instructions for f in linked.functions} == {
-        f.name: f.instructions for f in whole.functions
-    }
 
 
 def test_a_signal_does_not_keep_a_program_from_loading() -> None:

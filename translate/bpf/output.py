@@ -117,7 +117,7 @@ class BpfOutput:
 
     @property
     def whole(self) -> TranslationUnit:
-        """The program in one unit, which has the same instructions as :attr:`units`."""
+        """The program in one unit."""
         return self._unit(tuple(Group), self.declared.values(), self._parts)
 
     @property

@@ -50,7 +50,7 @@ def proven(rules: str, kind: str, level: int, reason: str) -> Iterator[tuple[lis
             yield text.split("\n"), fault
 
 
-@pytest.mark.parametrize("rules", ["cluster", "cluster6"])
+@pytest.mark.parametrize("rules", ["cluster", pytest.param("cluster6", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("kind", "level"), [("nft", 0), ("nft", 1), ("nft", 2), ("tc", 0), ("tc", 1)])
 def test_one_endpoint(rules: str, kind: str, level: int) -> None:
     """The line behind the question calls the same chain, and asks nothing."""

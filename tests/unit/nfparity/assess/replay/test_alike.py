@@ -108,7 +108,14 @@ AFTERWARDS: dict[str, Callable[[str], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", AFTERWARDS)
+AT_ONCE = ("no node ports", "one endpoint of one service elsewhere", "one service refused")
+"""The changes that ``make test`` takes."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[] if name in AT_ONCE else [pytest.mark.slow]) for name in AFTERWARDS],
+)
 def test_a_class_shows_what_each_of_its_flows_shows(name: str) -> None:
     afterwards = AFTERWARDS[name](text())
     whole, some = (assessed(side(text()), side(afterwards), by_class=by_class) for by_class in (False, True))

@@ -156,7 +156,13 @@ PLANTED = {
 
 @pytest.mark.parametrize(
     ("name", "number"),
-    [*((name, 0) for name in PLANTED), ("no ClusterIP", 1), ("no ClusterIP", 2), ("no node port", 1)],
+    [
+        *((name, 0) for name in PLANTED),
+        *(
+            pytest.param(name, number, marks=pytest.mark.slow)
+            for name, number in (("no ClusterIP", 1), ("no ClusterIP", 2), ("no node port", 1))
+        ),
+    ],
 )
 def test_what_is_planted_at_one_member_is_found(name: str, number: int) -> None:
     """At members beside each other, so that each client has its turn."""
