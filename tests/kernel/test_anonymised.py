@@ -25,7 +25,8 @@ KUBE = {
 }
 
 
-@pytest.mark.parametrize("family", [Family.IP, pytest.param(Family.IP6, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("family", Family)
 def test_the_same_packets_fare_differently_in_nftables_mode(
     family: Family, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

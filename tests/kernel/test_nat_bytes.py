@@ -155,7 +155,7 @@ def ways(loader: Loader, family: Family) -> dict[str, list[str]]:
     return found
 
 
-@pytest.mark.parametrize("family", list(Family))
+@pytest.mark.parametrize("family", [Family.IP, pytest.param(Family.IP6, marks=pytest.mark.slow)])
 def test_what_is_rewritten_has_the_bytes_of_iptables(family: Family) -> None:
     text = rules_of(family)
     program = emit(lower(read_ruleset(text.encode(), name="rules", family=family), level=2))
