@@ -51,7 +51,7 @@ ROUND = examples(40)
 """Connections that begin, in a row, of each kind."""
 FAMILIES = tuple(Family)[: examples(2)]
 """The families with rules and traffic."""
-PAUSE = 0.5
+PAUSE = 1 / examples(2)
 """Seconds between two rounds: the commands need the processors, too."""
 FIRST_NEW = 10_000
 """Sources of the connections that begin: far from those that stay."""
