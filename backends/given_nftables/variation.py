@@ -19,7 +19,7 @@ _PORTS_ONLY: Final = re.compile(
 """The flags of ``masquerade`` and ``snat``: they choose the source port only."""
 _WORDS: Final = re.compile(
     r"(?<![\w./-])(?:random|inc|limit|quota|count|last|cpu|cgroup|time|day|hour|queue|fwd|dup|synproxy|osf"
-    r"|socket|skuid|skgid|@(?:th|nh|ll|ih))(?![\w./-])"
+    r"|socket|tproxy|skuid|skgid|expiration|id|@(?:th|nh|ll|ih))(?![\w./-])"
 )
 
 _RANGE: Final = re.compile(

@@ -49,6 +49,10 @@ def test_rules_that_a_trace_explains(rule: str) -> None:
         '{"redirect": {"port": {"range": [80, 90]}}}',
         "queue to 1",
         "meta skuid 0 drop",
+        "ct id 5 drop",
+        '{"match": {"left": {"ct": {"key": "expiration"}}}}',
+        "ct expiration < 10s drop",
+        "tproxy to :50080",
     ],
 )
 def test_rules_that_depend_on_more(rule: str) -> None:
