@@ -37,7 +37,6 @@ class CombinedLoader(Loader):
         self.gap = max(loader.gap for loader in loaders)
         self.counts = any(loader.counts for loader in loaders)
         self.pins = any(loader.pins for loader in loaders)
-        self.chance = any(loader.chance for loader in loaders)
 
     def load(self, tap: TapNode) -> None:
         """Load all in order. Raises MachineError with the message of the tool that failed."""
@@ -45,6 +44,7 @@ class CombinedLoader(Loader):
             loader.load(tap)
         self.lists = any(loader.lists for loader in self._loaders)
         self.watches = any(loader.watches for loader in self._loaders)
+        self.chance = any(loader.chance for loader in self._loaders)
 
     def forget_connections(self, tap: TapNode) -> None:
         """Forget every connection of all loaders."""

@@ -13,7 +13,6 @@ from typing import Final
 
 from backends.combined.backend import CombinedLoader
 from backends.given_nftables.trace import ListedChain, Tracer, read_chains
-from backends.given_nftables.variation import may_vary
 from backends.model.contract import Availability, Job
 from backends.model.node import Node
 from backends.nftables.emptying import SetEmptier
@@ -52,8 +51,6 @@ class GivenNftLoader(Loader):
         if any("ct count" in script.text for script in self._scripts):
             self.gap = JIFFIES
         self.pins = any("cpu" in script.text for script in self._scripts)
-        self._stateful = any(may_vary(script.text) for script in self._scripts)
-        self.chance = self._stateful or self.lists or any(_CHANCE.search(s.text) for s in self._scripts)
         self._handle: NftHandle | None = None
         self._own: tuple[str, ...] = ()
         self._chains: Mapping[tuple[str, str, str], ListedChain] = {}
@@ -72,10 +69,10 @@ class GivenNftLoader(Loader):
             for script in self._scripts:
                 self._load(self._handle, script)
         self._own = tuple(line for line in self._handle.run("list tables").splitlines() if line not in before)
-        if self._flush or any(_CHANCE.search(script.text) for script in self._scripts):
-            # The kernel lists a ruleset in the same form whether it was loaded from text or from JSON.
-            self._chains = read_chains("".join(self._handle.run(f"list {table}\n") for table in self._own))
-            self.watches = bool(self._chains)
+        # The kernel lists a ruleset in the same form whether it was loaded from text or from JSON.
+        self._chains = read_chains("".join(self._handle.run(f"list {table}\n") for table in self._own))
+        self.watches = any(c.fills or c.dependent or c.rarest < 1 for c in self._chains.values())
+        self.chance = bool(self._chains)
 
     def _load(self, handle: NftHandle, script: Script) -> None:
         if script.form is Form.JSON:
@@ -122,8 +119,7 @@ class GivenNftLoader(Loader):
     def watched(self) -> Watched:
         """Return the random choices and the state of the rules that packets met."""
         watched = Watched() if self._tracer is None else self._tracer.watched()
-        settled = watched.settled and not self._stateful
-        return replace(watched, lists=watched.lists or self._counting, settled=settled)
+        return replace(watched, lists=watched.lists or self._counting)
 
     def close(self) -> None:
         """Free the handle."""

@@ -1,4 +1,4 @@
-"""The nf_tables chains that packets traverse, and the random choices and state of their rules.
+"""The nf_tables chains that packets traverse, and what decides between the outcomes of equal flows there.
 
 Only the kernel knows what a given ruleset does with a packet. While rules are watched, every packet is marked
 for ``nftrace``, and the kernel reports the chain and the verdict of each rule that matched
@@ -18,6 +18,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final
 
+from backends.given_nftables.variation import declaration_may_vary, rule_may_vary
 from backends.nftables.libnftables import NftHandle
 from backends.replay.loader import Watched
 from translate.ir import Family
@@ -47,12 +48,13 @@ _FAMILIES: Final = {1: "inet", 2: "ip", 5: "netdev", 7: "bridge", 10: "ip6"}
 _NAME: Final = "nfparity_trace"
 _FIRST: Final = -2_000_000_000
 
-_HEAD: Final = re.compile(r"(table|chain) (?:(\w+) )?(\S+) \{")
+_HEAD: Final = re.compile(r"(table|chain|set|map) (?:(\w+) )?(\S+) \{")
 _RANDOM: Final = re.compile(r"\bnumgen (?:random|inc) mod (0x[0-9a-f]+|\d+)(.*)")
 _DEPENDENT: Final = re.compile(r"\b(?:numgen inc|jhash|symhash)\b")
 _INLINE: Final = re.compile(r"(?:\s+offset \d+)?\s+v?map \{([^}]*)\}")
 _KEY: Final = re.compile(r"\s*(\d+)(?:-(\d+))?\s*:")
 _COMPARED: Final = re.compile(r"(?:\s+offset \d+)?\s+(?:(<=?|>=?|!=|==)\s+)?(\d+)(?:-(\d+))?(?!\S)")
+_LOOKUP: Final = re.compile(r"@(\S+)")
 _FILLS: Final = re.compile(r"\b(?:add|update) @")
 _COMMENT: Final = re.compile(r'"[^"\n]*"')
 _LEAST: Final = Fraction(1, 1000)
@@ -66,42 +68,57 @@ _Place = tuple[str, str, str]
 class ListedChain:
     """The probability of the least likely random path through a chain, and the state of its rules.
 
-    ``fills``: a rule fills a set. ``dependent``: a rule counts or hashes packets. ``base``: it is a base
-    chain, which counts as visited although the kernel does not report every visit.
+    ``fills``: a rule fills a set. ``dependent``: a rule counts or hashes packets. ``varies``: a rule may depend
+    on something that the trace does not show. ``base``: it is a base chain, which counts as visited although
+    the kernel does not report every visit.
     """
 
     rarest: Fraction = Fraction(1)
     fills: bool = False
     dependent: bool = False
+    varies: bool = False
     base: bool = False
 
 
 def read_chains(listing: str) -> dict[_Place, ListedChain]:
-    """Return the chains in the output of ``nft list ruleset`` that have random rules or state."""
+    """Return the chains in the output of ``nft list ruleset`` whose rules do not treat all equal flows alike."""
     chains: dict[_Place, ListedChain] = {}
-    family = table = chain = ""
+    family = table = chain = declared = ""
+    varying: set[str] = set()  # the sets of the table that do
     inner = 0  # the depth of anonymous chains, whose rules count as rules of the enclosing chain
     for line in listing.splitlines():
         text = _COMMENT.sub('""', line).strip()
         head = _HEAD.fullmatch(text)
         if head is not None and head[1] == "table":
             family, table, chain = head[2] or "ip", head[3], ""
-        elif head is not None:
+            varying.clear()
+        elif head is not None and head[1] == "chain":
             chain = head[3]
             chains[family, table, chain] = ListedChain()
+        elif head is not None:
+            declared = head[3]
         elif text.startswith("}"):
             chain = chain if inner else ""
+            declared = ""
             inner = max(0, inner - 1)
         elif chain:
             inner += text.endswith("{")
             before = chains[family, table, chain]
+            base = text.startswith("type ")
             chains[family, table, chain] = ListedChain(
                 rarest=before.rarest * _share(text),
                 fills=before.fills or bool(_FILLS.search(text)),
                 dependent=before.dependent or bool(_DEPENDENT.search(text)),
-                base=before.base or text.startswith("type "),
+                varies=before.varies
+                or (not base and rule_may_vary(text))
+                or (bool(varying) and not varying.isdisjoint(_LOOKUP.findall(text))),
+                base=before.base or base,
             )
-    return {place: c for place, c in chains.items() if c.fills or c.dependent or c.rarest < 1}
+        elif declared and declaration_may_vary(text):
+            varying.add(declared)
+    return {
+        place: c for place, c in chains.items() if c.fills or c.dependent or c.varies or c.rarest < 1
+    }
 
 
 def _share(rule: str) -> Fraction:
@@ -159,7 +176,7 @@ class Tracer:
         for place in visited:
             rarest *= self._chains[place].rarest
         chains = [self._chains[place] for place in visited]
-        # Chains without random rules or state are not in the mapping.
+        # All other chains treat equal flows alike.
         return Watched(
             rarest,
             any(chain.fills for chain in chains),

@@ -74,6 +74,14 @@ def test_rules_that_count_or_hash_make_one_run_depend_on_another() -> None:
     assert not chain("numgen random mod 4 vmap { 0 : drop }").dependent
 
 
+def test_rules_that_no_trace_explains_and_sets_that_change() -> None:
+    assert chain("meta random < 1000 drop").varies
+    assert not chain("ip daddr vmap @endpoints").varies
+    expiring = LISTING.replace("10.0.0.1 : goto a", "10.0.0.1 timeout 5s expires 3s : goto a")
+    rules = "\t\tip daddr vmap @endpoints"
+    assert read_chains(expiring.replace("RULE", rules))["ip", "kube", "b"] == ListedChain(varies=True)
+
+
 def test_the_rules_of_a_chain_without_a_name_are_those_of_the_chain_that_it_is_in() -> None:
     found = chain("ip daddr 10.0.0.9 jump {", "numgen random mod 3 0 drop", "}", "add @x { ip saddr }")
     assert found == ListedChain(rarest=Fraction(1, 3), fills=True)
