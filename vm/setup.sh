@@ -110,11 +110,17 @@ have_headers() {
         build/kernels/*/usr/src/linux-headers-*/include/generated 2>/dev/null | grep -q .
 }
 
+# Takes as long as the Python packages, and needs none of them.
+unpack_headers() {
+    have_headers || "$(find_python)" -m vm --headers || say "no kernel headers: tc programs cannot be compiled"
+}
+
+case $level in
+run | test) unpack_headers & ;;
+esac
 make_venv
+wait
 # A container may lack it. The guest mounts its modules there.
 if [ "$level" = vm ] && [ ! -d /lib/modules ]; then
     if [ "$(id -u)" = 0 ]; then mkdir -p /lib/modules; else sudo -n mkdir -p /lib/modules || say "no /lib/modules"; fi
 fi
-case $level in
-run | test) have_headers || .venv/bin/python -m vm --headers || say "no kernel headers: tc programs cannot be compiled" ;;
-esac
