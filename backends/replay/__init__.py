@@ -5,6 +5,8 @@ with imports of earlier ones only:
 
 - ``loader``: :class:`~backends.replay.loader.Loader`, the part that each backend supplies
 - ``bursts``: replays of many datagrams at once, with the outcomes that are certain
+- ``observed``: the outcome of a packet, by the packets that came out after it
+- ``runs``: the runs of a flow as a tree, so that a run that repeats an earlier one costs little
 - ``replayer``: replays of flows through a TAP node, with the outcome of each packet
 - ``sampler``: counts of the destinations of many equal packets
 - ``worker``: a child process in its own namespace that dies with its parent
