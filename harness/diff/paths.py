@@ -47,10 +47,12 @@ def normal_paths(
     if not observed:
         return ()
     known = frozenset(_sent_ports(flow))
+    found = [_Path.of(branch, known) for branch in observed]
+    if len(found) == 1 and not found[0].picks:
+        return observed
     ranges = _ranges(expected)
     groups: _Paths = {}
-    for branch in observed:
-        path = _Path.of(branch, known)
+    for path in found:
         groups.setdefault(path.shape, []).append(path)
     normal: dict[tuple[Outcome, ...], OutcomeBranch] = {}
     for shape, paths in _without_coincidences(groups).items():
@@ -88,6 +90,8 @@ class _Path:
             for port in (outcome.sport, None if outcome.quoted is None else outcome.quoted.sport):
                 if isinstance(port, int) and port not in known:
                     picks.setdefault(port)
+        if not picks:
+            return cls(branch, branch.outcomes, ())
         marks: _Ports = {port: _mark(number) for number, port in enumerate(picks)}
         shape = tuple(_with_ports(outcome, marks) for outcome in branch.outcomes)
         return cls(branch, shape, tuple(picks))

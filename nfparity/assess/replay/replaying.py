@@ -21,13 +21,13 @@ from backends.simulator import Simulation, SimulatorBackend
 from harness.diff.compare import DifferentPath, differing_paths
 from harness.diff.mismatch import Mismatch
 from harness.diff.paths import normal_paths
-from harness.diff.replay import Progress, ReplayOptions, replay
+from harness.diff.replay import Progress, ReplayOptions, Replays, replay
 from harness.diff.sampling import CERTAIN, Sampling
 from nfparity.assess.difference import ChangedPacket, Measure
 from nfparity.assess.fate import Fate, fate_of
 from nfparity.assess.node.facts import Facts
 from nfparity.assess.replay.alike import FlowClass, Renaming, flow_classes
-from nfparity.assess.replay.spared import Spared, spared_flows, waiting
+from nfparity.assess.replay.spared import Spared, brief_flows, spared_flows, waiting
 from nfparity.assess.replay.tracing import traced
 
 __all__ = ["Disputed", "Trial", "changed_packet", "try_flows"]
@@ -182,26 +182,26 @@ def try_flows(
     others = {flow_id for group in classes for flow_id, _ in group.others}
     spared = spared_flows(flows, classes, measures)
     sent = [f for f in flows if f.id not in spared and (f.id not in others or f.id not in measures)]
-    sides = replay(
-        [before, after],
-        job,
-        sent,
-        ReplayOptions(
-            progress=progress,
-            # Rules that the simulator does not know may keep state, which it cannot foresee.
-            expected=[
-                None
-                if flow.id in measures
-                else replace(expected[flow.id], lists=True)
-                if beside
-                else expected[flow.id]
-                for flow in sent
-            ],
-            sampling=sampling,
-            once=others,
-            tracing={after.name},
-        ),
+    options = ReplayOptions(
+        progress=progress,
+        # Rules that the simulator does not know may keep state, which it cannot foresee.
+        expected=[
+            None
+            if flow.id in measures
+            else replace(expected[flow.id], lists=True)
+            if beside
+            else expected[flow.id]
+            for flow in sent
+        ],
+        sampling=sampling,
+        once=others,
+        tracing={after.name},
     )
+    with Replays() as replays:
+        known = [f for f in sent if by_class and not beside and f.id not in measures and f.id not in others]
+        replays.add(before, job, sent, replace(options, briefly=brief_flows(known, expected)))
+        replays.add(after, job, sent, options)
+        sides = tuple(replays.results())
     for side in sides:
         if side.refusal is not None:
             raise side.refusal

@@ -1,4 +1,4 @@
-"""Flows of a class that are not sent, because another client's flow tests the same member.
+"""Flows that are not sent, or run once only, because another client's flow tests the same.
 
 A detector sends a packet from each kind of client to each address and port of a service. These flows are in
 different classes, whose first and last flows are tested in full. The rules that kube-proxy writes for one
@@ -9,6 +9,10 @@ its outcome is not the expected one, the others are tested in full, too.
 An endpoint that uses its own service is a constant of the service, so each of its flows is sent. The same is
 true of services with source ranges, and of every flow of a generated corpus, which looks for what no detector
 knows.
+
+In iptables mode the simulator knows what each client's flow may come to, and the kernel has to confirm it. So
+of the flows that make the same choice, one runs there until it has shown each outcome, and the others run
+once.
 """
 
 from __future__ import annotations
@@ -17,10 +21,13 @@ from collections.abc import Container, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 from backends.model.flow import Flow
+from backends.model.outcome import FlowResult
 from backends.model.withfields import with_fields
+from harness.diff.entrances import run_briefly
+from nfparity.assess.fate import Fate, fate_of
 from nfparity.assess.replay.alike import FlowClass, known_difference
 
-__all__ = ["Spared", "spared_flows", "waiting"]
+__all__ = ["Spared", "brief_flows", "spared_flows", "waiting"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,3 +78,17 @@ def _entrance(flow: Flow) -> Hashable:
 def waiting(spared: Mapping[str, Spared], doubtful: Container[str]) -> set[str]:
     """Return the flows whose sent flow is ``doubtful``."""
     return {flow_id for flow_id, instead in spared.items() if instead.sent in doubtful}
+
+
+def brief_flows(flows: Sequence[Flow], expected: Mapping[str, FlowResult]) -> frozenset[str]:
+    """Return the ids of flows that run once in iptables mode, because another flow makes the same choice.
+
+    The outcomes of a flow that may leave the node untranslated are shown, so each of them has to be seen.
+    """
+    results = [expected[flow.id] for flow in flows]
+    translated = {
+        flow.id
+        for flow, result in zip(flows, results, strict=True)
+        if all(fate_of(branch.outcomes[0]) is not Fate.ROUTED for branch in result.branches)
+    }
+    return run_briefly(flows, results, translated)

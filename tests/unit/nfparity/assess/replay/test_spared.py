@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 from functools import cache
 
 import pytest
 
 from backends.model.contract import Backend, Job
 from backends.model.flow import Flow
+from backends.model.outcome import FlowResult, Outcome, OutcomeBranch, Verdict
+from backends.model.withfields import with_fields
 from backends.simulator import Simulation
 from nfparity.assess.assessing import Assessment, assess, detector_flows
 from nfparity.assess.node.facts import Facts, gather
 from nfparity.assess.replay.alike import FlowClass, flow_classes
-from nfparity.assess.replay.spared import Spared, spared_flows, waiting
+from nfparity.assess.replay.spared import Spared, brief_flows, spared_flows, waiting
 from nfparity.kubeproxy import recover
 from tests.lab.kuberules import Cluster, Shape, draw_cluster, kube_proxy_rules
 from tests.unit.nfparity.assess.replay.helpers.countingbackend import CountingBackend
@@ -175,3 +178,23 @@ def test_what_is_planted_at_one_member_is_found(name: str, number: int) -> None:
     assert (some.findings, some.unexplained, some.leaks) == (whole.findings, whole.unexplained, whole.leaks)
     assert some.sides[1][1].keys() == whole.sides[1][1].keys()
     assert len(after.runs) < len(whole.sides[1][1]), "some are spared"
+
+
+def test_in_iptables_mode_one_client_of_each_choice_runs_in_full() -> None:
+    simulation = Simulation(Job(rules=facts().ruleset, node=facts().node))
+    expected = {flow_id: simulation.simulate(flow) for flow_id, flow in flows().items()}
+    chosen = [flow for flow_id, flow in flows().items() if len(expected[flow_id].branches) > 1]
+    brief = brief_flows(tuple(flows().values()), expected)
+    places = {(f.first.packet.dst, f.first.packet.dport) for f in chosen if f.id not in brief}
+    assert len(brief) > len(chosen) // 4
+    assert {(flows()[i].first.packet.dst, flows()[i].first.packet.dport) for i in brief} <= places
+
+
+def test_every_outcome_of_what_may_leave_untranslated_is_seen() -> None:
+    flow = next(iter(flows().values()))
+    packet = flow.first.packet
+    sent = [replace(flow, id=name) for name in "ab"]
+    routed = Outcome(verdict=Verdict.FORWARD, out="eth0", src=packet.src, dst=packet.dst)
+    translated = with_fields(routed, dst=packet.dst + 1, dnat=True)
+    ways = tuple(OutcomeBranch(Fraction(1, 2), (outcome,)) for outcome in (routed, translated))
+    assert brief_flows(sent, {name: FlowResult(name, ways) for name in "ab"}) == frozenset()
