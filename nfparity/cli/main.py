@@ -22,7 +22,7 @@ from translate.errors import InputError, MachineError
 
 __all__ = ["COMMANDS", "SUMMARY", "VERSION", "main", "make_parser"]
 
-VERSION: Final = "0.1.0"
+VERSION: Final = "1.0.0"
 SUMMARY: Final = "translate a node's iptables rules, and test the translation with packets"
 
 COMMANDS: Final = {
