@@ -47,12 +47,12 @@ def normal_paths(
     if not observed:
         return ()
     known = frozenset(_sent_ports(flow))
-    found = [_Path.of(branch, known) for branch in observed]
-    if len(found) == 1 and not found[0].picks:
+    taken = [_Path.of(branch, known) for branch in observed]
+    if len(taken) == 1 and not taken[0].picks:
         return observed
     ranges = _ranges(expected)
     groups: _Paths = {}
-    for path in found:
+    for path in taken:
         groups.setdefault(path.shape, []).append(path)
     normal: dict[tuple[Outcome, ...], OutcomeBranch] = {}
     for shape, paths in _without_coincidences(groups).items():
