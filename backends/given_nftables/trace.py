@@ -68,9 +68,9 @@ _Place = tuple[str, str, str]
 class ListedChain:
     """The probability of the least likely random path through a chain, and the state of its rules.
 
-    ``fills``: a rule fills a set. ``dependent``: a rule counts or hashes packets. ``varies``: a rule may depend
-    on something that the trace does not show. ``base``: it is a base chain, which counts as visited although
-    the kernel does not report every visit.
+    ``fills``: a rule fills a set. ``dependent``: a rule counts or hashes packets. ``varies``: a rule may
+    depend on something that the trace does not show. ``base``: it is a base chain, which counts as visited
+    although the kernel does not report every visit.
     """
 
     rarest: Fraction = Fraction(1)
@@ -81,10 +81,10 @@ class ListedChain:
 
 
 def read_chains(listing: str) -> dict[_Place, ListedChain]:
-    """Return the chains in the output of ``nft list ruleset`` whose rules do not treat all equal flows alike."""
+    """Return the chains in the output of ``nft list ruleset`` that may treat equal flows differently."""
     chains: dict[_Place, ListedChain] = {}
     family = table = chain = declared = ""
-    varying: set[str] = set()  # the sets of the table that do
+    varying: set[str] = set()  # the sets of the table whose elements may change
     inner = 0  # the depth of anonymous chains, whose rules count as rules of the enclosing chain
     for line in listing.splitlines():
         text = _COMMENT.sub('""', line).strip()
@@ -116,9 +116,7 @@ def read_chains(listing: str) -> dict[_Place, ListedChain]:
             )
         elif declared and declaration_may_vary(text):
             varying.add(declared)
-    return {
-        place: c for place, c in chains.items() if c.fills or c.dependent or c.varies or c.rarest < 1
-    }
+    return {place: c for place, c in chains.items() if c.fills or c.dependent or c.varies or c.rarest < 1}
 
 
 def _share(rule: str) -> Fraction:
