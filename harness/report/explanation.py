@@ -7,17 +7,17 @@ import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
+from fractions import Fraction
 from typing import Final, TextIO
 
 from backends.model.outcome import Verdict
 from backends.simulator import Ended, PolicyApplied, RuleVisited, TracedStep
-from harness.corpus.formats.outcomes import probability_text
 from harness.explain.explain import ExplainedBranch, Explanation, merge_replies
 from harness.report.path import decides, drop_text, ending_text, match_text, path_lines
 from harness.report.terminal import plain, styled
 from translate.ir import Family, Policy
 
-__all__ = ["print_explanation"]
+__all__ = ["chance_text", "print_explanation"]
 
 _NARROWEST: Final = 40
 _DEEPEST: Final = 24
@@ -51,6 +51,11 @@ class _Line:
     style: _Style = _Style.PLAIN
 
 
+def chance_text(probability: Fraction) -> str:
+    """Return the probability of a branch with three digits, "probability 0.333"; empty if it is certain."""
+    return "" if probability == 1 else f"probability {float(probability):.3g}"
+
+
 def print_explanation(
     explanation: Explanation, stream: TextIO, *, with_reply: bool, every_rule: bool, whole_path: bool = True
 ) -> None:
@@ -65,8 +70,8 @@ def print_explanation(
     branches = explanation.branches if with_reply else merge_replies(explanation.branches)
     total = len(branches)
     for number, branch in enumerate(branches, start=1):
-        chance = "" if branch.probability == 1 else f", probability {probability_text(branch.probability)}"
-        write(_Line(f"\nbranch {number} of {total}{chance}" if total > 1 else ""))
+        title = ", ".join(filter(None, (f"branch {number} of {total}", chance_text(branch.probability))))
+        write(_Line(f"\n{title}" if total > 1 else ""))
         for assumption in branch.assuming:
             write(_Line(f"  if {assumption}"))
         for line in _branch(explanation, branch, with_reply=with_reply):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Final
 
 from backends.model.outcome import Verdict
 from backends.simulator import TracedStep
-from harness.corpus.formats.outcomes import probability_text
 from harness.explain.explain import ExplainedBranch, Explanation, merge_replies
+from harness.report.explanation import chance_text
 from nfparity.assess.node.index import ServiceIndex
 from nfparity.kubeproxy import recover
 from nfparity.report.outcometext import outcome_text
@@ -99,17 +98,13 @@ def _branch(
             else "There is no reply, because the packet reached no receiver."
         )
     return _Branch(
-        title=_chance(branch.probability),
+        title=chance_text(branch.probability),
         outcome=_outcome(packet, family),
         assumptions=tuple(map(str, branch.assuming)),
         paths=tuple(paths),
         missing=missing,
         reasons=tuple(dict.fromkeys(branch.consequences)),
     )
-
-
-def _chance(probability: Fraction) -> str:
-    return "" if probability == 1 else f"probability {probability_text(probability)}"
 
 
 def _outcome(step: TracedStep, family: Family) -> str:

@@ -11,7 +11,7 @@ import pytest
 from backends.model.contract import Job
 from harness.explain.explain import ExplainedBranch, explain
 from harness.explain.packetspec import parse_packet
-from harness.report.explanation import print_explanation
+from harness.report.explanation import chance_text, print_explanation
 from harness.report.pathjson import explanation_json
 from translate.ir import Family, parse_address
 
@@ -84,6 +84,12 @@ def printed(job: Job, packet: str, *, with_reply: bool = False, every_rule: bool
     explanation = explain(job, parse_packet(packet, job.node))
     print_explanation(explanation, out, with_reply=with_reply, every_rule=every_rule)
     return out.getvalue()
+
+
+def test_a_probability_has_three_digits() -> None:
+    shares = (Fraction(1), Fraction(1, 2), Fraction(715_827_883, 1 << 31), Fraction(1, 64_512))
+    shown = ["", "probability 0.5", "probability 0.333", "probability 1.55e-05"]
+    assert [chance_text(share) for share in shares] == shown
 
 
 def test_the_path_rule_by_rule(worker: Job) -> None:
