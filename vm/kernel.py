@@ -90,10 +90,14 @@ def _look_up(series: str, *, build: Path, say: Callable[[str], None]) -> tuple[A
 
 
 def _unpack(archive: Archive, packages: tuple[str, ...], final: Path, *, say: Callable[[str], None]) -> Path:
-    """Unpack packages into a temporary folder next to ``final``, and return it."""
+    """Unpack packages into a temporary folder, and return it.
+
+    It is not under ``kernels``, where other programs look for headers meanwhile.
+    """
     say(f"unpacking {', '.join(packages)} under {final}")
-    partial = final.with_name(f"{final.name}.partial")
+    partial = final.parent.with_name("unpacking") / final.name
     shutil.rmtree(partial, ignore_errors=True)
+    final.parent.mkdir(parents=True, exist_ok=True)
     for deb in archive.download(packages, partial / "debs"):
         _run(["dpkg-deb", "-x", str(deb), str(partial)])
     shutil.rmtree(partial / "debs")

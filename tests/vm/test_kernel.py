@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from translate.errors import MachineError
-from vm.kernel import MANIFEST, ensure_kernel, newest_first
+from vm.kernel import MANIFEST, ensure_headers, ensure_kernel, newest_first
 
 NAMES = (
     "linux-image-6.1.0-9-amd64",
@@ -43,6 +43,27 @@ def test_no_such_series() -> None:
 def test_what_is_no_series_is_refused(series: str, tmp_path: Path) -> None:
     with pytest.raises(MachineError, match="is not a kernel series"):
         ensure_kernel(series, build=tmp_path, say=pytest.fail)
+
+
+class _Interrupted:
+    """An archive whose download ends when the headers of a kernel are there in part."""
+
+    def download(self, packages: tuple[str, ...], folder: Path) -> list[Path]:
+        generated = folder.parent / "usr/src/linux-headers-6.1.0-9-amd64/include/generated"
+        generated.mkdir(parents=True)
+        raise KeyboardInterrupt
+
+
+def test_headers_that_are_not_complete_are_not_where_programs_look(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packages = ("linux-headers-6.1.0-9-amd64",)
+    monkeypatch.setattr("vm.kernel._look_up", lambda *_, **__: (_Interrupted(), "6.1.0-9-amd64", packages))
+    for ensure in (ensure_headers, ensure_kernel):
+        with pytest.raises(KeyboardInterrupt):
+            ensure("6.1", build=tmp_path, say=lambda _: None)
+    assert list(tmp_path.rglob("include/generated")), "something was unpacked"
+    assert list(tmp_path.glob("kernels/*")) == []
 
 
 def test_an_unpacked_kernel_is_used_as_it_is(tmp_path: Path) -> None:
