@@ -17,8 +17,9 @@ __all__ = ["Batch", "select"]
 class Batch:
     """Flows to run through one ruleset on one node. ``rules_path`` and ``corpus`` are as given.
 
-    ``corpus`` is None if all flows are random. ``alike`` are the ids of flows that other flows resemble,
-    with other constants: few of them run until each outcome is seen (:mod:`harness.diff.entrances`).
+    ``corpus`` is None if all flows are random. ``alike`` are the ids of flows that other flows of a generated
+    corpus resemble, with other constants: flows there share runs (:mod:`harness.diff.entrances`). If it is
+    None, every flow gets all its runs.
     """
 
     rules_path: str
@@ -27,7 +28,7 @@ class Batch:
     flows: tuple[Flow, ...]
     corpus: str | None
     node_path: str | None = None
-    alike: frozenset[str] = frozenset()
+    alike: frozenset[str] | None = None
 
     @property
     def ruleset(self) -> Ruleset:

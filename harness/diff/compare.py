@@ -28,6 +28,7 @@ __all__ = [
     "differing_paths",
     "matching_branches",
     "mismatches",
+    "shows_all",
     "step_text",
 ]
 
@@ -109,6 +110,17 @@ def differing_paths(
             yield DifferentPath(None, (missing,))
     for note in observed.notes:
         yield DifferentPath(None, (Mismatch(step=None, field="note", expected=None, observed=note),))
+
+
+def shows_all(flow: Flow, expected: FlowResult, observed: FlowResult) -> bool:
+    """Return whether each expected path was observed."""
+    known = _BranchIndex(expected)
+    places = {
+        place
+        for branch in observed.branches
+        for place in known.matching(branch) or matching_branches(flow, expected, branch)
+    }
+    return len(places) == len(expected.branches)
 
 
 class _BranchIndex:

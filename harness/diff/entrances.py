@@ -1,41 +1,81 @@
-"""The flows that run once, because another flow with the same choice runs until each outcome is seen.
+"""The flows that need few runs, because other flows enter the rules at the same place.
 
 A generated corpus has the same flows for all services of a class, with their own constants
 (:mod:`harness.corpus.generate`). A flow to a service of five endpoints needs a hundred runs, and each service
-has some twenty flows. The flows to the first service of each class get all their runs. The flows to other
-services are grouped: the flows of a group enter the rules at the same place, and choose between the same
-outcomes. Only the shortest flow of a group runs until it has shown all outcomes; the others run once.
+has some twenty flows. They are grouped: the flows of a group enter the rules at the same place, and choose
+between the same outcomes. The flows of a group that go to the first service of a class, or to a service of
+none, share the runs that one of them would need, and go on only until each has shown all its outcomes. Of the
+flows to other services, only the shortest of a group does so; the others run once.
+
+A place has a few groups, because what a rule does may depend on the sender: an endpoint that uses its own
+service is masqueraded if it is chosen itself. At the places of those other services, the shortest flows of
+all groups share the runs of one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Final
 
 from backends.model.flow import Flow, Send
 from backends.model.outcome import FlowResult, Outcome
 from backends.model.withfields import with_fields
 from harness.diff.agreement import acting_steps
 
-__all__ = ["run_briefly"]
+__all__ = ["ALONE", "SharedRuns", "run_briefly", "shared_runs"]
+
+_Places = tuple[object, ...]
+_Choices = frozenset[tuple[Outcome, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class SharedRuns:
+    """Flows by id: those that run once, and those that share runs, each with the number that share them."""
+
+    briefly: frozenset[str]
+    together: Mapping[str, int]
+
+
+ALONE: Final = SharedRuns(frozenset(), {})
+"""Every flow gets all its runs."""
 
 
 def run_briefly(
     flows: Sequence[Flow], expected: Sequence[FlowResult], alike: Container[str]
 ) -> frozenset[str]:
-    """Return the ids of the flows among ``alike`` that need one run only.
+    """Return the ids of the flows among ``alike`` that need one run only; see :func:`shared_runs`."""
+    return shared_runs(flows, expected, alike).briefly
 
-    ``expected`` has the simulated result of each flow. A flow gets all its runs if the rules leave its
-    outcome open, or if one of its runs affects the next.
+
+def shared_runs(flows: Sequence[Flow], expected: Sequence[FlowResult], alike: Container[str]) -> SharedRuns:
+    """Return the flows that need fewer runs, because others enter the rules at the same place.
+
+    ``expected`` has the simulated result of each flow; ``alike`` has the ids of flows that others resemble. A
+    flow gets all its runs if the rules leave its outcome open, or if one of its runs affects the next.
     """
-    entrances: dict[tuple[object, ...], list[tuple[int, int]]] = {}
-    for number, (flow, result) in enumerate(zip(flows, expected, strict=True)):
-        certain = len(result.branches) < 2 or result.is_open or result.dependent
-        if flow.id in alike and not certain:
-            entrances.setdefault(_entrance(flow, result), []).append((len(flow.steps), number))
-    return frozenset(flows[number].id for group in entrances.values() for _, number in sorted(group)[1:])
+    copies: dict[_Places, dict[_Choices, list[tuple[int, str]]]] = {}
+    originals: dict[tuple[_Places, _Choices], list[str]] = {}
+    for flow, result in zip(flows, expected, strict=True):
+        if len(result.branches) < 2 or result.is_open or result.dependent:
+            continue
+        places, choices = _entrance(flow, result)
+        if flow.id in alike:
+            copies.setdefault(places, {}).setdefault(choices, []).append((len(flow.steps), flow.id))
+        else:
+            originals.setdefault((places, choices), []).append(flow.id)
+    together = {flow_id: len(group) for group in originals.values() for flow_id in group}
+    briefly: set[str] = set()
+    for groups in copies.values():
+        for group in groups.values():
+            shortest = min(group, key=itemgetter(0))[1]
+            together[shortest] = len(groups)
+            briefly.update(flow_id for _, flow_id in group if flow_id != shortest)
+    return SharedRuns(frozenset(briefly), together)
 
 
-def _entrance(flow: Flow, result: FlowResult) -> tuple[object, ...]:
+def _entrance(flow: Flow, result: FlowResult) -> tuple[_Places, _Choices]:
     """Return where the connections of a flow enter the rules, and the outcomes that they choose between.
 
     Answers and later packets follow the choice of their connection.

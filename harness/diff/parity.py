@@ -24,7 +24,7 @@ from harness.corpus.formats.ruletext import place
 from harness.diff.backends import REFERENCE, backend
 from harness.diff.batch import Batch
 from harness.diff.compare import mismatches, step_text
-from harness.diff.entrances import run_briefly
+from harness.diff.entrances import ALONE, SharedRuns, shared_runs
 from harness.diff.mismatch import Mismatch
 from harness.diff.replay import Progress, Replayed, ReplayOptions, Replays, replay
 from harness.diff.result import BackendReport, CaseResult, Difference, ParityReport
@@ -81,13 +81,16 @@ class _Bench:
     job: Job
     flows: tuple[Flow, ...]
     expected: tuple[FlowResult, ...]
-    briefly: frozenset[str]
-    """The ids of flows that run once, unless that run differs."""
+    shared: SharedRuns
+    """The flows that run once, unless that run differs, and those that share their runs."""
 
     def times(self, sampling: Sampling) -> Iterator[int]:
         """Yield the number of first runs of each flow."""
         for flow, expected in zip(self.flows, self.expected, strict=True):
-            yield 1 if flow.id in self.briefly else sampling.first_runs(flow, expected)
+            if flow.id in self.shared.together:
+                yield sampling.shared_runs(flow, expected, self.shared.together[flow.id])
+            else:
+                yield 1 if flow.id in self.shared.briefly else sampling.first_runs(flow, expected)
 
 
 class _Counts:
@@ -177,7 +180,8 @@ def run_parity(
                         progress=report,
                         expected=bench.expected,
                         sampling=plan.sampling,
-                        briefly=bench.briefly,
+                        briefly=bench.shared.briefly,
+                        together=bench.shared.together,
                     ),
                 )
         results = replays.results()
@@ -255,8 +259,10 @@ def _ask_reference(batch: Batch, plan: Plan, reference: Backend, progress: Progr
     (replayed,) = replay([reference], job, flows, ReplayOptions(progress=progress))
     if replayed.refusal is not None:
         raise replayed.refusal
-    briefly = run_briefly(flows, replayed.results, batch.alike) if plan.repeat == 0 else frozenset[str]()
-    return _Bench(batch, job, flows, replayed.results, briefly)
+    shared = ALONE
+    if batch.alike is not None and plan.repeat == 0:
+        shared = shared_runs(flows, replayed.results, batch.alike)
+    return _Bench(batch, job, flows, replayed.results, shared)
 
 
 def _judge(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -18,7 +18,7 @@ from backends.model.contract import Backend, Job, Session
 from backends.model.flow import Flow, Repeated
 from backends.model.outcome import FlowResult
 from backends.replay.worker import end_workers
-from harness.diff.compare import DifferentPath
+from harness.diff.compare import DifferentPath, shows_all
 from harness.diff.sampling import ONCE, Sampling, is_settled
 from translate.errors import MachineError, Note, UnsupportedError
 
@@ -59,8 +59,10 @@ class ReplayOptions:
     With ``expected``, one result per flow, flows with random outcomes run as often as ``sampling`` requires;
     a flow without an expected result (None) runs once. Flows whose ids are in ``once`` run once and are not
     compared; of their results, only the outcomes count. Flows whose ids are in ``briefly`` run once, and as
-    often as ``sampling`` requires if that run differs. Backends with names in ``tracing`` run each flow once
-    at first, because they may see that its outcome is settled.
+    often as ``sampling`` requires if that run differs. ``together`` maps a flow that shares its runs with
+    others to the number of them all: they have the first runs of one, and each goes on until it has shown its
+    outcomes. Backends with names in ``tracing`` run each flow once at first, because they may see that its
+    outcome is settled.
     """
 
     progress: Progress = _quiet
@@ -68,6 +70,7 @@ class ReplayOptions:
     sampling: Sampling = ONCE
     once: Container[str] = field(default_factory=frozenset)
     briefly: Container[str] = field(default_factory=frozenset)
+    together: Mapping[str, int] = field(default_factory=dict)
     tracing: Container[str] = field(default_factory=frozenset)
 
 
@@ -120,7 +123,8 @@ class Replays:
         """Add a replay of flows through one backend."""
         expected = options.expected or (None,) * len(flows)
         traced = backend.name in options.tracing
-        runs = _Runs(flows, expected, options.sampling, options.once, options.briefly, traced)
+        once, briefly, together = options.once, options.briefly, options.together
+        runs = _Runs(flows, expected, options.sampling, once, briefly, together, traced)
         self._futures.append(self._pool.submit(_run, backend, job, runs, options.progress, self._stop))
 
     def results(self) -> Iterator[Replayed]:
@@ -147,6 +151,7 @@ class _Runs:
     sampling: Sampling
     once: Container[str]
     briefly: Container[str]
+    together: Mapping[str, int]
     traced: bool
 
     def first(self) -> Iterator[Flow | Repeated]:
@@ -158,6 +163,9 @@ class _Runs:
                 yield flow
             elif flow.id in self.briefly:
                 yield Repeated(flow, 1, lists=True) if expected.lists else flow
+            elif flow.id in self.together:
+                times = self._share(flow, expected)
+                yield flow if times == 1 else Repeated(flow, times, expected.lists)
             elif self.traced:
                 yield Repeated(flow, 1, expected.lists)
             else:
@@ -178,11 +186,17 @@ class _Runs:
         if expected is None or flow.id in self.once:
             return None
         times = self.sampling.further_runs(flow, expected, observed, differs=bool(differing))
+        if flow.id in self.together and not differing and not shows_all(flow, expected, observed):
+            left = self.sampling.first_runs(flow, expected) - observed.runs
+            times = max(times, min(left, self._share(flow, expected)))
         unexpected = any(different.path is not None for different in differing)
         if self.traced and flow.id not in self.briefly and not (unexpected and is_settled(observed)):
             # An expected path that is never seen is a difference only after the runs that should show it.
             times = max(times, self.sampling.first_runs(flow, expected) - observed.runs)
         return Repeated(flow, times, observed.lists or expected.lists) if times else None
+
+    def _share(self, flow: Flow, expected: FlowResult) -> int:
+        return self.sampling.shared_runs(flow, expected, self.together[flow.id])
 
 
 def _run(backend: Backend, job: Job, runs: _Runs, progress: Progress, stop: threading.Event) -> Replayed:

@@ -34,6 +34,9 @@ MISS: Final = 1e-9
 RAREST: Final = Fraction(1, 1000)
 """The probability below which paths are ignored."""
 
+_USUALLY: Final = 0.2
+"""The chance that the first runs of a flow that shares them miss a path, so that it has to run again."""
+
 MOST_PACKETS: Final = 32_768
 """The limit of packets sent for one flow: a service of 1,000 endpoints needs 27,600."""
 
@@ -52,13 +55,21 @@ class Sampling:
         """Return the number of runs that the expected outcomes of a flow require."""
         if _waits(flow) or len(expected.branches) < 2:
             return 1
-        probabilities = tuple(sorted(branch.probability for branch in expected.branches))
-        return max(self.least, self._bounded(flow, runs_needed(probabilities, self.miss)))
+        return max(self.least, self._bounded(flow, runs_needed(_probabilities(expected), self.miss)))
 
     def with_first_runs(self, flow: Flow, expected: FlowResult) -> Flow | Repeated:
         """Return the flow for a backend: as it is if one run is enough, else with the number of runs."""
         times = self.first_runs(flow, expected)
         return flow if times == 1 else Repeated(flow, times, expected.lists)
+
+    def shared_runs(self, flow: Flow, expected: FlowResult, among: int) -> int:
+        """Return the number of first runs of each of ``among`` flows that share those of one.
+
+        They are not fewer than usually show all outcomes: a few more at once cost less than another round.
+        """
+        runs = self.first_runs(flow, expected)
+        usually = runs_needed(_probabilities(expected), _USUALLY)
+        return min(runs, max(usually, math.ceil(runs / among)))
 
     def differing(self, flow: Flow, expected: FlowResult, observed: FlowResult) -> tuple[DifferentPath, ...]:
         """Return the differences of a flow's observed outcomes from the expected ones."""
@@ -76,8 +87,7 @@ class Sampling:
             # was picked at random.
             paths = normal_paths(flow, observed.branches, runs=observed.runs, expected=expected)
             wanted = max(wanted, 2 * runs_needed(_alike(max(2, len(paths))), self.miss))
-            probabilities = (branch.probability for branch in expected.branches)
-            wanted = max(wanted, 2 * runs_needed(tuple(sorted(probabilities)), self.miss))
+            wanted = max(wanted, 2 * runs_needed(_probabilities(expected), self.miss))
         return max(0, self._bounded(flow, wanted) - observed.runs)
 
     def _bounded(self, flow: Flow, runs: int) -> int:
@@ -102,6 +112,10 @@ def is_settled(observed: FlowResult) -> bool:
         and len(observed.branches) == 1
         and not any(outcome.snat or outcome.quoted is not None for outcome in observed.branches[0].outcomes)
     )
+
+
+def _probabilities(expected: FlowResult) -> tuple[Fraction, ...]:
+    return tuple(sorted(branch.probability for branch in expected.branches))
 
 
 def _alike(paths: int) -> tuple[Fraction, ...]:

@@ -1,4 +1,4 @@
-"""Wrong constants of services that were not searched, of which few flows run in full: all of them show."""
+"""Faults at services that were not searched, of which few flows run in full: all of them show."""
 
 from __future__ import annotations
 
@@ -84,3 +84,27 @@ def test_brief_runs_show_what_full_runs_show() -> None:
     hidden = [fault for fault in faults if not differing(brief, fault)]
     assert len(faults) - len(hidden) >= 5
     assert [fault for fault in hidden if differing(full, fault)] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("hook", ["prerouting", "output"])
+def test_shared_runs_show_a_path_that_no_rule_has(hook: str) -> None:
+    """A quarter of the connections to one service goes elsewhere, so all expected outcomes occur, too."""
+    require(NftablesBackend())
+    cluster = draw_cluster(SHAPE)
+    rules = read_ruleset(kube_proxy_rules(cluster).encode(), name="cluster", family=SHAPE.family)
+    job = Job(rules=rules, node=cluster.node, level=2)
+    made = generate_corpus(job, seed=0)
+    batch = Batch(
+        rules_path="cluster", rules=rules, node=job.node, flows=made.flows, corpus=None, alike=made.alike
+    )
+    chain = f"nfparity fault {{ type nat hook {hook} priority -101; }}"
+    text = emit_nft(lower(rules, level=2)).text + f"add chain ip {chain}\n"
+    uses = [flow for flow in made.flows if flow.id.startswith("service-tcp-")]
+    searched = {flow.first.packet.dst for flow in uses if flow.id not in made.alike}
+    services = {flow.first.packet.dst for flow in uses if flow.id in made.alike} - searched
+    assert len(services) >= 3
+    for service in sorted(services)[:3]:
+        address = format_address(SHAPE.family, service)
+        fault = f"ip daddr {address} tcp dport 1-65535 numgen random mod 4 0 dnat to {ELSEWHERE}"
+        assert differing(batch, f"{text}add rule ip nfparity fault {fault}\n")

@@ -1,4 +1,4 @@
-"""Flows of services that differ in constants: of those with one choice, one runs in full."""
+"""Flows that enter the rules at one place share their runs; those of other services run once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fractions import Fraction
 from backends.model.flow import Flow, Reply, Send
 from backends.model.outcome import FlowResult, Outcome, OutcomeBranch, Verdict
 from backends.model.packet import Packet, PortClass
-from harness.diff.entrances import run_briefly
+from harness.diff.entrances import run_briefly, shared_runs
 from translate.ir import Family
 
 HALF = Fraction(1, 2)
@@ -35,6 +35,11 @@ def to(*ends: int, of: Flow, masqueraded: int | None = None) -> FlowResult:
 def brief(*pairs: tuple[Flow, FlowResult], alike: str = "abcdef") -> str:
     flows, results = zip(*pairs, strict=True)
     return "".join(sorted(run_briefly(flows, results, set(alike))))
+
+
+def together(*pairs: tuple[Flow, FlowResult], alike: str = "abcdef") -> dict[str, int]:
+    flows, results = zip(*pairs, strict=True)
+    return dict(shared_runs(flows, results, set(alike)).together)
 
 
 def test_the_shortest_of_several_senders_runs_in_full() -> None:
@@ -67,3 +72,28 @@ def test_what_the_simulator_cannot_decide_runs_in_full() -> None:
 def test_a_flow_with_one_outcome_is_no_model_of_others() -> None:
     a, b, c = flow("a"), flow("b", src=2), flow("c", src=3)
     assert brief((a, to(5, of=a)), (b, to(5, 6, of=b)), (c, to(5, 6, of=c))) == "c"
+
+
+def test_flows_of_the_first_service_share_their_runs_with_those_of_the_same_choice_only() -> None:
+    a, b, c, d = flow("a"), flow("b", src=2), flow("c", src=5), flow("d", dport=54)
+    pairs = ((a, to(5, 6, of=a)), (b, to(5, 6, of=b)), (c, to(5, 6, of=c, masqueraded=5)))
+    assert together(*pairs, (d, to(5, 6, of=d)), alike="") == {"a": 2, "b": 2, "c": 1, "d": 1}
+
+
+def test_the_shortest_flows_of_all_choices_at_a_place_share_their_runs() -> None:
+    a, b, c, d = flow("a", replies=1), flow("b", src=2), flow("c", src=5), flow("d", dport=54)
+    pairs = ((a, to(5, 6, of=a)), (b, to(5, 6, of=b)), (c, to(5, 6, of=c, masqueraded=5)))
+    assert together(*pairs, (d, to(5, 6, of=d))) == {"b": 2, "c": 2, "d": 1}
+
+
+def test_flows_of_the_first_service_share_no_runs_with_those_of_others() -> None:
+    a, b, c = flow("a"), flow("b", src=2), flow("c", src=3)
+    assert together((a, to(5, 6, of=a)), (b, to(5, 6, of=b)), (c, to(5, 6, of=c)), alike="bc") == {
+        "a": 1,
+        "b": 1,
+    }
+
+
+def test_what_the_simulator_cannot_decide_shares_no_runs() -> None:
+    a, b = flow("a"), flow("b", src=2)
+    assert together(*[(f, replace(to(5, 6, of=f), dependent=True)) for f in (a, b)], alike="") == {}

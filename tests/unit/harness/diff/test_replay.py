@@ -19,6 +19,8 @@ from translate.ir import Family
 
 DROP = OutcomeBranch(Fraction(1), (Outcome(verdict=Verdict.DROP),))
 
+PASS = OutcomeBranch(Fraction(1), (Outcome(verdict=Verdict.FORWARD, out="a", src=1, dst=2),))
+
 
 def flows(count: int) -> list[Flow]:
     packet = Packet(family=Family.IP, src=1, dst=2, proto=17, sport=1, dport=1)
@@ -150,6 +152,31 @@ def test_flows_that_may_be_brief_run_once_unless_they_differ(worker: Job) -> Non
     (replayed,) = replay([backend], worker, flows(3), options)
     assert backend.runs == {"f0": 62, "f1": 1, "f2": 62}
     assert [bool(paths) for paths in replayed.differing] == [True, False, True]
+
+
+@dataclass
+class PassesSeldom(Drops):
+    """Drops the first packets of each flow, and passes all after a number of runs."""
+
+    after: int = 0
+
+    def replay(self, flows: Iterable[Flow | Repeated]) -> Iterator[FlowResult]:
+        for result in super().replay(flows):
+            passes = self.runs[result.flow_id] > self.after
+            yield replace(result, branches=(PASS,)) if passes else result
+
+
+@pytest.mark.parametrize(("after", "runs"), [(4, 8), (8, 12), (24, 28), (100, 62)])
+def test_flows_that_share_their_runs_go_on_until_they_have_shown_their_outcomes(
+    worker: Job, after: int, runs: int
+) -> None:
+    """Of eight flows, each begins with 4 of 31 runs. An outcome that 31 do not show is a difference."""
+    both = tuple(replace(branch, probability=Fraction(1, 2)) for branch in (DROP, PASS))
+    backend = PassesSeldom(after=after)
+    options = ReplayOptions(expected=[FlowResult("f0", both)], sampling=CERTAIN, together={"f0": 8})
+    (replayed,) = replay([backend], worker, flows(1), options)
+    assert backend.runs == {"f0": runs}
+    assert bool(replayed.differing[0]) == (after == 100)
 
 
 @dataclass

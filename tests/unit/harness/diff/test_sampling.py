@@ -65,6 +65,18 @@ def test_a_flow_that_chance_does_not_decide_is_run_once() -> None:
     assert ONCE.first_runs(FLOW, ways(*alike(3))) == 1
 
 
+@pytest.mark.parametrize(("among", "runs"), [(1, 54), (2, 27), (5, 11), (9, 7), (100, 7)])
+def test_flows_that_share_runs_have_those_of_one_and_enough_to_show_most_outcomes(
+    among: int, runs: int
+) -> None:
+    assert SURE.shared_runs(FLOW, ways(*alike(3)), among) == runs
+
+
+def test_flows_that_share_runs_never_need_more_than_one_flow() -> None:
+    assert SURE.shared_runs(FLOW, ways(Fraction(1)), 3) == 1
+    assert ONCE.shared_runs(FLOW, ways(*alike(3)), 3) == 1
+
+
 def test_a_flow_that_waits_is_run_once() -> None:
     waiting = Flow(id="f", steps=(SEND, Pause(seconds=1), SEND))
     assert SURE.first_runs(waiting, ways(*alike(3))) == 1
