@@ -57,9 +57,18 @@ class CombinedLoader(Loader):
 
     def forget_lists(self) -> None:
         """Empty the lists of all loaders, and keep the order in which their chains are registered."""
+        self._forget_lists(watched=False)
+
+    def forget_watched_lists(self) -> None:
+        """The same for lists that watched packets may have changed."""
+        self._forget_lists(watched=True)
+
+    def _forget_lists(self, *, watched: bool) -> None:
         moved = False
         for loader in self._loaders:
-            if loader.lists:
+            if loader.lists and watched:
+                loader.forget_watched_lists()
+            elif loader.lists:
                 loader.forget_lists()
             if moved and not loader.registers_again:
                 loader.register_again()

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from backends.combined.backend import CombinedLoader
-from backends.given_nftables.trace import ListedChain, Tracer, read_chains
+from backends.given_nftables.trace import ListedChain, Tracer, filled_sets, read_chains
 from backends.model.contract import Availability, Job
 from backends.model.node import Node
 from backends.nftables.emptying import SetEmptier
@@ -44,6 +44,7 @@ class GivenNftLoader(Loader):
     def __init__(self, listing: Listing, family: Family) -> None:
         self._scripts = listing.scripts
         self._flush = listing.flush
+        self._filled = frozenset((s.family, s.table, s.name) for s in listing.filled)
         self._counting = bool(listing.counting)
         self.lists = bool(listing.filled) or self._counting
         self.registers_again = self._counting
@@ -54,6 +55,7 @@ class GivenNftLoader(Loader):
         self._handle: NftHandle | None = None
         self._own: tuple[str, ...] = ()
         self._chains: Mapping[tuple[str, str, str], ListedChain] = {}
+        self._traceable = False  # True if the chains name every set that packets fill
         self._tracer: Tracer | None = None
         self._emptier: SetEmptier | None = None
 
@@ -73,6 +75,7 @@ class GivenNftLoader(Loader):
         self._chains = read_chains("".join(self._handle.run(f"list {table}\n") for table in self._own))
         self.watches = any(c.fills or c.dependent or c.rarest < 1 for c in self._chains.values())
         self.chance = bool(self._chains)
+        self._traceable = filled_sets(self._chains) == self._filled
 
     def _load(self, handle: NftHandle, script: Script) -> None:
         if script.form is Form.JSON:
@@ -95,12 +98,22 @@ class GivenNftLoader(Loader):
 
     def forget_lists(self) -> None:
         """Empty the sets that packets fill, and reset rules that count."""
+        self._forget(None)
+
+    def forget_watched_lists(self) -> None:
+        """The same, but only for the sets of chains that watched packets visited.
+
+        Of the thousands of sets that session affinity needs in a large cluster, a flow fills one or two.
+        """
+        self._forget(self._tracer.take_filled() if self._tracer is not None and self._traceable else None)
+
+    def _forget(self, filled: frozenset[tuple[str, str, str]] | None) -> None:
         if self._counting:
             self.register_again()
         elif self._flush:
             if self._emptier is None:
                 self._emptier = SetEmptier(self._flush)
-            self._emptier.empty()
+            self._emptier.empty(filled)
 
     def register_again(self) -> None:
         """Delete the tables, and load them again."""

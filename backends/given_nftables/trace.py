@@ -23,7 +23,7 @@ from backends.nftables.libnftables import NftHandle
 from backends.replay.loader import Watched
 from translate.ir import Family
 
-__all__ = ["ListedChain", "Tracer", "read_chains"]
+__all__ = ["ListedChain", "Tracer", "filled_sets", "read_chains"]
 
 _NETLINK_NETFILTER: Final = 12
 _SOL_NETLINK: Final = 270
@@ -55,26 +55,26 @@ _INLINE: Final = re.compile(r"(?:\s+offset \d+)?\s+v?map \{([^}]*)\}")
 _KEY: Final = re.compile(r"\s*(\d+)(?:-(\d+))?\s*:")
 _COMPARED: Final = re.compile(r"(?:\s+offset \d+)?\s+(?:(<=?|>=?|!=|==)\s+)?(\d+)(?:-(\d+))?(?!\S)")
 _LOOKUP: Final = re.compile(r"@(\S+)")
-_FILLS: Final = re.compile(r"\b(?:add|update) @")
+_FILLS: Final = re.compile(r"\b(?:add|update) @(\S+)")
 _COMMENT: Final = re.compile(r'"[^"\n]*"')
 _LEAST: Final = Fraction(1, 1000)
 """The assumed probability of a choice if the rule does not show it, for example with a named map."""
 
 _Place = tuple[str, str, str]
-"""Family, table, chain."""
+"""Family, table, and the name of a chain or set."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListedChain:
     """The probability of the least likely random path through a chain, and the state of its rules.
 
-    ``fills``: a rule fills a set. ``dependent``: a rule counts or hashes packets. ``varies``: a rule may
-    depend on something that the trace does not show. ``base``: it is a base chain, which counts as visited
-    although the kernel does not report every visit.
+    ``fills`` are the names of the sets that its rules fill. ``dependent``: a rule counts or hashes packets.
+    ``varies``: a rule may depend on something that the trace does not show. ``base``: it is a base chain,
+    which counts as visited although the kernel does not report every visit.
     """
 
     rarest: Fraction = Fraction(1)
-    fills: bool = False
+    fills: frozenset[str] = frozenset()
     dependent: bool = False
     varies: bool = False
     base: bool = False
@@ -107,7 +107,7 @@ def read_chains(listing: str) -> dict[_Place, ListedChain]:
             base = text.startswith("type ")
             chains[family, table, chain] = ListedChain(
                 rarest=before.rarest * _share(text),
-                fills=before.fills or bool(_FILLS.search(text)),
+                fills=before.fills.union(_FILLS.findall(text)),
                 dependent=before.dependent or bool(_DEPENDENT.search(text)),
                 varies=before.varies
                 or (not base and rule_may_vary(text))
@@ -145,11 +145,19 @@ def _share(rule: str) -> Fraction:
     return min(shares, default=unknown) * (_share(rest) if rest else 1)
 
 
+def filled_sets(chains: Mapping[_Place, ListedChain]) -> frozenset[_Place]:
+    """Return the families, tables and names of the sets that rules of these chains fill."""
+    return frozenset(
+        (family, table, name) for (family, table, _), chain in chains.items() for name in chain.fills
+    )
+
+
 class Tracer:
     """Watches the rules that are loaded in the current network namespace."""
 
     def __init__(self, family: Family, chains: Mapping[_Place, ListedChain], handle: NftHandle) -> None:
         self._chains = chains
+        self._filled: set[_Place] = set()
         handle.run(_table(family))
         self._socket = socket.socket(
             socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _NETLINK_NETFILTER
@@ -170,6 +178,7 @@ class Tracer:
         self._socket.setsockopt(_SOL_NETLINK, _DROP_MEMBERSHIP, _GROUP)
         visited = {place for place, listed in self._chains.items() if listed.base}
         visited.update(place for place in self._visited() if place in self._chains)
+        self._filled.update(filled_sets({place: self._chains[place] for place in visited}))
         rarest = Fraction(1)
         for place in visited:
             rarest *= self._chains[place].rarest
@@ -195,6 +204,11 @@ class Tracer:
                 yield from self._chains
                 continue
             yield from _places(data)
+
+    def take_filled(self) -> frozenset[_Place]:
+        """Return the sets that watched packets may have filled since the last call."""
+        filled, self._filled = frozenset(self._filled), set()
+        return filled
 
     def close(self) -> None:
         """Close the socket."""

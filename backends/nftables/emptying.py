@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import struct
+from collections.abc import Container
 from typing import Final
 
 from backends.testbed.netlink import Netlink, attribute
@@ -42,14 +43,19 @@ class SetEmptier:
     def __init__(self, text: str) -> None:
         """Open a socket. :func:`only_empties_sets` must be true of ``text``."""
         matches = map(_COMMAND.fullmatch, text.splitlines())
-        sets = [(_FAMILIES[match[1]], match[2], match[3]) for match in matches if match is not None]
-        parts = [sets[i : i + _AT_ONCE] for i in range(0, len(sets), _AT_ONCE)]
-        self._batches = [[(_DELETE_ELEMENTS, _elements(*set_names)) for set_names in part] for part in parts]
+        sets = [(match[1], match[2], match[3]) for match in matches if match is not None]
+        self._messages = {names: (_DELETE_ELEMENTS, _elements(*names)) for names in sets}
         self._netlink = Netlink(_NETLINK_NETFILTER)
 
-    def empty(self) -> None:
-        """Empty the sets. Raises MachineError with the kernel's reason."""
-        for batch in self._batches:
+    def empty(self, only: Container[tuple[str, str, str]] | None = None) -> None:
+        """Empty the sets, or ``only`` those with these families, tables and names.
+
+        For each set, the kernel searches the list of all sets of the table. Raises MachineError with the
+        kernel's reason.
+        """
+        messages = [message for names, message in self._messages.items() if only is None or names in only]
+        for i in range(0, len(messages), _AT_ONCE):
+            batch = messages[i : i + _AT_ONCE]
             number = self._netlink.transact((_BEGIN, _head(0)), batch, (_END, _head(0)))
             if number:
                 raise MachineError(
@@ -65,8 +71,8 @@ def _head(family: int) -> bytes:
     return struct.pack("=BB", family, 0) + struct.pack(">H", _SUBSYSTEM)
 
 
-def _elements(family: int, table: str, name: str) -> bytes:
+def _elements(family: str, table: str, name: str) -> bytes:
     attributes = ((_TABLE, table), (_SET, name))
-    return struct.pack("=BBH", family, 0, 0) + b"".join(
+    return struct.pack("=BBH", _FAMILIES[family], 0, 0) + b"".join(
         attribute(kind, text.encode() + b"\0") for kind, text in attributes
     )

@@ -119,6 +119,10 @@ class Loader(ABC):
     def forget_lists(self) -> None:  # noqa: B027  # most rules have none
         """Empty every list of addresses and reset counters; called between flows if a list may be in use."""
 
+    def forget_watched_lists(self) -> None:
+        """The same for lists that packets may have changed since the last call, if all were watched."""
+        self.forget_lists()
+
     def register_again(self) -> None:
         """Register the chains again, after all other chains of their priority."""
         raise MachineError("the chains of these rules cannot be registered again")

@@ -78,7 +78,10 @@ class Replayer:
         return self._repeated(Repeated(flow, 1))
 
     def _repeated(self, repeated: Repeated) -> FlowResult:
-        """Run a flow as often as it requires; only the first run is watched, because watching is slow."""
+        """Run a flow as often as it requires.
+
+        Watching is slow, so only the first run is watched, and those whose lists have to be emptied.
+        """
         flow, loader = repeated.flow, self.loader
         watches = loader.watches and repeated.watched
         runs, began, watched = FlowRuns(flow), time.perf_counter(), Watched()
@@ -87,22 +90,25 @@ class Replayer:
         openers: tuple[Packet, ...] = ()
         self._reader = FrameReader()
         for number in range(repeated.times):
+            fills = loader.lists and (repeated.lists or watched.lists)
             if not number:
                 self._forget_connections_met_by(flow)
-                if watches:
-                    loader.watch()
-            elif loader.lists and (repeated.lists or watched.lists):
-                loader.forget_lists()
-            run = self._flow(flow, runs)
-            if watches and not number:
-                watched = loader.watched()
+            elif fills:
+                loader.forget_watched_lists()
+            if watches and (fills or not number):
+                loader.watch()
+                run = self._flow(flow, runs)
+                observations = loader.watched()
+                watched = watched if number else observations
+            else:
+                run = self._flow(flow, runs)
             if number + 1 < repeated.times:
                 self._forget_run(run)
             openers = run.beginnings
             counts[run.outcomes] += 1
             notes.update(dict.fromkeys(run.notes))
         self._record_connections(openers)
-        # Only the first run was watched.
+        # Other runs may have visited other chains.
         certain = watches and repeated.times == 1
         self._listed |= loader.lists and (watched.lists if certain else repeated.lists or watched.lists)
         return FlowResult(
@@ -166,7 +172,7 @@ class Replayer:
     def _forget_if(self, meet: bool) -> None:
         """Empty lists of addresses, and forget all connections if the next flow could ``meet`` one."""
         if self._listed:
-            self.loader.forget_lists()
+            self.loader.forget_watched_lists()
             self._listed = False
         if meet or self._crowded:
             openers, self._openers = self._openers, []

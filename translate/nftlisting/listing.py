@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import Final
 
 from translate.collector import collector_paused
 from translate.errors import Diagnostic, ParseError
@@ -14,6 +16,10 @@ from translate.nftlisting import text as textform
 from translate.nftlisting.commands import Command, Form, GivenSet
 
 __all__ = ["Listing", "Script", "read_listing"]
+
+_AT_ONCE: Final = 10_000
+"""The most commands of one transaction."""
+_DEFINES: Final = re.compile(r"(?:re|un)?define\s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +58,16 @@ class Listing:
 
     @property
     def scripts(self) -> tuple[Script, ...]:
-        """The commands that load the ruleset, in order, into a namespace without these tables."""
-        return tuple(_script(form, tuple(run)) for form, run in groupby(self.commands, lambda c: c.form))
+        """The commands that load the ruleset, in order, into a namespace without these tables.
+
+        Each script is a transaction. The more commands it has, the longer the kernel takes for each set
+        without a name, which rules have (``__nft_set_trans_bind``).
+        """
+        return tuple(
+            _script(form, part)
+            for form, run in groupby(self.commands, lambda c: c.form)
+            for part in _transactions(tuple(run))
+        )
 
     def reaches(self, family: Family) -> bool:
         """Return whether a table sees packets of ``family``."""
@@ -97,6 +111,13 @@ def read_listing(text: str, *, name: str, without: Container[tuple[str, str]] = 
         doubtful=tuple(command.origin for command in stateless if command.foreign),
         counting=tuple(command.origin for command in stateless if command.counting),
     )
+
+
+def _transactions(commands: tuple[Command, ...]) -> Iterator[tuple[Command, ...]]:
+    """Yield the commands in parts; all at once if they define variables, which end with a transaction."""
+    most = len(commands) if any(_DEFINES.match(command.text) for command in commands) else _AT_ONCE
+    for i in range(0, len(commands), most):
+        yield commands[i : i + most]
 
 
 def _without_state(commands: Iterable[Command], filled: set[GivenSet]) -> Iterator[Command]:

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from backends.given_nftables.trace import ListedChain, read_chains
+from backends.given_nftables.trace import ListedChain, filled_sets, read_chains
 
 LISTING = """\
 table ip kube {
@@ -84,12 +84,13 @@ def test_rules_that_no_trace_explains_and_sets_that_change() -> None:
 
 def test_the_rules_of_a_chain_without_a_name_are_those_of_the_chain_that_it_is_in() -> None:
     found = chain("ip daddr 10.0.0.9 jump {", "numgen random mod 3 0 drop", "}", "add @x { ip saddr }")
-    assert found == ListedChain(rarest=Fraction(1, 3), fills=True)
+    assert found == ListedChain(rarest=Fraction(1, 3), fills=frozenset({"x"}))
 
 
 def test_chains_are_told_apart_by_family_and_table_and_strings_are_no_rules() -> None:
     found = read_chains(LISTING.replace("RULE", "\t\tadd @x { ip saddr }"))
     assert found == {
-        ("ip", "kube", "b"): ListedChain(fills=True),
-        ("inet", "other", "b"): ListedChain(fills=True, base=True),
+        ("ip", "kube", "b"): ListedChain(fills=frozenset({"x"})),
+        ("inet", "other", "b"): ListedChain(fills=frozenset({"seen"}), base=True),
     }
+    assert filled_sets(found) == {("ip", "kube", "x"), ("inet", "other", "seen")}

@@ -6,6 +6,8 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import cycle
 
+import pytest
+
 from backends.model.flow import Flow, Repeated, Reply, Send
 from backends.model.withfields import with_fields
 from tests.unit.backends.replay.helpers.fakenode import UDP, Forgetful, Node, out, replay_all
@@ -36,12 +38,14 @@ def test_nothing_of_a_run_is_left_for_the_next_one() -> None:
     assert (careless.times, careless.emptied) == (4, 0), "the reference says that nothing is in a list"
 
 
-def test_the_first_run_is_watched_and_tells_of_lists() -> None:
+@pytest.mark.parametrize(("fills", "watched", "emptied"), [(True, 5, 4), (False, 1, 0)])
+def test_the_first_run_is_watched_and_tells_of_lists(*, fills: bool, watched: int, emptied: int) -> None:
+    """The other runs are watched if their lists have to be emptied."""
     loader = Forgetful(lists=True)
-    loader.watches = True
+    loader.watches, loader.fills = True, fills
     (result,) = replay_all(Node(lambda p: [out(p)]), [Repeated(THRICE, 5, lists=False)], loader)
-    assert (loader.looked, loader.emptied) == (1, 4)
-    assert (result.rarest, result.lists) == (Fraction(1, 3), True)
+    assert (loader.looked, loader.emptied) == (watched, emptied)
+    assert (result.rarest, result.lists) == (Fraction(1, 3), fills)
 
 
 def test_a_flow_of_which_only_the_outcomes_count_is_not_watched() -> None:

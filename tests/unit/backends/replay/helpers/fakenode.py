@@ -107,6 +107,9 @@ class Forgetful:
     def forget_lists(self) -> None:
         self.emptied += 1
 
+    def forget_watched_lists(self) -> None:
+        self.forget_lists()
+
     def watch(self) -> None:
         self.looked += 1
 
