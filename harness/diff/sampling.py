@@ -4,9 +4,9 @@ The reference computes every path of a flow and its probability. The chance that
 number of runs is at most the sum of ``(1 - probability) ** runs`` over the paths; the number of runs is
 chosen so that this is at most :attr:`Sampling.miss`. A backend whose rules the reference does not know
 reports the probability of its least likely path (:attr:`FlowResult.rarest`). If a flow takes an unexpected
-path, it runs twice as often, and at least as if there were two paths. It does not run again if the backend
-has seen that no rule on its way chooses at random or has state (:attr:`FlowResult.settled`), and if no source
-port was chosen: every run would be equal.
+path, it runs until each path has occurred twice, and at least as if there were two paths. It does not run
+again if the backend has seen that no rule on its way chooses at random or has state
+(:attr:`FlowResult.settled`), and if no source port was chosen: every run would be equal.
 
 Paths rarer than :data:`RAREST` are ignored. No flow sends more than :data:`MOST_PACKETS` packets. A flow that
 waits (``Pause``) runs once, because it waits in real time.
@@ -83,11 +83,10 @@ class Sampling:
         if observed.rarest < 1:
             wanted = max(wanted, runs_needed(_alike(math.ceil(1 / observed.rarest)), self.miss))
         if differs and not is_settled(observed):
-            # Twice as many runs, so that each path occurs more than once: a port that differs between them
-            # was picked at random.
+            # A port that differs between two runs with the same path was picked at random.
             paths = normal_paths(flow, observed.branches, runs=observed.runs, expected=expected)
-            wanted = max(wanted, 2 * runs_needed(_alike(max(2, len(paths))), self.miss))
-            wanted = max(wanted, 2 * runs_needed(_probabilities(expected), self.miss))
+            wanted = max(wanted, runs_needed(_alike(max(2, len(paths))), self.miss, times=2))
+            wanted = max(wanted, runs_needed(_probabilities(expected), self.miss, times=2))
         return max(0, self._bounded(flow, wanted) - observed.runs)
 
     def _bounded(self, flow: Flow, runs: int) -> int:
@@ -123,26 +122,29 @@ def _alike(paths: int) -> tuple[Fraction, ...]:
 
 
 @lru_cache(maxsize=1024)
-def runs_needed(probabilities: tuple[Fraction, ...], miss: float) -> int:
-    """Return the number of runs that misses a path with a chance of at most ``miss``.
+def runs_needed(probabilities: tuple[Fraction, ...], miss: float, times: int = 1) -> int:
+    """Return the number of runs in which each path occurs once, or twice if ``times`` is 2.
 
-    ``probabilities`` are those of the paths. Those below :data:`RAREST` count as :data:`RAREST`, or not
-    at all if their sum is below it.
+    The chance that some path occurs less often is at most ``miss``. ``probabilities`` are those of the paths.
+    Those below :data:`RAREST` count as :data:`RAREST`, or not at all if their sum is below it.
     """
     if sum(chance for chance in probabilities if chance < RAREST) < RAREST:
         probabilities = tuple(chance for chance in probabilities if chance >= RAREST)
     misses = [float(1 - max(chance, RAREST)) for chance in probabilities if chance < 1]
     if not misses or miss >= 1:
-        return 1
-    low, high = 1, math.ceil(math.log(miss / len(misses)) / math.log(max(misses)))
+        return times
+    low, high = times, math.ceil(math.log(miss / len(misses) / times) / math.log(max(misses))) * times
     while low < high:
         middle = (low + high) // 2
-        if _missed(misses, middle) <= miss:
+        if _missed(misses, middle, times) <= miss:
             high = middle
         else:
             low = middle + 1
-    return max(1, low)
+    return max(times, low)
 
 
-def _missed(misses: Iterable[float], runs: int) -> float:
-    return math.fsum(share**runs for share in misses)
+def _missed(misses: Iterable[float], runs: int, times: int) -> float:
+    """Return the sum of the chances of paths to occur less than ``times`` times."""
+    if times == 1:
+        return math.fsum(share**runs for share in misses)
+    return math.fsum(share**runs + runs * (1 - share) * share ** (runs - 1) for share in misses)

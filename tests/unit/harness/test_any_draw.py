@@ -92,7 +92,7 @@ def _cases(report: ParityReport) -> int:
 def test_a_flow_that_is_run_once_shows_what_was_drawn(
     drawn: Reports, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sampling, "runs_needed", lambda odds, miss: 1)
+    monkeypatch.setattr(sampling, "runs_needed", lambda odds, miss, times=1: 1)
     assert len({parity_json(one) for one in drawn(SHOWING[0])}) > 1
 
 

@@ -45,5 +45,5 @@ def test_no_assessment_tells_what_was_drawn(seed: int, text: str, facts: Facts) 
 def test_a_flow_that_is_run_once_shows_what_was_drawn(
     text: str, facts: Facts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sampling, "runs_needed", lambda odds, miss: 1)
+    monkeypatch.setattr(sampling, "runs_needed", lambda odds, miss, times=1: 1)
     assert len({assessment_json(one) for one in drawn(SHOWING, text, facts)}) > 1
