@@ -18,9 +18,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from backends.model.flow import Flow, Send, Step
-from backends.model.outcome import FlowResult, Outcome, OutcomeBranch
+from backends.model.flow import Flow, IcmpError, Send, Step
+from backends.model.outcome import FlowResult, Outcome, OutcomeBranch, QuotedTuple
 from backends.model.packet import Packet
 from backends.model.withfields import with_fields
 from nfparity.assess.difference import ChangedPacket
@@ -61,15 +62,22 @@ class Renaming:
         return cls(addresses, ports)  # type: ignore[arg-type]
 
     def outcome(self, outcome: Outcome) -> Outcome:
-        """Return the renamed outcome."""
-        addresses, ports = self.addresses, self.ports
+        """Return the renamed outcome, with the renamed tuple that an ICMP error quotes."""
+        quoted = outcome.quoted
         return with_fields(
             outcome,
-            src=addresses.get(outcome.src, outcome.src),
-            dst=addresses.get(outcome.dst, outcome.dst),
-            sport=ports.get(outcome.sport, outcome.sport),  # type: ignore[arg-type]
-            dport=ports.get(outcome.dport, outcome.dport),  # type: ignore[arg-type]
+            **self._tuple(outcome),
+            quoted=None if quoted is None else replace(quoted, **self._tuple(quoted)),
         )
+
+    def _tuple(self, of: Outcome | QuotedTuple) -> dict[str, Any]:
+        addresses, ports = self.addresses, self.ports
+        return {
+            "src": addresses.get(of.src, of.src),
+            "dst": addresses.get(of.dst, of.dst),
+            "sport": ports.get(of.sport, of.sport),
+            "dport": ports.get(of.dport, of.dport),
+        }
 
     def change(self, changed: ChangedPacket, flow: Flow) -> ChangedPacket:
         """Return the renamed change of a flow's only packet, as that of ``flow``, without its trace."""
@@ -181,7 +189,8 @@ class Kinds:
 
         Two flows of a class have the same packets apart from constants, and equal constants at the same
         positions. No other rule and no route distinguishes a constant from its counterpart. Their services
-        have the same properties, and later packets go to addresses of these services or of the client.
+        have the same properties, and later packets go to addresses of these services or of the client. An
+        ICMP error may end a connection, after which a reply's source port, that of a service, is replaced.
         """
         packet = flow.first.packet
         services, place = self._services(packet)
@@ -214,6 +223,7 @@ class Kinds:
             tuple([self._port(p) for s in (flow.first, *later) for p in (s.packet.sport, s.packet.dport)]),
             tuple(map(addresses.index, addresses)),
             tuple(map(ports.index, ports)),
+            any(isinstance(step, IcmpError) for step in flow.steps) and tuple(map(_range, ports)),
         )
         return key, (tuple(addresses), tuple(ports))
 
@@ -302,6 +312,11 @@ def _by_mask(
 
 def _cells(value: int, by_mask: tuple[tuple[int | None, Cells], ...]) -> tuple[int, ...]:
     return tuple([cells.of(value if mask is None else value & mask) for mask, cells in by_mask])
+
+
+def _range(port: object) -> int:
+    """Return a number for the range that replaces a source port (``nf_nat_l4proto_unique_tuple``)."""
+    return sum(isinstance(port, int) and port >= least for least in (512, 1024))
 
 
 def known_difference(flow: Flow) -> str:

@@ -9,7 +9,7 @@ from functools import cache
 import pytest
 
 from backends.model.contract import Backend, Job
-from backends.model.flow import Flow
+from backends.model.flow import Flow, IcmpError
 from backends.model.outcome import FlowResult
 from backends.simulator import Simulation
 from harness.corpus.generate import generate_corpus
@@ -197,6 +197,18 @@ def test_flows_of_one_class_send_equal_packets_apart_from_constants() -> None:
                 dport=first.packet.dport,
             )
             assert same == first.packet
+
+
+def test_flows_with_icmp_errors_are_in_classes_of_ports_in_one_range() -> None:
+    """An error quotes constants of its service. After it, the kernel may replace a service's port."""
+    known = facts(SMALLER)
+    flows = {f.id: f for f in corpus() if any(isinstance(step, IcmpError) for step in f.steps)}
+    simulation = Simulation(Job(rules=known.ruleset, node=known.node))
+    found = flow_classes(known, list(flows.values()), {i: simulation.simulate(f) for i, f in flows.items()})
+    assert found
+    for one in found:
+        ports = [flows[i].first.packet.dport for i in member_ids(one)]
+        assert len({isinstance(port, int) and (port >= 512, port >= 1024) for port in ports}) == 1
 
 
 def test_a_flow_that_goes_on_to_another_service_is_in_no_class() -> None:
