@@ -24,7 +24,7 @@ from backends.model.outcome import FlowResult, Outcome
 from backends.model.withfields import with_fields
 from harness.diff.agreement import acting_steps
 
-__all__ = ["ALONE", "SharedRuns", "run_briefly", "shared_runs"]
+__all__ = ["ALONE", "SharedRuns", "shared_runs"]
 
 _Places = tuple[object, ...]
 _Choices = frozenset[tuple[Outcome, ...]]
@@ -40,13 +40,6 @@ class SharedRuns:
 
 ALONE: Final = SharedRuns(frozenset(), {})
 """Every flow gets all its runs."""
-
-
-def run_briefly(
-    flows: Sequence[Flow], expected: Sequence[FlowResult], alike: Container[str]
-) -> frozenset[str]:
-    """Return the ids of the flows among ``alike`` that need one run only; see :func:`shared_runs`."""
-    return shared_runs(flows, expected, alike).briefly
 
 
 def shared_runs(flows: Sequence[Flow], expected: Sequence[FlowResult], alike: Container[str]) -> SharedRuns:

@@ -27,7 +27,7 @@ from nfparity.assess.difference import ChangedPacket, Measure
 from nfparity.assess.fate import Fate, fate_of
 from nfparity.assess.node.facts import Facts
 from nfparity.assess.replay.alike import FlowClass, Renaming, flow_classes
-from nfparity.assess.replay.spared import Spared, brief_flows, spared_flows, waiting
+from nfparity.assess.replay.spared import Spared, flows_that_share_runs, spared_flows, waiting
 from nfparity.assess.replay.tracing import traced
 
 __all__ = ["Disputed", "Trial", "changed_packet", "try_flows"]
@@ -199,7 +199,8 @@ def try_flows(
     )
     with Replays() as replays:
         known = [f for f in sent if by_class and not beside and f.id not in measures and f.id not in others]
-        replays.add(before, job, sent, replace(options, briefly=brief_flows(known, expected)))
+        shared = flows_that_share_runs(known, expected)
+        replays.add(before, job, sent, replace(options, briefly=shared.briefly, together=shared.together))
         replays.add(after, job, sent, options)
         sides = tuple(replays.results())
     for side in sides:

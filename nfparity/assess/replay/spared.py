@@ -12,7 +12,7 @@ knows.
 
 In iptables mode the simulator knows what each client's flow may come to, and the kernel has to confirm it. So
 of the flows that make the same choice, one runs there until it has shown each outcome, and the others run
-once.
+once (:mod:`harness.diff.entrances`).
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from dataclasses import dataclass
 from backends.model.flow import Flow
 from backends.model.outcome import FlowResult
 from backends.model.withfields import with_fields
-from harness.diff.entrances import run_briefly
+from harness.diff.entrances import SharedRuns, shared_runs
 from nfparity.assess.fate import Fate, fate_of
 from nfparity.assess.replay.alike import FlowClass, known_difference
 
-__all__ = ["Spared", "brief_flows", "spared_flows", "waiting"]
+__all__ = ["Spared", "flows_that_share_runs", "spared_flows", "waiting"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +80,8 @@ def waiting(spared: Mapping[str, Spared], doubtful: Container[str]) -> set[str]:
     return {flow_id for flow_id, instead in spared.items() if instead.sent in doubtful}
 
 
-def brief_flows(flows: Sequence[Flow], expected: Mapping[str, FlowResult]) -> frozenset[str]:
-    """Return the ids of flows that run once in iptables mode, because another flow makes the same choice.
+def flows_that_share_runs(flows: Sequence[Flow], expected: Mapping[str, FlowResult]) -> SharedRuns:
+    """Return the flows that need fewer runs in iptables mode, because other flows make the same choice.
 
     The outcomes of a flow that may leave the node untranslated are shown, so each of them has to be seen.
     """
@@ -91,4 +91,4 @@ def brief_flows(flows: Sequence[Flow], expected: Mapping[str, FlowResult]) -> fr
         for flow, result in zip(flows, results, strict=True)
         if all(fate_of(branch.outcomes[0]) is not Fate.ROUTED for branch in result.branches)
     }
-    return run_briefly(flows, results, translated)
+    return shared_runs(flows, results, translated)

@@ -8,7 +8,7 @@ from fractions import Fraction
 from backends.model.flow import Flow, Reply, Send
 from backends.model.outcome import FlowResult, Outcome, OutcomeBranch, Verdict
 from backends.model.packet import Packet, PortClass
-from harness.diff.entrances import run_briefly, shared_runs
+from harness.diff.entrances import shared_runs
 from translate.ir import Family
 
 HALF = Fraction(1, 2)
@@ -34,7 +34,7 @@ def to(*ends: int, of: Flow, masqueraded: int | None = None) -> FlowResult:
 
 def brief(*pairs: tuple[Flow, FlowResult], alike: str = "abcdef") -> str:
     flows, results = zip(*pairs, strict=True)
-    return "".join(sorted(run_briefly(flows, results, set(alike))))
+    return "".join(sorted(shared_runs(flows, results, set(alike)).briefly))
 
 
 def together(*pairs: tuple[Flow, FlowResult], alike: str = "abcdef") -> dict[str, int]:

@@ -15,10 +15,11 @@ from backends.model.flow import Flow
 from backends.model.outcome import FlowResult, Outcome, OutcomeBranch, Verdict
 from backends.model.withfields import with_fields
 from backends.simulator import Simulation
+from harness.diff.entrances import SharedRuns
 from nfparity.assess.assessing import Assessment, assess, detector_flows
 from nfparity.assess.node.facts import Facts, gather
 from nfparity.assess.replay.alike import FlowClass, flow_classes
-from nfparity.assess.replay.spared import Spared, brief_flows, spared_flows, waiting
+from nfparity.assess.replay.spared import Spared, flows_that_share_runs, spared_flows, waiting
 from nfparity.kubeproxy import recover
 from tests.lab.kuberules import Cluster, Shape, draw_cluster, kube_proxy_rules
 from tests.unit.nfparity.assess.replay.helpers.countingbackend import CountingBackend
@@ -180,14 +181,16 @@ def test_what_is_planted_at_one_member_is_found(name: str, number: int) -> None:
     assert len(after.runs) < len(whole.sides[1][1]), "some are spared"
 
 
-def test_in_iptables_mode_one_client_of_each_choice_runs_in_full() -> None:
+def test_in_iptables_mode_one_client_of_each_choice_shows_every_outcome() -> None:
     simulation = Simulation(Job(rules=facts().ruleset, node=facts().node))
     expected = {flow_id: simulation.simulate(flow) for flow_id, flow in flows().items()}
     chosen = [flow for flow_id, flow in flows().items() if len(expected[flow_id].branches) > 1]
-    brief = brief_flows(tuple(flows().values()), expected)
+    shared = flows_that_share_runs(tuple(flows().values()), expected)
+    brief = shared.briefly
     places = {(f.first.packet.dst, f.first.packet.dport) for f in chosen if f.id not in brief}
     assert len(brief) > len(chosen) // 4
     assert {(flows()[i].first.packet.dst, flows()[i].first.packet.dport) for i in brief} <= places
+    assert shared.together.keys() | brief >= {flow.id for flow in chosen}
 
 
 def test_every_outcome_of_what_may_leave_untranslated_is_seen() -> None:
@@ -197,4 +200,5 @@ def test_every_outcome_of_what_may_leave_untranslated_is_seen() -> None:
     routed = Outcome(verdict=Verdict.FORWARD, out="eth0", src=packet.src, dst=packet.dst)
     translated = with_fields(routed, dst=packet.dst + 1, dnat=True)
     ways = tuple(OutcomeBranch(Fraction(1, 2), (outcome,)) for outcome in (routed, translated))
-    assert brief_flows(sent, {name: FlowResult(name, ways) for name in "ab"}) == frozenset()
+    shared = flows_that_share_runs(sent, {name: FlowResult(name, ways) for name in "ab"})
+    assert shared == SharedRuns(frozenset(), {"a": 2, "b": 2})
