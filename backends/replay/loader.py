@@ -141,7 +141,11 @@ class Loader(ABC):
 
         Return False if there may be other connections.
         """
-        return all(self.forget_one(tap, packet) for packet in sent) and not tap.conntrack.count()
+        return all(self.forget_one(tap, packet) for packet in sent) and not self.has_connections(tap)
+
+    def has_connections(self, tap: TapNode) -> bool:
+        """Return whether there may be connections; this is fast."""
+        return bool(tap.conntrack.count())
 
     def watch(self) -> None:  # noqa: B027  # only given nftables rules are watched
         """Begin to watch the rules; only if ``watches``."""

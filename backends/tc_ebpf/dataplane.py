@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from backends.model.node import Node
+from backends.tc_ebpf.connections import Connections
 from backends.tc_ebpf.filters import Filters, Side
 from backends.tc_ebpf.node.facts import NodeFacts, read_facts
 from backends.tc_ebpf.node.sourcechecks import read_checks, taken_sysctls, write_sysctl
@@ -26,7 +27,6 @@ from translate.ir import Family
 
 __all__ = ["Dataplane", "change_maps", "fill", "fitted", "switch"]
 
-_STATE: Final = ("conns", "replies", "sources")
 _FIRST: Final = struct.pack("=I", 0)
 
 
@@ -78,10 +78,9 @@ class Dataplane:
         """
         change_maps(self._loaded().map, steps)
 
-    def forget_connections(self) -> None:
-        """Empty the connection tables."""
-        for name in _STATE:
-            self.map(name).clear()
+    def connections(self) -> Connections:
+        """Return the connections of the program. Raises ValueError if nothing is loaded."""
+        return Connections(self.map, self._output.family)
 
     def forget_lists(self) -> None:
         """Empty the lists of ``-m recent`` and fill the buckets of ``-m limit``, if there are any."""

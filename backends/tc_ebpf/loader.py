@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from backends.model.packet import Packet
 from backends.replay.loader import Loader
+from backends.tc_ebpf.connections import Connections
 from backends.tc_ebpf.dataplane import Dataplane
 from backends.tc_ebpf.node.sourcechecks import TAKEN
 from backends.testbed.suppress_stack_rst import ResetFallback
@@ -36,6 +36,7 @@ class TcEbpfLoader(Loader):
         self.pins = "bpf_get_smp_processor_id" in output.chains
         self.family = output.family
         self.dataplane: Dataplane | None = None
+        self._connections: Connections | None = None
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Import pyroute2, too: the fork server unpickles a loader, so its children need not import it."""
@@ -55,19 +56,22 @@ class TcEbpfLoader(Loader):
 
     def forget_connections(self, tap: TapNode) -> None:
         """Empty the program's own connection tables."""
-        self._loaded().forget_connections()
+        self._known().clear()
 
     def forget_lists(self) -> None:
         """Empty the lists of ``-m recent``."""
         self._loaded().forget_lists()
 
     def forget_one(self, tap: TapNode, sent: Packet) -> bool:
-        """Return False: only the program knows which table entries belong to a connection."""
-        return False
+        """Forget only the connection that began with ``sent``; return False for a packet without ports."""
+        if not isinstance(sent.sport, int) or not isinstance(sent.dport, int):
+            return False
+        self._known().forget(src=sent.src, dst=sent.dst, sport=sent.sport, dport=sent.dport, proto=sent.proto)
+        return True
 
-    def forget_all(self, tap: TapNode, sent: Sequence[Packet]) -> bool:
-        """Return False, as :meth:`forget_one` does."""
-        return False
+    def has_connections(self, tap: TapNode) -> bool:
+        """Return whether the program may remember a connection."""
+        return self._known().may_remain()
 
     def change(self, steps: tuple[MapChange, ...]) -> None:
         """Change the maps of the loaded program (:meth:`BpfChange.live`).
@@ -76,6 +80,11 @@ class TcEbpfLoader(Loader):
         with the kernel's error.
         """
         self._loaded().change(steps)
+
+    def _known(self) -> Connections:
+        if self._connections is None:
+            self._connections = self._loaded().connections()
+        return self._connections
 
     def _loaded(self) -> Dataplane:
         if self.dataplane is None:

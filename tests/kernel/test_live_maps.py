@@ -10,6 +10,7 @@ import pytest
 from backends.model.contract import Job
 from backends.model.flow import Flow, Reply
 from backends.model.node import Node
+from backends.model.packet import Packet
 from backends.model.withfields import with_fields
 from backends.replay.session import KernelSession, open_session
 from backends.simulator import SimulatorBackend
@@ -48,6 +49,9 @@ class KeepingLoader(WatchedLoader):
 
     def forget_connections(self, tap: TapNode) -> None:
         pass
+
+    def forget_one(self, tap: TapNode, sent: Packet) -> bool:
+        return True
 
 
 def ruleset_of(cluster: Cluster) -> Ruleset:

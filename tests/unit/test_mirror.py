@@ -30,6 +30,7 @@ ELSEWHERE: Final = {
     "backends.replay.session": "kernel/test_cleanup.py",
     "backends.replay.worker": "kernel/test_worker.py",
     "backends.tc_ebpf.backend": "kernel/test_tc_ebpf.py",
+    "backends.tc_ebpf.connections": "kernel/test_forgetting.py",
     "backends.tc_ebpf.counters": "kernel/test_tc_connections.py",
     "backends.tc_ebpf.dataplane": "kernel/test_tc_ebpf.py",
     "backends.tc_ebpf.loader": "kernel/test_tc_ebpf.py",
