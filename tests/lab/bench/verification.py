@@ -22,6 +22,7 @@ __all__ = ["COMMANDS", "Command", "CommandCost", "command_costs", "command_table
 
 _NFPARITY: Final = f"{sys.executable} -m nfparity"
 _PRIVATE: Final = ("unshare", "--net", "--mount", "sh", "-ec")
+_PINS: Final = "mount -t bpf bpf /sys/fs/bpf"
 _DEVICES: Final = "ip link set lo up; ip link add pod0 type veth peer name far0; ip link set pod0 up"
 
 
@@ -81,7 +82,7 @@ COMMANDS: Final = (
     Command(
         name="tc load",
         services=10,
-        text=f"{_DEVICES}; exec {{nfparity}} tc load {{rules}}",
+        text=f"{_PINS}; {_DEVICES}; exec {{nfparity}} tc load {{rules}}",
         seconds=0.3,
         warm=True,
     ),
