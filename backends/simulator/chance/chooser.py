@@ -92,7 +92,7 @@ class Chooser(Generic[C]):
         self.start = checkpoint
         """The checkpoint where the run starts; None: at the beginning."""
         self.here: Callable[[], C | None] | None = None
-        """Makes a checkpoint at the present choice; None if that is not possible."""
+        """Makes a checkpoint at the next choice; None if that is not possible."""
         self.assuming: list[Assumption] = []
         """The assumptions of this run about hidden parts of rules."""
 
@@ -129,7 +129,8 @@ class Chooser(Generic[C]):
         return assumption
 
     def _take(self, possible: Sequence[int]) -> int:
-        place = len(self._taken)
+        # A run that starts at a checkpoint makes the choice of the checkpoint first.
+        place, here, self.here = len(self._taken), self.here, None
         if place < len(self._script):
             index = self._script[place]
         else:
@@ -138,8 +139,8 @@ class Chooser(Generic[C]):
             index = possible[0]
             prefix = tuple(self._taken)
             for other in possible[1:]:
-                here = None if self.here is None else self.here()
-                self.untaken.append(_Start((*prefix, other), self._numerator, self._denominator, here))
+                checkpoint = None if here is None else here()
+                self.untaken.append(_Start((*prefix, other), self._numerator, self._denominator, checkpoint))
         self._taken.append(index)
         return index
 

@@ -119,6 +119,18 @@ def test_where_a_way_takes_off_changes_no_outcome(seed: int) -> None:
         assert sum(late.values()) == 1
 
 
+NTH = "-m statistic --mode nth --every 3 --packet 0"
+
+
+@pytest.mark.parametrize("second", ["-m statistic --mode random --probability 0.25", NTH])
+def test_a_rule_that_draws_twice_has_a_checkpoint_for_its_first_draw(second: str) -> None:
+    text = f"*nat\n:PREROUTING ACCEPT [0:0]\n-A PREROUTING {HALF} {second} -j DNAT --to 10.2.0.5\nCOMMIT\n"
+    packet = Packet(family=Family.IP, src=0x0A010005, dst=0x0A020006, proto=17, sport=9, dport=53)
+    late, early = both_ways(text, Flow(id="flow", steps=(Send(packet=packet, entry="west"),)))
+    assert late == early
+    assert sorted(late.values()) in ([Fraction(1, 8), Fraction(7, 8)], [Fraction(1, 6), Fraction(5, 6)])
+
+
 def _resumes_one_rule_late(real: Callable) -> Callable:
     def resume(self, start):
         *outer, inner = start.rest
