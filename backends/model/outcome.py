@@ -122,7 +122,7 @@ class Outcome:
             "mark": mark,
             "dnat": dnat,
             "snat": snat,
-            "mss": packet.mss if packet.flags & _SYN else None,
+            "mss": packet.mss if packet.mss is not None and packet.flags & _SYN else None,
             "quoted": quoted,
         }
         object.__setattr__(made, "__dict__", fields)

@@ -160,15 +160,16 @@ class Conntrack:
         entry = skb.entry
         if entry is None or entry.confirmed or skb.direction != ORIGINAL:
             return True
-        both = ((entry.original, ORIGINAL), (entry.reply, REPLY))
-        if self._table and any(self._entry(t, entry.zone, entry.zone.of(side)) for t, side in both):
+        zone, both = entry.zone, ((entry.original, ORIGINAL), (entry.reply, REPLY))
+        if self._table and any(self._entry(t, zone, zone.of(side)) for t, side in both):
             return False
         entry.confirmed = True
         entry.status |= _CONFIRMED
         entry.expires += self.now
         for t, direction in both:
             # With zones of one direction, two connections can have one tuple in opposite directions.
-            stored = self._table.setdefault(_key(t, entry.zone.of(direction)), (entry, direction))
+            key = t if zone is NO_ZONE else _key(t, zone.of(direction))
+            stored = self._table.setdefault(key, (entry, direction))
             if stored[0] is not entry or isinstance(t.sport, PickedPort) or isinstance(t.dport, PickedPort):
                 self._picked.append((t, entry, direction))
         return True

@@ -59,6 +59,7 @@ __all__ = ["Stack"]
 _TRACKING = (Hook.PREROUTING, Hook.OUTPUT)
 _GROUP = 0xFF
 """The first byte of a multicast address of IPv6."""
+_OUTPUT = Hook.OUTPUT
 _WITHOUT_OUT = (Hook.PREROUTING, Hook.INPUT)
 _MANGLE, _NAT = TableName.MANGLE, TableName.NAT
 _ANSWERS = {
@@ -321,7 +322,7 @@ class Stack:
         if table.name is _NAT:
             return self._nat(table, view)
         skb = view.skb
-        before = skb.route_key()
+        before = skb.route_key() if view.hook is _OUTPUT else None
         decision = self.walk.table(table, view)
         match decision:
             case Accept():
@@ -336,7 +337,7 @@ class Stack:
                 return self._answers.accept(skb, f"taken by SYNPROXY in table {table.name}, {view.hook}")
             case Dnat() | Snat() | Masquerade() | Redirect() | Netmap():
                 raise AssertionError(decision)  # the reader keeps NAT targets in the nat table
-        if table.name is _MANGLE and view.hook is Hook.OUTPUT and before != skb.route_key():
+        if before is not None and table.name is _MANGLE and before != skb.route_key():
             return self._reroute(skb, "mangle OUTPUT changed the packet")
         return None
 
@@ -359,7 +360,7 @@ class Stack:
             passed = self.nat.follow(hook, skb, view.oif)
         if not passed:
             return Dropped(f"dropped in table nat, {hook}")
-        if hook is Hook.OUTPUT and skb.entry is not None:
+        if hook is _OUTPUT and skb.entry is not None:
             # nf_nat_ipv4_local_fn
             own_tuple, reply_tuple = skb.entry.tuple(skb.direction), skb.entry.tuple(1 - skb.direction)
             if own_tuple.dst != reply_tuple.src:

@@ -176,11 +176,11 @@ class Nat:
         A port picked from a wide range counts as different: it hardly ever is equal, and the possibility
         would double the branches of most flows.
         """
+        if chosen.src != current.src or chosen.dst != current.dst:
+            return False
         for port in (chosen.sport, chosen.dport):
             if isinstance(port, PickedPort) and port.high - port.low >= _NARROW:
                 return False
-        if (chosen.src, chosen.dst) != (current.src, current.dst):
-            return False
         return self.ports.equal(chosen.sport, current.sport) and self.ports.equal(chosen.dport, current.dport)
 
     def _bound(self, hook: Hook, entry: ConntrackEntry, manip: Manip, *, null: bool) -> None:
