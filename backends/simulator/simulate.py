@@ -101,19 +101,17 @@ class Simulation:
         only = conversation.emit(flow.first) if len(flow.steps) == 1 else None
         lists = dependent = False
 
-        def outcomes_of(chooser: Chooser[Checkpoint]) -> tuple[Outcome, ...]:
-            if only is not None:
-                outcome, _ = _sent(only, node, chooser.start)
-                return (outcome,)
-            results = self._steps(conversation.afresh(), node, chooser.start)
-            return tuple([outcome for _, _, outcome in results if outcome is not None])
-
         def run(chooser: Chooser[Checkpoint]) -> tuple[tuple[Outcome, ...], tuple[Assumption, ...]]:
             nonlocal lists, dependent
             node.begin(chooser)
-            outcomes = outcomes_of(chooser)
-            lists = lists or node.memory.holds_any
-            dependent = dependent or bool(node.memory.counters)
+            if only is not None:
+                outcomes: tuple[Outcome, ...] = (_sent(only, node, chooser.start)[0],)
+            else:
+                results = self._steps(conversation.afresh(), node, chooser.start)
+                outcomes = tuple([outcome for _, _, outcome in results if outcome is not None])
+            if node.memory.keeps_state:
+                lists = lists or node.memory.holds_any
+                dependent = dependent or bool(node.memory.counters)
             return outcomes, tuple(chooser.assuming)
 
         node.memory.ports.guessed = False
@@ -207,6 +205,7 @@ class Simulation:
             HashTables(self._prepared.hashed),
             ConnectionLists(conntrack),
             FilledSets(self._prepared.sets),
+            keeps_state=self._prepared.keeps_state,
         )
         walks = FastWalk(memory, chooser) if issubclass(walk, FastWalk) else walk(memory, recorder)
         stack = Stack(self._prepared, self._router, conntrack, nat, walks, recorder, self._links)

@@ -52,7 +52,7 @@ from translate.ir import (
     WordTest,
 )
 
-__all__ = ["Condition", "Memory", "condition", "hidden_condition"]
+__all__ = ["Condition", "Memory", "condition", "hidden_condition", "leaves_state"]
 
 
 @dataclass(slots=True)
@@ -74,11 +74,15 @@ class Memory:
     """The same times for Limits of rules that have only side effects, such as logging."""
     quotas: dict[object, int] = field(default_factory=dict)
     """The bytes that are left of each Quota that packets have reached."""
+    keeps_state: bool = True
+    """False if no rule leaves state here, apart from ports (:func:`leaves_state`)."""
 
     def begin(self, chance: Chance) -> None:
         """Forget everything, for another run."""
         self.chance = chance
         self.ports.begin(chance)
+        if not self.keeps_state:
+            return
         self.lists.begin()
         self.assumptions.begin(chance)
         self.counters.clear()
@@ -91,9 +95,11 @@ class Memory:
 
     def is_blank(self) -> bool:
         """Return whether the run has no state yet except its choices."""
-        known = (
-            self.holds_any or self.counters or self.idle_buckets or self.ports.picked or self.lists.addresses
-        )
+        if self.ports.picked:
+            return False
+        if not self.keeps_state:
+            return True
+        known = self.holds_any or self.counters or self.idle_buckets or self.lists.addresses
         return not (known or self.assumptions.made or self.sets.changed)
 
     @property
@@ -101,6 +107,15 @@ class Memory:
         """Return whether there is state that could affect the packets of another flow."""
         known = self.buckets or self.quotas or self.tables.buckets or self.connections.lists
         return bool(known or self.sets.changed) or self.lists.holds_any
+
+
+_STATELESS: Final = (FieldTest, AnyOf, Random, Account, SetTest, WordTest, CgroupTest)
+"""Tests that leave nothing in a :class:`Memory`, except that they narrow a port that the kernel picked."""
+
+
+def leaves_state(rule: Rule) -> bool:
+    """Return whether a rule may leave state in a :class:`Memory`: its tests do, or it has hidden parts."""
+    return bool(rule.unknown) or not all(isinstance(test, _STATELESS) for test in rule.tests)
 
 
 Condition = Callable[[View, Memory], bool]

@@ -7,7 +7,13 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from backends.simulator.conntrack.reassembly import reassembles, tracks
-from backends.simulator.matching.conditions import Condition, Memory, condition, hidden_condition
+from backends.simulator.matching.conditions import (
+    Condition,
+    Memory,
+    condition,
+    hidden_condition,
+    leaves_state,
+)
 from backends.simulator.matching.fields import reader
 from backends.simulator.matching.hashlimits import first_of_each
 from backends.simulator.matching.ipsets import Members, members_of
@@ -206,6 +212,8 @@ class Prepared:
     ruleset: Ruleset
     tracked: bool
     """True if the rules make the kernel track connections; otherwise no packet reaches table nat."""
+    keeps_state: bool
+    """True if a rule may leave state in a :class:`Memory`."""
     _hooks: dict[TableName, dict[str, frozenset[Hook]]] = field(default_factory=dict)
     """The hooks from which each chain is reached, for the tables in earlier calls of :meth:`hooks_of`."""
 
@@ -279,7 +287,8 @@ def prepare(ruleset: Ruleset, *, assuming: bool = False) -> Prepared:
     times = remembered_times(test for _, test in _recents(ruleset))
     tests = (test for rule in ruleset.rules() for test in rule.tests if isinstance(test, HashLimit))
     members = members_of(ruleset.sets, ruleset.family)
-    return Prepared(at, busy, times, first_of_each(tests), members, ruleset, tracked)
+    keeps_state = any(map(leaves_state, ruleset.rules()))
+    return Prepared(at, busy, times, first_of_each(tests), members, ruleset, tracked, keeps_state)
 
 
 def _recents(ruleset: Ruleset) -> Iterator[tuple[Rule, Recent]]:
