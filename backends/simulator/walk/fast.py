@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from operator import length_hint
-from typing import ClassVar, assert_never
+from typing import ClassVar
 
 from backends.simulator.chance.chooser import Chooser
 from backends.simulator.matching.conditions import Memory
@@ -24,18 +24,11 @@ from backends.simulator.walk.plain import Jumps
 from backends.simulator.walk.prepare import PreparedChain, PreparedRule, PreparedTable
 from translate.ir import (
     Accept,
-    Dnat,
     Drop,
     Goto,
     Jump,
-    Masquerade,
-    Netmap,
     Policy,
-    Redirect,
-    Reject,
     Return,
-    Snat,
-    SynProxy,
 )
 
 __all__ = ["FastWalk"]
@@ -74,12 +67,12 @@ class FastWalk:
             decision = self._walk(table, view, [_candidates(chain, view)], can_split)
         else:
             decision = self._remembered(table, chain, chain.memo, view)
-        return _by_policy(table, view) if decision is None else decision
+        return _by_policy(chain) if decision is None else decision
 
     def resume(self, start: Checkpoint) -> Decision:
         """Continue a walk from a checkpoint and return the decision."""
         decision = self._walk(start.table, start.view, list(start.rest), _always)
-        return _by_policy(start.table, start.view) if decision is None else decision
+        return _by_policy(start.table.prepared[start.view.hook]) if decision is None else decision
 
     def _remembered(
         self, table: PreparedTable, chain: PreparedChain, memo: ChainMemo, view: View
@@ -105,8 +98,9 @@ class FastWalk:
         try:
             return self._visit(table, view, chains, can_split)
         except HotDrop:
-            self.chooser.here = None
             return _DROP
+        finally:
+            self.chooser.here = None
 
     def _visit(
         self,
@@ -115,59 +109,42 @@ class FastWalk:
         chains: list[Sequence[PreparedRule]],
         can_split: Callable[[], bool],
     ) -> Decision | None:
-        memory = self.memory
+        memory, chooser = self.memory, self.chooser
         walks = [iter(rules) for rules in chains]
+        here = partial(self._here, table, view, chains, walks, can_split)
         while walks:
             for rule in walks[-1]:
-                if rule.draws:
-                    self.chooser.here = partial(self._here, table, view, chains, walks, can_split)
+                chooser.here = here if rule.draws else None
                 for holds in rule.conditions:
                     if not holds(view, memory):
-                        matched = False
                         break
                 else:
-                    matched = True
                     if rule.effect is not None:
                         take_effect(rule.effect, view)
-                if rule.draws:
-                    self.chooser.here = None
-                action = rule.control
-                if not matched or action is None:
-                    continue
-                match action:
-                    case Jump() | Goto():
-                        self.jumps.add(rule)
-                        chain = table.prepared.get(action.chain) or table.chain(action.chain)
-                        if chain.memo is not None:
-                            decision = self._remembered(table, chain, chain.memo, view)
-                            if decision is not None:
-                                return decision
-                            rules: Sequence[PreparedRule] = ()
-                        else:
-                            rules = _candidates(chain, view)
-                        if isinstance(action, Goto):
-                            del chains[-1], walks[-1]
-                        elif not rules:
+                    match rule.control:
+                        case None:
                             continue
-                        chains.append(rules)
-                        walks.append(iter(rules))
-                    case Return():
-                        del chains[-1], walks[-1]
-                    case (
-                        Accept()
-                        | Drop()
-                        | Reject()
-                        | SynProxy()
-                        | Dnat()
-                        | Snat()
-                        | Masquerade()
-                        | Redirect()
-                        | Netmap()
-                    ):
-                        return action
-                    case _:
-                        assert_never(action)
-                break
+                        case Jump() | Goto() as action:
+                            self.jumps.add(rule)
+                            chain = table.prepared.get(action.chain) or table.chain(action.chain)
+                            if chain.memo is not None:
+                                decision = self._remembered(table, chain, chain.memo, view)
+                                if decision is not None:
+                                    return decision
+                                rules: Sequence[PreparedRule] = ()
+                            else:
+                                rules = _candidates(chain, view)
+                            if isinstance(action, Goto):
+                                del chains[-1], walks[-1]
+                            elif not rules:
+                                continue
+                            chains.append(rules)
+                            walks.append(iter(rules))
+                        case Return():
+                            del chains[-1], walks[-1]
+                        case decision:
+                            return decision
+                    break
             else:
                 del chains[-1], walks[-1]
         return None
@@ -189,9 +166,9 @@ class FastWalk:
         return Checkpoint(table, View(view.skb.split(), view.hook, view.iif, view.oif, view.router), rest)
 
 
-def _by_policy(table: PreparedTable, view: View) -> Decision:
-    """Return the decision of the built-in chain's policy."""
-    return _ACCEPT if table.prepared[view.hook].policy is _ACCEPTING else _DROP
+def _by_policy(chain: PreparedChain) -> Decision:
+    """Return the decision of a built-in chain's policy."""
+    return _ACCEPT if chain.policy is _ACCEPTING else _DROP
 
 
 def _candidates(chain: PreparedChain, view: View) -> Sequence[PreparedRule]:
