@@ -217,6 +217,11 @@ class Packet:
     time: int | None = None
     cpu: int = 0
 
+    def __post_init__(self) -> None:
+        # The constructor leaves a dictionary of twice the size, with room for more fields, and so would every
+        # copy of the packet. A corpus has many thousands of them.
+        object.__setattr__(self, "__dict__", dict(self.__dict__))
+
     @property
     def length(self) -> int:
         """The length of the IP packet in bytes, headers included (``tot_len``, 40 + ``payload_len``)."""
