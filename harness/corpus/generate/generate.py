@@ -115,6 +115,7 @@ class _Made:
         goal_flows = search.flows[before:]
         services = [s for s in services_of(f.goals for f in goal_flows) if s.destination not in self.services]
         self.services.update(service.destination for service in services)
+        _forget_sightings(f.goals for f in goal_flows)
         used = list(service_flows(services, search.places))
         self.uses |= {flow.steps: who for who, flow in used}
         self._observe((flow for _, flow in used), search)
@@ -129,6 +130,7 @@ class _Made:
         self.flows += (stray.flow for stray in strays)
         self.shown += (stray.goals for stray in strays)
         self.strays += strays
+        _forget_sightings(stray.goals for stray in strays)
 
     def _observe(self, flows: Iterable[Flow], search: Search) -> None:
         """Add the flows that can be simulated."""
@@ -137,6 +139,13 @@ class _Made:
             if goals is not None:
                 self.flows.append(flow)
                 self.shown.append(goals)
+                _forget_sightings([goals])
+
+
+def _forget_sightings(shown: Iterable[FlowGoals]) -> None:
+    """Forget the packets that showed the goals, which need more memory than all the flows."""
+    for goals in shown:
+        goals.sightings.clear()
 
 
 def _finished(

@@ -144,13 +144,14 @@ def _of(member: Member, model: _Model, search: Search, sent: set[Steps]) -> list
         else:
             sent.difference_update(flows)
             return None
+    nothing = FlowGoals()  # of many flows, whose goals need not be known
     for steps, use, rule, goal in model.copied:
         made = exchange.steps(steps)
         if made is not None and made not in sent and search.can_try(made):
             sent.add(made)
             table, chain, index = member.places[rule]
             own = goal._replace(table=table, chain=chain, rule=index)
-            flows[made] = GoalFlow(own, search.rule(own.place), made, FlowGoals(), use)
+            flows[made] = GoalFlow(own, search.rule(own.place), made, nothing, use)
     return list(flows.values())
 
 
