@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from backends.model.variant import Variant, variant_of
-from translate.condense import read_large
 from translate.errors import InputError
 from translate.ir import Family, Rules
 from translate.read import InputForm, IpSets, read_ipsets, with_sets
@@ -28,6 +27,8 @@ class RuleFiles(Mapping[tuple[Variant, Family], Rules]):
 
     def __getitem__(self, key: tuple[Variant, Family]) -> Rules:
         if key not in self._read:
+            from translate.condense import read_large
+
             name, data = self._texts[key]
             rules = read_large(data, name=name, family=key[1], form=InputForm.SAVE)
             ipsets = self._sets.ipsets() if any(rules.sample.set_uses()) else None

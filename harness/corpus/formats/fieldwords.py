@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from translate.ir import IPSEC_STATES, Family, Field, FieldTest, Interval, Name, field_bits
-from translate.nft.chunks import CHUNKS
+from translate.ir.chunks import CHUNKS
 
 __all__ = ["field_sentence"]
 

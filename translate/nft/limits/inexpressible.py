@@ -39,7 +39,7 @@ from translate.ir import (
     TranslatePrefix,
     Value,
 )
-from translate.nft.chunks import CHUNKS
+from translate.ir.chunks import CHUNKS
 from translate.nft.legal import Part
 from translate.nft.limits.refusal import CannotSay
 from translate.nft.timers import LAST_SECOND

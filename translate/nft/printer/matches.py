@@ -28,7 +28,7 @@ from translate.ir import (
     Interval,
     format_address,
 )
-from translate.nft.chunks import CHUNKS
+from translate.ir.chunks import CHUNKS
 from translate.nft.legal import Draw, Key, Masked, WordMatch
 from translate.nft.printer.fields import expression, keys, protocol, status
 from translate.nft.timers import LAST_SECOND

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from translate.nft.chunks import CHUNKS
+from translate.ir.chunks import CHUNKS
 from translate.read.extensions.chunks import CHUNK_TYPES
 
 
