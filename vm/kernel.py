@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from translate.errors import MachineError
 from vm.apt import ARCHITECTURE, Archive
+from vm.unpacking import run, unpack
 
 __all__ = ["Kernel", "ensure_headers", "ensure_kernel", "newest_first"]
 
@@ -55,13 +55,14 @@ def ensure_kernel(series: str, *, build: Path, say: Callable[[str], None]) -> Ke
         return Kernel(series=series, version=json.loads(manifest.read_text())["version"], root=final)
 
     archive, version, packages = _look_up(series, build=build, say=say)
-    partial = _unpack(archive, packages, final, say=say)
+    say(f"unpacking {', '.join(packages)} under {final}")
+    partial = unpack(archive, packages, final)
     _link_headers(partial, final, version)
     # /sbin is not on an ordinary user's path in Debian.
     depmod = shutil.which("depmod", path="/usr/sbin:/sbin:/usr/bin:/bin")
     if depmod is None:
         raise MachineError("depmod is not installed; install the package kmod")
-    _run([depmod, "-b", str(partial), version])
+    run([depmod, "-b", str(partial), version])
     (partial / MANIFEST).write_text(json.dumps({"version": version, "packages": packages}, indent=2) + "\n")
     shutil.rmtree(final, ignore_errors=True)
     partial.rename(final)
@@ -77,7 +78,8 @@ def ensure_headers(series: str, *, build: Path, say: Callable[[str], None]) -> P
     if not final.exists():
         archive, _, packages = _look_up(series, build=build, say=say)
         headers = tuple(name for name in packages if name.startswith("linux-headers-"))
-        _unpack(archive, headers, final, say=say).rename(final)
+        say(f"unpacking {', '.join(headers)} under {final}")
+        unpack(archive, headers, final).rename(final)
     return final
 
 
@@ -87,21 +89,6 @@ def _look_up(series: str, *, build: Path, say: Callable[[str], None]) -> tuple[A
     archive.update()
     version, packages = _choose(archive, series)
     return archive, version, packages
-
-
-def _unpack(archive: Archive, packages: tuple[str, ...], final: Path, *, say: Callable[[str], None]) -> Path:
-    """Unpack packages into a temporary folder, and return it.
-
-    It is not under ``kernels``, where other programs look for headers meanwhile.
-    """
-    say(f"unpacking {', '.join(packages)} under {final}")
-    partial = final.parent.with_name("unpacking") / final.name
-    shutil.rmtree(partial, ignore_errors=True)
-    final.parent.mkdir(parents=True, exist_ok=True)
-    for deb in archive.download(packages, partial / "debs"):
-        _run(["dpkg-deb", "-x", str(deb), str(partial)])
-    shutil.rmtree(partial / "debs")
-    return partial
 
 
 def newest_first(names: tuple[str, ...], series: str) -> tuple[str, ...]:
@@ -141,9 +128,3 @@ def _link_headers(partial: Path, final: Path, version: str) -> None:
         packaged = link.readlink()
         link.unlink()
         link.symlink_to(final / packaged.relative_to("/"))
-
-
-def _run(command: list[str]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise MachineError(f"{command[0]} ended with status {done.returncode}:\n{done.stderr.strip()}")

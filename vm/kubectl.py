@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import fcntl
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Final
 
 from vm.apt import Archive
+from vm.unpacking import unpack
 
 __all__ = ["ensure_kubectl"]
 
@@ -25,11 +25,7 @@ def ensure_kubectl(release: str, *, build: Path) -> Path:
         if not program.exists():
             archive = Archive(build / f"apt-kubectl-{release}", release)
             archive.update()
-            partial = root.with_name(f"{release}.partial")
-            shutil.rmtree(partial, ignore_errors=True)
-            for deb in archive.download((_PACKAGE,), partial / "debs"):
-                subprocess.run(["dpkg-deb", "-x", str(deb), str(partial)], check=True, capture_output=True)
-            shutil.rmtree(partial / "debs")
+            partial = unpack(archive, (_PACKAGE,), root)
             shutil.rmtree(root, ignore_errors=True)
             partial.rename(root)
     return program

@@ -19,6 +19,7 @@ from typing import Final
 
 from translate.errors import MachineError
 from vm.apt import Archive
+from vm.unpacking import unpack
 
 __all__ = ["Unpacked", "machine_version", "unpacked"]
 
@@ -81,11 +82,7 @@ def _unpack(package: str, release: str, root: Path, build: Path, say: Callable[[
     archive.update()
     packages = _needed(archive, package)
     say(f"unpacking {', '.join(packages)} under {root}")
-    partial = root.with_name(f"{release}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    for deb in archive.download(packages, partial / "debs"):
-        subprocess.run(["dpkg-deb", "-x", str(deb), str(partial)], check=True, capture_output=True)
-    shutil.rmtree(partial / "debs")
+    partial = unpack(archive, packages, root)
     (partial / _MANIFEST).write_text(json.dumps({"packages": packages}, indent=2) + "\n")
     shutil.rmtree(root, ignore_errors=True)
     partial.rename(root)

@@ -1,0 +1,34 @@
+"""Debian packages unpacked into a folder, without installing them."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+from translate.errors import MachineError
+from vm.apt import Archive
+
+__all__ = ["run", "unpack"]
+
+
+def unpack(archive: Archive, packages: tuple[str, ...], final: Path) -> Path:
+    """Unpack packages into a temporary folder, which the caller moves to ``final``, and return it.
+
+    It is not beside ``final``, where other programs may look meanwhile for what is there. Raises MachineError
+    if a package cannot be fetched or unpacked.
+    """
+    partial = final.parent.with_name("unpacking") / f"{final.parent.name}-{final.name}"
+    shutil.rmtree(partial, ignore_errors=True)
+    final.parent.mkdir(parents=True, exist_ok=True)
+    for deb in archive.download(packages, partial / "debs"):
+        run(["dpkg-deb", "-x", str(deb), str(partial)])
+    shutil.rmtree(partial / "debs")
+    return partial
+
+
+def run(command: list[str]) -> None:
+    """Run a command; raises MachineError with its messages if it fails."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise MachineError(f"{command[0]} ended with status {done.returncode}:\n{done.stderr.strip()}")
