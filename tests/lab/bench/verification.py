@@ -6,7 +6,6 @@ source ranges, affinity or local policies, and some have no endpoints.
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import tempfile
@@ -54,6 +53,18 @@ class CommandCost:
     memory: float
     status: int
 
+
+_MEASURE: Final = """
+import os, sys
+quiet = [(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
+pid = os.posix_spawnp(sys.argv[1], sys.argv[1:], os.environ, file_actions=quiet)
+_, status, usage = os.wait4(pid, 0)
+print(os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime, usage.ru_maxrss)
+"""
+"""Runs a command and prints its status, processor time and memory.
+
+A new program has the memory of the process that was forked for it in its maximum, so a small one starts it.
+"""
 
 _GENERATE: Final = "{nfparity} corpus generate {rules} --node {node} -o /dev/null"
 _WHOLE: Final = "{nfparity} assess {rules} --node {node}"
@@ -135,15 +146,15 @@ def _files(folder: Path, command: Command) -> tuple[Path, Path]:
 
 
 def _cost(command: Command, words: Sequence[str]) -> CommandCost:
-    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
+    run = [sys.executable, "-S", "-E", "-c", _MEASURE, *words]
+    printed = subprocess.run(run, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True)
+    status, seconds, kibibytes = printed.stdout.split()
     return CommandCost(
         name=command.name,
         services=command.services,
-        seconds=usage.ru_utime + usage.ru_stime,
-        memory=usage.ru_maxrss / 1024,
-        status=process.returncode,
+        seconds=float(seconds),
+        memory=int(kibibytes) / 1024,
+        status=int(status),
     )
 
 

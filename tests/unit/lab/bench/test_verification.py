@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 
+from tests.lab.bench import verification
 from tests.lab.bench.verification import COMMANDS, CommandCost, command_table, mixed
 
 GENERATE = CommandCost(name="corpus generate", services=1000, seconds=12.3, memory=168.0, status=1)
@@ -24,6 +26,15 @@ def test_time_or_memory_over_the_target_misses_it() -> None:
 
 def test_a_command_that_fails_reaches_nothing() -> None:
     assert row(replace(GENERATE, status=3)).endswith("| failed with exit status 3 |")
+
+
+def test_the_memory_is_that_of_the_command_alone() -> None:
+    """Not that of this process, from which the command's process is forked."""
+    here = bytearray(200 << 20)
+    cost = verification._cost(COMMANDS[0], (sys.executable, "-S", "-c", "print(); raise SystemExit(7)"))
+    assert len(here) >> 20 == 200
+    assert (cost.status, cost.name) == (7, COMMANDS[0].name)
+    assert 1 < cost.memory < 100
 
 
 def test_no_costs_make_no_table() -> None:
