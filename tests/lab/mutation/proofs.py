@@ -121,7 +121,7 @@ _KIND: Final = (
         "KUBE-SERVICES has tested the same destination, protocol and port",
     ),
     Proof(
-        r"^\S+: filter_KUBE.FORWARD(_\d)?: .*(meta mark & 0x4000|p->mark & 0x4000|established,related"
+        r"^\S+: filter_KUBE.FORWARD(_\d|_verdicts)?: .*(meta mark & 0x4000|p->mark & 0x4000|established,related"
         r"|(established|related) comment|ct_state == 0x2|return ACCEPT).*→ (?!.*(drop|DROP))",
         _NOTHING_BEHIND_FORWARD,
     ),
