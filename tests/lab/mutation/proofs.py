@@ -121,8 +121,9 @@ _KIND: Final = (
         "KUBE-SERVICES has tested the same destination, protocol and port",
     ),
     Proof(
-        r"^\S+: filter_KUBE.FORWARD(_\d|_verdicts)?: .*(meta mark & 0x4000|p->mark & 0x4000|established,related"
-        r"|(established|related) comment|ct_state == 0x2|return ACCEPT).*→ (?!.*(drop|DROP))",
+        r"^\S+: filter_KUBE.FORWARD(_\d|_verdicts)?: .*(meta mark & 0x4000|p->mark & 0x4000"
+        r"|established,related|(established|related) comment|ct_state == 0x2|return ACCEPT)"
+        r".*→ (?!.*(drop|DROP))",
         _NOTHING_BEHIND_FORWARD,
     ),
     Proof(
