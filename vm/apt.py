@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from translate.errors import MachineError
 
-__all__ = ["Archive", "Sources", "machine_sources"]
+__all__ = ["Archive", "Sources", "machine_sources", "run"]
 
 RELEASE = "bookworm"
 """The default release."""
@@ -90,7 +90,7 @@ class Archive:
         for path in ("state/lists/partial", "cache/archives/partial"):
             (self._folder / path).mkdir(parents=True, exist_ok=True)
         (self._folder / "status").write_text("")
-        listing = _run(["apt-get", "indextargets", "--format", "$(REPO_URI)"], what="read apt's sources")
+        listing = run(["apt-get", "indextargets", "--format", "$(REPO_URI)"], what="read apt's sources")
         template = next((path.read_text() for path in TEMPLATES if path.exists()), "")
         sources = machine_sources(listing, template)
         if sources is None:
@@ -99,11 +99,11 @@ class Archive:
                 "install the package python-apt-common"
             )
         (self._folder / "sources.list").write_text(sources.render(self._release))
-        _run(self._command("apt-get", "update", "-qq"), what="fetch Debian's package lists")
+        run(self._command("apt-get", "update", "-qq"), what="fetch Debian's package lists")
 
     def names(self, prefix: str) -> tuple[str, ...]:
         """Return the names of all packages that start with ``prefix``."""
-        listed = _run(self._command("apt-cache", "pkgnames", prefix), what="list packages")
+        listed = run(self._command("apt-cache", "pkgnames", prefix), what="list packages")
         return tuple(sorted(listed.split()))
 
     def depends(self, package: str) -> tuple[str, ...] | None:
@@ -122,7 +122,7 @@ class Archive:
     def download(self, packages: tuple[str, ...], into: Path) -> tuple[Path, ...]:
         """Fetch the ``.deb`` files of ``packages`` (verified against the signed lists) into a folder."""
         into.mkdir(parents=True, exist_ok=True)
-        _run(
+        run(
             self._command("apt-get", "download", "-qq", *packages),
             what=f"download {', '.join(packages)}",
             cwd=into,
@@ -149,7 +149,8 @@ class Archive:
         return [program, *settings, *arguments]
 
 
-def _run(command: list[str], *, what: str, cwd: Path | None = None) -> str:
+def run(command: list[str], *, what: str, cwd: Path | None = None) -> str:
+    """Run a command and return its output. Raises MachineError: "cannot ``what``", with its messages."""
     try:
         done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
     except FileNotFoundError as error:

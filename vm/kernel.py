@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from translate.errors import MachineError
-from vm.apt import ARCHITECTURE, Archive
-from vm.unpacking import run, unpack
+from vm.apt import ARCHITECTURE, Archive, run
+from vm.unpacking import unpack
 
 __all__ = ["Kernel", "ensure_headers", "ensure_kernel", "newest_first"]
 
@@ -62,7 +62,7 @@ def ensure_kernel(series: str, *, build: Path, say: Callable[[str], None]) -> Ke
     depmod = shutil.which("depmod", path="/usr/sbin:/sbin:/usr/bin:/bin")
     if depmod is None:
         raise MachineError("depmod is not installed; install the package kmod")
-    run([depmod, "-b", str(partial), version])
+    run([depmod, "-b", str(partial), version], what="list the modules of the kernel")
     (partial / MANIFEST).write_text(json.dumps({"version": version, "packages": packages}, indent=2) + "\n")
     shutil.rmtree(final, ignore_errors=True)
     partial.rename(final)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from pathlib import Path
 
-from translate.errors import MachineError
-from vm.apt import Archive
+from vm.apt import Archive, run
 
-__all__ = ["run", "unpack"]
+__all__ = ["unpack"]
 
 
 def unpack(archive: Archive, packages: tuple[str, ...], final: Path) -> Path:
@@ -22,13 +20,6 @@ def unpack(archive: Archive, packages: tuple[str, ...], final: Path) -> Path:
     shutil.rmtree(partial, ignore_errors=True)
     final.parent.mkdir(parents=True, exist_ok=True)
     for deb in archive.download(packages, partial / "debs"):
-        run(["dpkg-deb", "-x", str(deb), str(partial)])
+        run(["dpkg-deb", "-x", str(deb), str(partial)], what=f"unpack {deb.name}")
     shutil.rmtree(partial / "debs")
     return partial
-
-
-def run(command: list[str]) -> None:
-    """Run a command; raises MachineError with its messages if it fails."""
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise MachineError(f"{command[0]} ended with status {done.returncode}:\n{done.stderr.strip()}")

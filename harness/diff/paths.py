@@ -20,7 +20,7 @@ from backends.model.packet import Packet, Port, PortClass
 from backends.model.withfields import with_fields
 from harness.corpus.formats.outcomes import outcome_to_json
 
-__all__ = ["PICKED", "normal_paths", "path_key"]
+__all__ = ["PICKED", "normal_paths", "path_key", "picked_range"]
 
 PICKED: Final = PortClass(1024, 65535)
 """The default range from which the kernel replaces a source port of 1024 or more."""
@@ -65,6 +65,11 @@ def normal_paths(
     if len(normal) < 2:
         return tuple(normal.values())
     return tuple(sorted(normal.values(), key=lambda branch: path_key(flow, branch.outcomes)))
+
+
+def picked_range(port: int) -> PortClass:
+    """Return the range from which the kernel replaces a source port (``nf_nat_l4proto_unique_tuple``)."""
+    return _CLASSES[(port >= 512) + (port >= 1024)]
 
 
 def path_key(flow: Flow, outcomes: Sequence[Outcome]) -> str:
@@ -175,7 +180,7 @@ def _range_of(flow: Flow, branch: OutcomeBranch, port: int) -> PortClass | None:
                 before = None if arrived is None else arrived.dport
             if sent.is_icmp or not isinstance(before, int):
                 return _ALL
-            return _CLASSES[(before >= 512) + (before >= 1024)]
+            return picked_range(before)
         if isinstance(step, Send | Again):
             arrived = outcome
     return None

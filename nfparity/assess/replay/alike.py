@@ -24,6 +24,7 @@ from backends.model.flow import Flow, IcmpError, Send, Step
 from backends.model.outcome import FlowResult, Outcome, OutcomeBranch, QuotedTuple
 from backends.model.packet import Packet
 from backends.model.withfields import with_fields
+from harness.diff.paths import picked_range
 from nfparity.assess.difference import ChangedPacket
 from nfparity.assess.node.cells import Cells
 from nfparity.assess.node.facts import Facts
@@ -223,7 +224,8 @@ class Kinds:
             tuple([self._port(p) for s in (flow.first, *later) for p in (s.packet.sport, s.packet.dport)]),
             tuple(map(addresses.index, addresses)),
             tuple(map(ports.index, ports)),
-            any(isinstance(step, IcmpError) for step in flow.steps) and tuple(map(_range, ports)),
+            any(isinstance(step, IcmpError) for step in flow.steps)
+            and tuple([picked_range(port) for port in ports if isinstance(port, int)]),
         )
         return key, (tuple(addresses), tuple(ports))
 
@@ -312,11 +314,6 @@ def _by_mask(
 
 def _cells(value: int, by_mask: tuple[tuple[int | None, Cells], ...]) -> tuple[int, ...]:
     return tuple([cells.of(value if mask is None else value & mask) for mask, cells in by_mask])
-
-
-def _range(port: object) -> int:
-    """Return a number for the range that replaces a source port (``nf_nat_l4proto_unique_tuple``)."""
-    return sum(isinstance(port, int) and port >= least for least in (512, 1024))
 
 
 def known_difference(flow: Flow) -> str:

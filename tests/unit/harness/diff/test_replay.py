@@ -170,7 +170,10 @@ class PassesSeldom(Drops):
 def test_flows_that_share_their_runs_go_on_until_they_have_shown_their_outcomes(
     worker: Job, after: int, runs: int
 ) -> None:
-    """Of eight flows, each begins with 4 of 31 runs. An outcome that 31 do not show is a difference."""
+    """The flow shares 31 runs with seven others, so it begins with 4.
+
+    If 31 runs of its own do not show an outcome, this is a difference.
+    """
     both = tuple(replace(branch, probability=Fraction(1, 2)) for branch in (DROP, PASS))
     backend = PassesSeldom(after=after)
     options = ReplayOptions(expected=[FlowResult("f0", both)], sampling=CERTAIN, together={"f0": 8})
