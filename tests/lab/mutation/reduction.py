@@ -13,6 +13,7 @@ Parts that are removed, and why the effect stays the same:
 
 An ``accept`` ends a base chain, but not the later base chains of the hook or of other hooks. Between two
 rules of a hook, the only tested field that can change is the mark; the proof draws no conclusions from it.
+Nothing is removed from a text in which a chain calls itself: the kernel refuses it (``nft_chain_validate``).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from graphlib import CycleError, TopologicalSorter
 from typing import Final
 
 from tests.lab.mutation.match_table import MatchTable
@@ -39,7 +41,22 @@ Reduced = Mapping[str, tuple[str, tuple[Line, ...]]]
 
 def reduced(text: str, *, ends: bool = True) -> Reduced:
     """Return the reduction of a text; without ``ends``, rules that only accept are also kept."""
-    return _Reduction(read_nft(text)).result(ends=ends)
+    nft_text = read_nft(text)
+    if _has_loop(nft_text):
+        return {name: (nft_text.bases.get(name, ""), lines) for name, lines in nft_text.chains.items()}
+    return _Reduction(nft_text).result(ends=ends)
+
+
+def _has_loop(text: NftText) -> bool:
+    """Return whether a chain calls itself, directly or through others."""
+    calls = {
+        name: {chain for line in lines for _, chain in line.calls} for name, lines in text.chains.items()
+    }
+    try:
+        TopologicalSorter(calls).prepare()
+    except CycleError:
+        return True
+    return False
 
 
 @dataclass(slots=True)

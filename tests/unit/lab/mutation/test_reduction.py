@@ -192,3 +192,13 @@ def test_a_packet_has_one_state() -> None:
         known.replace("established,related return", "established,related accept")
     )
     assert reduced(known) != reduced(known.replace("established,related return", "established,new accept"))
+
+
+def test_a_loop_of_calls_is_not_reduced() -> None:
+    text = changed('\t\tmeta mark & 0x1 == 0x1 accept comment "line 10"', "\t\tip daddr vmap @AGAIN")
+    elements = "".join(f"\t\t\t10.0.{i}.0/24 : goto filter_LAST,\n" for i in range(99))
+    again = "\tmap AGAIN {\n\t\ttypeof ip daddr : verdict\n\t\telements = {\n" + elements + "\t\t}\n\t}\n\n"
+    looped = text.replace("\tset NONE", again + "\tset NONE")
+    assert looped != text
+    assert "filter_NOBODY" in reduced(looped)
+    assert reduced(looped) != reduced(TEXT)
