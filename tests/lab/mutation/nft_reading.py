@@ -27,6 +27,7 @@ _OTHER: Final = re.compile(
     r"|ct state != [\w,]+|ct status & \w+ [!=]= \w+|meta mark & 0x[\da-f]+ [!=]= 0x[\da-f]+"
     r"|fib [sd]addr type (?:!= )?\w+|[io]ifname (?:!= )?\S+) "
 )
+_CONTAINER: Final = re.compile(r"@(\S+)")
 _VMAP: Final = re.compile(r"(.*?) ?vmap @(\S+)$")
 _CALL: Final = re.compile(r"\b(?:jump|goto) (\S+)")
 _PLAIN: Final = re.compile(r"(?:accept|return|continue|(?:jump|goto) \S+|)$")
@@ -58,7 +59,10 @@ class NftText:
 
 
 def read_nft(text: str) -> NftText:
-    """Read a text as :mod:`translate.nft` writes it."""
+    """Read a text as :mod:`translate.nft` writes it.
+
+    Rules that name one of several sets or maps with equal elements name the first of these in the result.
+    """
     blocks = {name: (kind, lines) for kind, name, lines in _blocks(text)}
     filled = set(re.findall(r"(?:update|add) @(\S+)", text))
     elements = {
@@ -66,14 +70,24 @@ def read_nft(text: str) -> NftText:
         for name, (kind, lines) in blocks.items()
         if kind != "chain" and name not in filled
     }
+    first: dict[frozenset[str], str] = {}
+    for name, contents in elements.items():
+        first.setdefault(contents, name)
+    first_equal = {name: first[contents] for name, contents in elements.items()}
     chains, bases = {}, {}
     for name, (kind, lines) in blocks.items():
         if kind == "chain":
             hooks = [line for line in lines if line.startswith("type ")]
-            chains[name] = tuple(_line(line, elements) for line in lines if line not in hooks)
+            rules = (_with_names(line, first_equal) for line in lines if line not in hooks)
+            chains[name] = tuple(_line(rule, elements) for rule in rules)
             if hooks:
                 bases[name] = hooks[0]
     return NftText(chains, bases)
+
+
+def _with_names(rule: str, names: Mapping[str, str]) -> str:
+    """Return the rule with other names of its sets and maps."""
+    return _CONTAINER.sub(lambda name: f"@{names.get(name[1], name[1])}", rule)
 
 
 def _blocks(text: str) -> Iterator[tuple[str, str, list[str]]]:
@@ -114,7 +128,7 @@ def _line(text: str, elements: Mapping[str, frozenset[str]]) -> Line:
             break
         rest = rest[match.end() :]
     statement = rest.strip()
-    named = re.findall(r"@(\S+)", others + statement)
+    named = _CONTAINER.findall(others + statement)
     contents = frozenset((name, elements[name]) for name in named if name in elements)
     verdicts = tuple(_verdicts(statement, elements))
     plain = _PLAIN.match(statement) or _VMAP.match(statement)

@@ -224,6 +224,18 @@ _CLUSTER: Final = (
         subject="nft-O2",
     ),
     Proof(
+        r"^target: nat_KUBE-SERVICES_to_3_endpoints_\w+: jump nat_KUBE-SERVICES_3_endpoints_\w+ comment "
+        r".*→ jump nat_KUBE-SERVICES_3_endpoints_\w+ comment ",
+        "KUBE-EXT has marked every packet; apart from a mark, both chains draw among the same endpoints",
+        subject="nft-O2",
+    ),
+    Proof(
+        r"^lookup: nat_KUBE-SERVICES_3_endpoints_\w+: .* comment \"rules like line 13[89]\" "
+        r"→ numgen random mod 3 vmap @nat_KUBE-SVC-ALULQ\w+_draw ",
+        "only packets to this service get here, and the map of its own chain has the same endpoints",
+        subject="nft-O2",
+    ),
+    Proof(
         r"^(lost-line|address|prefix-length|port|tcp-udp): nat_KUBE-SERVICES_endpoint_\d_eb18_keys: "
         r"\S+ \. (198\.18\.0\.1|2001:db8:2::1) \. tcp \. 8080 ",
         "packets to the load balancer's address are already marked, like all packets from outside",

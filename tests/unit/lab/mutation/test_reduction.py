@@ -202,3 +202,15 @@ def test_a_loop_of_calls_is_not_reduced() -> None:
     assert looped != text
     assert "filter_NOBODY" in reduced(looped)
     assert reduced(looped) != reduced(TEXT)
+
+
+def test_maps_with_equal_elements_are_the_same() -> None:
+    def with_map(name: str, verdict: str) -> str:
+        elements = f'\t\t\t0 comment "{name}" : jump filter_LAST,\n\t\t\t1 : {verdict},\n'
+        return f"\tmap {name} {{\n\t\telements = {{\n{elements}\t\t}}\n\t}}\n\n"
+
+    maps = with_map("ONE", "drop") + with_map("TWO", "drop") + with_map("OTHER", "accept")
+    text = changed("\tset NONE", maps + "\tset NONE")
+    text = text.replace("ip daddr @NONE return", "numgen random mod 2 vmap @ONE")
+    assert reduced(text) == reduced(text.replace("vmap @ONE", "vmap @TWO"))
+    assert reduced(text) != reduced(text.replace("vmap @ONE", "vmap @OTHER"))
