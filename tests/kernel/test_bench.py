@@ -22,7 +22,8 @@ from tests.lab.bench.__main__ import main
 from tests.lab.bench.kubelayout import kube_proxy_nftables
 from tests.lab.bench.run import time_limit
 from tests.lab.bench.soak import main as soak
-from tests.lab.bench.subjects import PLAIN, subjects
+from tests.lab.bench.subjects import OFFLOADING, PLAIN, subjects
+from tests.lab.flowtables import missing_flowtables
 from tests.lab.kuberules import Shape, draw_cluster, kube_proxy_rules
 from translate.ir import Protocol
 from translate.read import read_ruleset
@@ -55,6 +56,10 @@ def test_the_smallest_run_measures_everything(tmp_path):
     assert list(cells) == list(subjects())
     # What Debian's translator writes for these rules, nft refuses.
     assert "nftables does not take" in cells.pop("iptables-restore-translate")["missing"]["load"]
+    offloading = cells.pop(OFFLOADING)
+    missing = missing_flowtables()
+    assert offloading["missing"].get("load") == missing
+    assert len(offloading["first"]) == len(offloading["established"]) == (missing is None)
     for name, cell in cells.items():
         assert set(cell["missing"]) <= {"change"}, name
         assert len(cell["load"]) == len(cell["first"]) == len(cell["established"]) == 1, name
@@ -141,6 +146,6 @@ def test_the_smallest_soak(tmp_path):
     options = ["--minutes", "0.05", "--change", "0.3", "--replace", "1", "--pause", "0"]
     assert soak(["--subject", "iptables-legacy", *options, "--output", str(tmp_path)]) == 0
     text = (tmp_path / "SOAK.md").read_text()
-    assert "| of these failed | 0 |" in text
-    assert "| of these broken | 0 |" in text
+    assert "| short connections that failed | 0 |" in text
+    assert "| permanent connections that broke | 0 |" in text
     assert text.count("| client | ") == 4

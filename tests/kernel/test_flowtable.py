@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
-from functools import cache
 from typing import TypeVar
 
 import pytest
 
-from backends.replay.worker import Worker
 from tests.kernel.helpers.offloaded import (
     DETOUR,
     SERVER,
@@ -23,7 +21,7 @@ from tests.kernel.helpers.offloaded import (
     Scene,
     Stop,
 )
-from tests.lab.traffic.host import Start, Tool
+from tests.lab.flowtables import missing_flowtables
 from translate.ir import Family
 
 Result = TypeVar("Result")
@@ -34,20 +32,9 @@ MANY = tuple(b"%d" % number for number in range(200))
 LARGE = (b"x" * 20_000, b"y" * 60_000)
 
 
-@cache
-def reason() -> str | None:
-    """Return the reason for which this kernel has no flowtable, or None."""
-    with Worker(Start("probe", {})) as probe:
-        text = (
-            "table ip probe {\n\tflowtable f {\n\t\thook ingress priority 0\n\t\tdevices = { lo }\n\t}\n}\n"
-        )
-        said = probe.ask(Tool(("nft", "-f", "-"), text))
-    return "this kernel has no flowtables (CONFIG_NF_FLOW_TABLE)" if said.status else None
-
-
 @pytest.fixture(autouse=True)
 def _kernel_with_flowtables() -> None:
-    missing = reason()
+    missing = missing_flowtables()
     if missing is not None:
         pytest.skip(missing)
 

@@ -16,8 +16,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from backends.model.node import Node
+from backends.model.withfields import with_fields
 from backends.replay.loader import Loader
 from backends.testbed.command import run
+from backends.wire.frames import build
+from backends.wire.parsing import parse
 from tests.lab.unobservednode import UnobservedNode
 from translate.bpf import MapChange
 from translate.errors import MachineError
@@ -80,8 +83,8 @@ class LiveChange:
 class Flood:
     """Request to send packets into ``device`` until all are sent or ``seconds`` have passed.
 
-    With ``warm``, all packets are sent once before the measurement. Otherwise all connections are deleted
-    first.
+    With ``warm``, all packets are sent once and answered before the measurement. Otherwise all connections
+    are deleted first.
     """
 
     device: str
@@ -145,6 +148,9 @@ class _Server:
         tap = self.tap
         if flood.warm:
             tap.flood(flood.device, flood.packets)
+            for sighting in tap.drain():
+                if sighting.out is not None:
+                    tap.flood(sighting.out, (_answer(sighting.data),))
         elif self.loader is not None:
             self.loader.forget(tap)
         packets = flood.packets * flood.repeat
@@ -156,6 +162,12 @@ class _Server:
             sent += len(chunk)
             left += len(tap.drain())
         return Flooded(sent, left, spent)
+
+
+def _answer(datagram: bytes) -> bytes:
+    """Return the answer to a UDP datagram."""
+    packet = parse(datagram).packet
+    return build(with_fields(packet, src=packet.dst, dst=packet.src, sport=packet.dport, dport=packet.sport))
 
 
 def _timed_run(command: tuple[str, ...], text: str) -> float:

@@ -86,7 +86,7 @@ _MEASURES: Final = (
         "ns",
         1.0,
         PLAIN,
-        "The same for packets of connections that conntrack knows; UDP in one direction.",
+        "The same for packets of connections that have been answered; UDP in one direction.",
     ),
 )
 

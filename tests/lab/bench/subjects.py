@@ -16,16 +16,18 @@ from backends.tc_ebpf.loader import TcEbpfLoader
 from backends.testbed.command import find_tool
 from tests.lab.bench.kubelayout import kube_proxy_nftables, service_again
 from tests.lab.bench.node import Change, LiveChange
+from tests.lab.flowtables import missing_flowtables
 from tests.lab.kuberules import Cluster, Service, Shape, draw_cluster, kube_proxy_rules
 from translate.bpf import BpfOutput, MapChange, change_between
 from translate.bpf import emit as emit_bpf
 from translate.condense import CondensedProgram, emit_nft, lower, read_large, whole_program
 from translate.errors import MachineError
 from translate.ir import Program
-from translate.nft import NftOutput
+from translate.nft import NftOutput, Offload, offloading
 from translate.passes import LEVELS
 
 __all__ = [
+    "OFFLOADING",
     "PLAIN",
     "WIDE",
     "AnyChange",
@@ -40,6 +42,7 @@ __all__ = [
 PLAIN: Final = "plain forwarding"
 WIDE: Final = (*VARIANTS, f"nfparity -O{max(LEVELS)}")
 """Subjects that also load the wide cluster; the others need minutes for it."""
+OFFLOADING: Final = f"nfparity -O{max(LEVELS)}, flowtable"
 AnyChange = Change | LiveChange
 AnyProgram = Program | CondensedProgram
 _Output = NftOutput | BpfOutput
@@ -207,6 +210,27 @@ def _nftables(program: AnyProgram) -> Ready:
     return Ready(NftablesLoader(output.text, flush=output.flush), len(output.text), output=output)
 
 
+class _Offloading(Subject):
+    """The translation with a flowtable, into which the kernel puts connections that have been answered."""
+
+    name = OFFLOADING
+
+    def prepare(self, material: Material) -> Ready:
+        if (missing := missing_flowtables()) is not None:
+            raise MachineError(missing)
+        pure: dict[str, float] = {}
+        data = material.text.encode()
+        ruleset = _timed(pure, "read", lambda: read_large(data, name="rules"))
+        program = _timed(pure, "lower", lambda: lower(ruleset, level=max(LEVELS)))
+        devices = tuple(i.name for i in material.cluster.node.interfaces if i.name != "lo")
+        offload = Offload(devices, unchecked=True)
+        output = _timed(pure, "emit", lambda: offloading(emit_nft(program), whole_program(program), offload))
+        return Ready(NftablesLoader(output.text, flush=output.flush), len(output.text), pure)
+
+    def changes(self, material: Material, loaded: Ready) -> tuple[AnyChange, AnyChange]:
+        raise NotMeasured("a change of a table with a flowtable loads the whole table")
+
+
 def _tc_ebpf(program: AnyProgram) -> Ready:
     output = emit_bpf(whole_program(program))
     return Ready(TcEbpfLoader(output), len(output.source), output=output)
@@ -223,5 +247,5 @@ def subjects() -> Mapping[str, Subject]:
     """Return every subject by its name, in the order of the tables, with one for each level."""
     measured: list[Subject] = [_Plain(), *(_Iptables(v) for v in VARIANTS), _Translate(), _KubeProxy()]
     measured += [_Ours(f"nfparity -O{level}", level, _nftables) for level in sorted(LEVELS)]
-    measured.append(_Ours("nfparity tc eBPF", max(LEVELS), _tc_ebpf))
+    measured += [_Offloading(), _Ours("nfparity tc eBPF", max(LEVELS), _tc_ebpf)]
     return {subject.name: subject for subject in measured}

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tests.lab.bench.figures import Cell, Figures, middle, ratio
-from tests.lab.bench.subjects import PLAIN
+from tests.lab.bench.subjects import OFFLOADING, PLAIN
 
 __all__ = ["AT", "Outcome", "outcomes"]
 
@@ -133,6 +133,12 @@ _ROWS: Final = (
         "x",
         _over(_TC, PLAIN, "first"),
         "missed/first-packet.md",
+    ),
+    _Row(
+        "established packet through a flowtable, relative to nftables",
+        0.7,
+        "x",
+        _over(OFFLOADING, _FLAT, "established"),
     ),
     _Row("first packet through nftables, growth of that ratio with size", 1.2, "x", _growth(_FLAT)),
     _Row("first packet through tc eBPF, growth of that ratio with size", 1.2, "x", _growth(_TC)),
