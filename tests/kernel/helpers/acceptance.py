@@ -16,6 +16,7 @@ from backends.testbed.command import find_tool, run
 from tests.kernel.helpers.restored import ACCOUNTS, Restorer, restorer
 from translate.errors import ParseError
 from translate.ir import AnyOf, Family, FieldTest, Ruleset, SetTest, Test
+from translate.passes.facts import everything
 from translate.passes.normalise import canonical
 from translate.read import read_ruleset
 
@@ -50,7 +51,7 @@ NOT_THERE = re.compile(
 
 FORGOTTEN = re.compile(
     r"--icmp-type[ =]\S+/\d+:|--to-s\S* \S+/\d"
-    r"|! --[sd]\w*-?p\w* (0:65535|:)( |$)|--sec\w* (0xf{8}|429\d{7})( |$)|--datesto\w* 1970( |$)"
+    r"|! --[sd]\w*-?p\w* (0:65535|:)( |$)|--sec\w*[ =](0xf{8}|429\d{7})( |$)|--datesto\w* 1970( |$)"
 )
 """Options that iptables-save does not print as they were given.
 
@@ -135,20 +136,25 @@ def same(ours: Ruleset, theirs: Ruleset, family: Family) -> bool:
 
 def meaning(ruleset: Ruleset, family: Family) -> list[tuple[object, object]]:
     return [
-        (in_order(canonical(rule.tests, family)), (chain.name, rule.actions))
+        (in_order(canonical(rule.tests, family), family), (chain.name, rule.actions))
         for table in ruleset.tables
         for chain in sorted(table.chains, key=lambda chain: chain.name)
         for rule in chain.rules
     ]
 
 
-def in_order(tests: tuple[Test, ...] | None) -> tuple[Test, ...] | None:
-    """Return the tests in one order, because they mean the same in any order."""
+def in_order(tests: tuple[Test, ...] | None, family: Family) -> tuple[Test, ...] | None:
+    """Return the tests in one order, because they mean the same in any order.
+
+    The tests around one that never holds are left out, up to those that count packets.
+    """
     if tests is None:
         return None
     done: list[Test] = []
     some: list[Test] = []
     for test in tests:
+        if isinstance(test, FieldTest) and test.negated and test.values == everything(test.field, family):
+            return (*done, test)
         if isinstance(test, FieldTest | AnyOf | SetTest):
             some.append(test)
         else:
