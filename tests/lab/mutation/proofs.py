@@ -45,7 +45,7 @@ _ANYWHERE: Final = (
         "the chain has no rule, and its policy accepts",
     ),
     Proof(
-        r"^((priority|hook): nat_INPUT: |hook: nfparity_input: RUN_NAT\(chain_nat_input)",
+        r"^((priority|hook): nat_INPUT: |hook: handle_input: RUN_NAT\(chain_nat_input)",
         "the chain has no rule, and its policy accepts",
     ),
     Proof(

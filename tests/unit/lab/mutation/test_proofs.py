@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from collections.abc import Iterator
 
@@ -16,7 +17,7 @@ from backends.simulator import SimulatorBackend
 from tests.lab.mutation.bpf_faults import bpf_faults
 from tests.lab.mutation.fault import Fault
 from tests.lab.mutation.nft_faults import nft_faults
-from tests.lab.mutation.proofs import proof_of
+from tests.lab.mutation.proofs import PROOFS, proof_of
 from tests.lab.mutation.rulesets import batches_of
 from translate.ir import (
     Accept,
@@ -40,14 +41,33 @@ loaded = functools.cache(batches_of)
 _MARKED = "at this level only KUBE-EXT calls the service's chain, and it has marked"
 
 
-def proven(rules: str, kind: str, level: int, reason: str) -> Iterator[tuple[list[str], Fault]]:
-    """The faults of a translation whose proof's reason begins so, each with the lines of the text."""
+def planted(rules: str, kind: str, level: int) -> Iterator[tuple[list[str], Fault]]:
+    """The faults of a translation, each with the lines of the text."""
     program = lower(loaded(rules)[0].ruleset, level=level)
     text = translate.nft.emit(program).text if kind == "nft" else translate.bpf.emit(program).render()
+    lines = text.split("\n")
     for fault in nft_faults(text) if kind == "nft" else bpf_faults(text):
+        yield lines, fault
+
+
+def proven(rules: str, kind: str, level: int, reason: str) -> Iterator[tuple[list[str], Fault]]:
+    """The faults of a translation whose proof's reason begins so, each with the lines of the text."""
+    for lines, fault in planted(rules, kind, level):
         proof = proof_of(rules, f"{kind}-O{level}", fault)
         if proof is not None and proof.reason.startswith(reason):
-            yield text.split("\n"), fault
+            yield lines, fault
+
+
+def test_every_proof_is_of_a_fault() -> None:
+    """A proof without one has lost it to another name in the translation."""
+    open_proofs = {proof for proofs in PROOFS.values() for proof in proofs}
+    for rules in ("kind", "cluster", "cluster6", "kube-ipvs", "kube-ipvs6"):
+        for kind, level in itertools.product(("nft", "tc"), (0, 1, 2)):
+            faults = tuple(fault for _, fault in planted(rules, kind, level))
+            subject = f"{kind}-O{level}"
+            mine = open_proofs.intersection(PROOFS[rules])
+            open_proofs -= {proof for proof in mine if any(proof.covers(subject, fault) for fault in faults)}
+    assert open_proofs == set()
 
 
 @pytest.mark.parametrize("rules", ["cluster", pytest.param("cluster6", marks=pytest.mark.slow)])
