@@ -73,6 +73,7 @@ _HEADER_FIELDS: Final = frozenset(
 _BOUND_FIELDS: Final = _HEADER_FIELDS | {Field.FRAGMENT, Field.L4PROTO}
 _ORDERED: Final = frozenset({Nth, Limit, ConnectionLimit, Quota})
 """Tests that count the packets that pass the tests before them."""
+_NEVER: Final = Random(numerator=0)
 _MOST_ACTIONS: Final = 64
 """The greatest number of actions of an inlined chain, because each level of chains may double them."""
 
@@ -238,7 +239,7 @@ def _around(tests: tuple[Test, ...], index: int, family: Family) -> tuple[Test, 
     if before is None:
         return None
     if behind is None:
-        behind = tests[index + 1 :]  # no packet passes, but the list changes or the object counts
+        behind = (_NEVER,)  # no packet passes, but the list changes or the object counts
     return _until_contradiction((*before, tests[index], *behind), family)
 
 
