@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from backends.iptables.buckets import hashlimit_names, tables_to_reload, with_counters
 from backends.iptables.namednumbers import numbered_names
 from backends.iptables.variation import may_vary
 from backends.model.contract import Availability, Job
@@ -36,13 +37,6 @@ _COUNTED: Final = re.compile(r"^\[(\d+):\d+\] -A (\S+)")
 
 _HASHED: Final = tuple(Path(f"/proc/self/net/{name}_hashlimit") for name in ("ipt", "ip6t"))
 """The tables of ``-m hashlimit`` in this network namespace, one file each."""
-
-_TABLE: Final = re.compile(r"^\*(\S+)$.*?^COMMIT$", re.MULTILINE | re.DOTALL)
-
-_LIMITED: Final = re.compile(
-    r"^-A .* -m (?:(?:hash|conn)?limit|quota) (?!.*-j (?:LOG|NFLOG) ).*-[jg] ", re.MULTILINE
-)
-"""A rule with a bucket that can change where a packet goes."""
 
 _CREATE: Final = re.compile(r"^create .*\n", re.MULTILINE)
 
@@ -78,7 +72,7 @@ class IptablesLoader(Loader):
         self.counts = " -m connbytes " in text
         self.pins = " -m cpu " in text
         self.chance = may_vary(text)
-        self._limited = tuple(match[1] for match in _TABLE.finditer(text) if _LIMITED.search(match[0]))
+        self._limited = tables_to_reload(text)
         # A restore of iptables-nft deletes its table and adds it again; x_tables keeps its hooks.
         self.registers_again = bool(self._limited) and "-nft" in self._variant
 
@@ -95,25 +89,41 @@ class IptablesLoader(Loader):
         self.lists = self._listed or self._filled or bool(self._limited)
 
     def forget_lists(self) -> None:
-        """Empty the lists of ``-m recent``, restore ipsets, and load tables with ``-m limit`` again, which
-        refills the buckets.
+        """Load tables with ``-m limit`` again, which refills the buckets, empty the lists of ``-m recent``,
+        and restore ipsets.
 
         The counters of rules stay as they are.
         """
+        if self._limited:
+            self._reload()
         if self._listed and not self._lists:
             self._lists = [os.open(name, os.O_WRONLY | os.O_CLOEXEC) for name in _LISTS.iterdir()]
         for file in self._lists:
             os.write(file, b"/")  # recent_mt_proc_write
         if self._filled:
             self._restore_sets("flush\n" + _CREATE.sub("", self._ipsets))
+
+    def _reload(self) -> None:
+        """Load the tables with buckets again, all of them without rules before any of them has rules.
+
+        New rules would share the tables of ``-m hashlimit`` that an old rule still uses. A list of
+        ``-m recent`` ends with its last rule, and its file with it.
+        """
+        loaded = ""
         for table in self._limited:
             saved = self._run(f"{self._variant}-save", "", "-c", "-t", table)
-            if " -m hashlimit " in saved:
-                # The new rules would share the state of the old ones.
-                self._run(f"{self._variant}-restore", f"*{table}\nCOMMIT\n")
-                while any(name for folder in _HASHED if folder.is_dir() for name in folder.iterdir()):
-                    time.sleep(0.001)  # nf_tables frees its rules a moment later
-            self._run(f"{self._variant}-restore", saved, "-c")
+            loaded += with_counters(self._text, table, saved)
+        hashed = set(hashlimit_names(loaded))
+        if hashed:
+            empty = "".join(f"*{table}\nCOMMIT\n" for table in self._limited)
+            self._run(f"{self._variant}-restore", empty)
+            while any(
+                file.name in hashed for folder in _HASHED if folder.is_dir() for file in folder.iterdir()
+            ):
+                time.sleep(0.001)  # nf_tables frees its rules a moment later
+        self._run(f"{self._variant}-restore", loaded, "-c")
+        while self._lists:
+            os.close(self._lists.pop())
 
     def _restore_sets(self, text: str) -> None:
         done = run(("ipset", "restore"), text)

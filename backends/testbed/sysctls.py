@@ -45,6 +45,8 @@ _OF_FAMILY: Final = {
         "net.ipv6.conf.{dev}.accept_ra": "0",
         "net.ipv6.conf.{dev}.accept_redirects": "0",
         "net.ipv6.conf.{dev}.router_solicitations": "0",
+        # MLD repeats its report after a random part of a day; rules without a protocol would count it.
+        "net.ipv6.conf.{dev}.mldv2_unsolicited_report_interval": "86400000",
         "net.ipv6.icmp.echo_ignore_all": "1",
         "net.ipv6.icmp.ratelimit": "0",
         "net.ipv6.route.mtu_expires": "0",
