@@ -2,8 +2,8 @@
 
 *Payloads that nft joins.* nft 1.0.6 joins two matches on neighbouring bytes into one (``payload_try_merge``
 in ``src/rule.c``). Two negated matches become "not both", although each must hold (1.1.3 leaves them alone).
-It also joins matches across a counter or a set that packets fill (1.0.6) or ``numgen inc`` (still in 1.1.3),
-which then sees other packets. A match with a mask of all bits is not joined.
+It also joins matches across a counter, a label that is set or a set that packets fill (1.0.6), or ``numgen
+inc`` (still in 1.1.3), which then sees other packets. A match with a mask of all bits is not joined.
 
 *Tests of a connection's protocol.* After ``ct original protocol udp`` nft assumes that the packet itself is
 UDP (``ct_expr_pctx_update``). It omits the protocol match that ``udp sport`` implies, so that the type and
@@ -19,6 +19,7 @@ from typing import Final
 from translate.ir import (
     Account,
     ConnectionLimit,
+    ConnLabel,
     Field,
     FieldTest,
     HashLimit,
@@ -73,8 +74,13 @@ def _joined(first: Test, second: FieldTest, between: Sequence[Test]) -> bool:
         and first.negated is second.negated
         and _is_single(first)
         and _is_single(second)
-        and (second.negated or any(isinstance(test, _REMEMBERS) for test in between))
+        and (second.negated or any(map(_changes, between)))
     )
+
+
+def _changes(test: Test) -> bool:
+    """Return whether it matters which packets reach a test."""
+    return isinstance(test, _REMEMBERS) or (isinstance(test, ConnLabel) and test.add)
 
 
 def _is_single(test: FieldTest) -> bool:
