@@ -25,7 +25,10 @@ from translate.ir import (
     LimitMss,
     Origin,
     Program,
+    Recent,
+    RecentMode,
     SetTcpFlags,
+    SetUpdate,
     SynProxy,
     TcpFlag,
     Test,
@@ -52,6 +55,7 @@ __all__ = [
     "notes_on_later_fragments",
     "notes_on_limits",
     "notes_on_lists",
+    "notes_on_removals",
     "notes_on_reverse_paths",
     "notes_on_segment_sizes",
     "notes_on_syn_proxies",
@@ -124,6 +128,26 @@ def notes_on_hits(lists: Iterable[RecentList]) -> tuple[Note, ...]:
         for recent_list in lists
         if recent_list.filled and recent_list.hits
     )
+
+
+def notes_on_removals(inventory: Inventory) -> tuple[Note, ...]:
+    """Return a note for each list or set from which rules remove addresses that other rules add.
+
+    A removed element stays in the hash table of the set until the kernel clears it, once a second
+    (``nft_rhash_gc``); one bucket of the table takes 16 elements (``RHT_ELASTICITY``).
+    """
+    lists = [(test, f"the list {test.name}", o) for test, o in inventory.tests_of_type(Recent)]
+    sets = [(test, f"the ipset {test.name}", o) for test, o in inventory.tests_of_type(SetUpdate)]
+    filled = {name for test, name, _ in lists if test.mode is RecentMode.SET}
+    filled |= {name for test, name, _ in sets if not test.delete}
+    removed = [(name, origin) for test, name, origin in lists if test.mode is RecentMode.REMOVE]
+    removed += [(name, origin) for test, name, origin in sets if test.delete]
+    first = {name: origin for name, origin in reversed(removed) if name in filled}
+    text = (
+        "an element that is removed from {} and added again more than 16 times in a second may be missing for"
+        " up to a second"
+    )
+    return tuple(Note(origin, BACKEND, "set-removal", text.format(name)) for name, origin in first.items())
 
 
 def _lists(recent_list: RecentList) -> str:

@@ -54,16 +54,19 @@ class RecentLists:
     capacity: Mapping[str, int]
     now: float = 0.0
     addresses: dict[str, OrderedDict[int, _Entry]] = field(default_factory=dict)
+    removed: bool = False
+    """True if a rule has removed an address."""
 
     def begin(self) -> None:
         """Empty all lists, for another run."""
         self.now = 0.0
         self.addresses.clear()
+        self.removed = False
 
     @property
     def holds_any(self) -> bool:
-        """Return whether some list has an address."""
-        return any(self.addresses.values())
+        """Return whether some list has an address, or has lost one, which nftables clears later."""
+        return self.removed or any(self.addresses.values())
 
     def matches(self, test: Recent, address: int, ttl: int) -> bool:
         """Apply ``test`` to its list and return whether it matches (``recent_mt``).
@@ -86,6 +89,7 @@ class RecentLists:
                 self._update(test.name, entries, address, ttl)
             case RecentMode.REMOVE:
                 del entries[address]
+                self.removed = True
             case RecentMode.RCHECK | RecentMode.UPDATE:
                 matched = self._often_enough(test, entry) != test.negated
                 updates = test.mode is RecentMode.UPDATE and matched

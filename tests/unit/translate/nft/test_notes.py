@@ -19,6 +19,12 @@ RECENT = ("-A INPUT -m recent --name l --set", "-A INPUT -m recent --name l --rc
             "recent-hits",
             "may count two packets of one address as one",
         ),
+        (
+            "filter",
+            ("-A INPUT -m recent --name l --remove", "-A INPUT -m recent --name l --set"),
+            "set-removal",
+            "removed from the list l and added again more than 16 times in a second",
+        ),
         ("filter", ("-A INPUT -m limit --limit 7/min --limit-burst 5 -j DROP",), "limit-burst", "holds 4.9"),
         ("filter", ("-A FORWARD -m physdev --physdev-is-in -j DROP",), "physdev", "br_netfilter"),
         ("mangle", ("-A FORWARD -p tcp --syn -j TCPMSS --set-mss 1400",), "tcpmss", "adds no MSS option"),
@@ -46,6 +52,7 @@ def test_a_note_has_the_line_of_its_rule(
     [
         "-A INPUT -m limit --limit 6/min --limit-burst 5 -j DROP",  # whole packets
         "-A INPUT -m recent --name l --rcheck -j DROP",  # nothing fills the list
+        "-A INPUT -m recent --name l --remove -j DROP",
         "-A INPUT -p tcp --syn -j DROP",
         "-A INPUT -p tcp --syn -m tcpmss --mss 5 -j DROP",
         "-A INPUT -p tcp --dport 5 -m ecn --ecn-tcp-cwr -j DROP",

@@ -79,6 +79,15 @@ def test_remove_matches_what_it_removes() -> None:
     assert not asks(known, rule(RecentMode.RCHECK))
 
 
+def test_a_list_that_has_lost_its_address_is_not_as_new() -> None:
+    known = lists()
+    asks(known, SET)
+    asks(known, REMOVE)
+    assert known.holds_any, "a set of nftables keeps a removed element for up to a second"
+    known.begin()
+    assert not known.holds_any
+
+
 def test_a_full_list_forgets_the_address_seen_longest_ago() -> None:
     known = lists()
     for address in range(MOST_ADDRESSES):
