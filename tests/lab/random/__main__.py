@@ -1,20 +1,22 @@
 """Differences of every backend on random rulesets with random flows: ``python -m tests.lab.random SEEDS``.
 
-Each seed makes a ruleset and a node for each family; every other node has random routing rules.
+Each seed makes a ruleset and a node for each family; every other node has random routing rules. With
+``--stateful``, the rules have several tests that count, draw or remember.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from itertools import product
 from typing import Final
 
-from backends.model.contract import Job
 from harness.diff.backends import backend
 from tests.lab.errors import print_error
 from tests.lab.random.nodes import with_random_rules
 from tests.lab.random.played import Played, expected_flows, node_of, random_job
+from tests.lab.random.visits import played_visits
 from translate.errors import InputError, MachineError
 from translate.ir import Family
 
@@ -34,9 +36,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.lab.random", description=__doc__)
     parser.add_argument("seeds", metavar="A-B", type=_seeds, help="the first and the last seed")
     parser.add_argument("--family", type=Family, choices=list(Family), help="only this family")
+    parser.add_argument("--stateful", action="store_true", help="rules of tests.lab.random.stateful")
     options = parser.parse_args()
     try:
-        return _run(options.seeds, [options.family] if options.family else list(Family))
+        return _run(options.seeds, [options.family] if options.family else list(Family), options.stateful)
     except (InputError, MachineError) as e:
         return print_error(e)
 
@@ -46,15 +49,17 @@ def _seeds(text: str) -> range:
     return range(int(first), int(last or first) + 1)
 
 
-def _run(seeds: Sequence[int], families: Sequence[Family]) -> int:
+def _run(seeds: Sequence[int], families: Sequence[Family], stateful: bool) -> int:
     rulesets = flows = differing = 0
     refused: Counter[str] = Counter()
-    for seed, family, job in _jobs(seeds, families):
-        expected = list(expected_flows(job, seed))
-        played = Played([(seed, job, expected)])
-        rulesets, flows = rulesets + 1, flows + len(expected)
+    for seed, family in product(seeds, families):
+        played = played_visits(seed, family) if stateful else _one_for_all(seed, family)
+        rulesets += 1
+        flows += max(len(expected) for each in played.values() for _, _, expected in each.jobs)
         for name, level in _WAYS:
-            differences, refusals = played.differences(backend(name), level)
+            if name not in played:
+                continue
+            differences, refusals = played[name].differences(backend(name), level)
             refused[name] += refusals
             differing += len(differences)
             for difference in differences:
@@ -64,15 +69,12 @@ def _run(seeds: Sequence[int], families: Sequence[Family]) -> int:
     return int(differing > 0)
 
 
-def _jobs(seeds: Sequence[int], families: Sequence[Family]) -> Iterator[tuple[int, Family, Job]]:
-    for seed in seeds:
-        for family in families:
-            node = node_of(family)
-            yield (
-                seed,
-                family,
-                random_job(seed, family, node if seed % 2 else with_random_rules(node, family, seed)),
-            )
+def _one_for_all(seed: int, family: Family) -> dict[str, Played]:
+    """Return the random ruleset of a seed with its flows, the same for each backend."""
+    node = node_of(family)
+    job = random_job(seed, family, node if seed % 2 else with_random_rules(node, family, seed))
+    played = Played([(seed, job, list(expected_flows(job, seed)))])
+    return {name: played for name, _ in _WAYS}
 
 
 if __name__ == "__main__":
