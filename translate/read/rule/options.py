@@ -272,7 +272,9 @@ def _known_option(draft: RuleDraft, spelling: str) -> dict[str, tuple[Loaded, Op
     base = BASE_OPTIONS.get(spelling)
     if base is not None:
         return {base: base}
-    for loaded in reversed(draft.loaded):
+    # An extension that comes again keeps its place among the others (load_match merges its options once).
+    latest = {loaded.extension.name: loaded for loaded in draft.loaded}
+    for loaded in reversed(latest.values()):
         spec = loaded.extension.spellings.get(spelling)
         if spec is not None:
             return {spec.name: (loaded, spec)}

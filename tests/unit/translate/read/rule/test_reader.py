@@ -112,6 +112,12 @@ def test_what_every_packet_passes_is_no_test(read_rule: ReadRule, rule: str) -> 
         ("-p tcp --dport=5 --sport 6x", 26, 'unknown port "6x"'),
         ("-p tcp --dport=5 -j DNAT", 21, "target DNAT is not valid in table filter"),
         ("-p tcp --dport 5 --dport 6", 18, '"--dport" is given twice'),
+        ("-m mark --mark 1 -m connmark --mark 2 -m mark --mark 3", 47, '"--mark" is given twice'),
+        (
+            "-m recent --set -m connlabel --label 1 -m recent --set",
+            43,
+            "recent needs one of --set, --rcheck, --update, --remove",
+        ),
         ("-p tcp --dport", 15, '"--dport" needs a value'),
         ('-m comment --comment "open', 22, "a double quote is opened and never closed"),
     ],
