@@ -19,14 +19,24 @@ from translate.ir import Family
 __all__ = ["NftablesBackend", "NftablesLoader"]
 
 
+_MOST: Final = 1024
+"""The most entries of a set that packets fill: more than the packets between two runs have addresses."""
+_FILLED: Final = re.compile(
+    r"(?m)^(\s*size )(\d+)(?=\n\s*flags dynamic[^\n]*(?:\n\s*(?:timeout|comment) [^\n]*)*\n\s*\}$)"
+)
+"""The size of such a set, if it has no entries yet."""
 _ACCOUNTS: Final = re.compile(r"\bct (?:original |reply )?(?:packets|bytes|avgpkt)\b")
 
 
 class NftablesLoader(Loader):
-    """Loads nft text in one transaction, through one permanent handle."""
+    """Loads nft text in one transaction, through one permanent handle.
+
+    A set that packets fill gets room for at most :data:`_MOST` entries, because it is emptied between runs,
+    and to empty it the kernel walks its whole table (``nft_rhash_walk``): milliseconds for a million entries.
+    """
 
     def __init__(self, text: str, family: Family = Family.IP, *, flush: str = "") -> None:
-        self._text = text
+        self._text = _FILLED.sub(lambda size: f"{size[1]}{min(int(size[2]), _MOST)}", text)
         self._flush = flush
         self.lists = bool(flush)
         self.family = family

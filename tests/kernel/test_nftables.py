@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -13,12 +15,15 @@ from backends.model.node import Node
 from backends.nftables.backend import NftablesBackend, NftablesLoader
 from backends.nftables.libnftables import NftHandle
 from backends.replay.session import KernelSession, open_session
+from backends.replay.worker import Worker
 from backends.simulator import SimulatorBackend
+from backends.testbed.command import run
 from backends.testbed.tapnode import TapNode
 from harness.corpus.cases import read_cases
 from harness.corpus.random.flows import random_flows
 from harness.diff.compare import compare
 from tests.kernel.helpers.availability import require
+from tests.lab.traffic.host import Host, Request, Start
 from translate.errors import MachineError
 from translate.ir import Ruleset
 from translate.nft import emit
@@ -193,3 +198,53 @@ def test_what_libnftables_says_reaches_the_caller(kind_node: Node) -> None:
     loader = NftablesLoader("table ip nfparity {\n\tchain a {\n\t\tjump nowhere\n\t}\n}\n")
     with pytest.raises(MachineError, match="No such file or directory"), open_session(kind_node, loader):
         pass
+
+
+SETS = """\
+table ip nfparity {
+	set filled {
+		typeof ip saddr
+		size 1048576
+		flags dynamic,timeout
+		timeout 60s
+		comment "recent, size 9999"
+	}
+
+	set small {
+		typeof ip saddr
+		size 8
+		flags dynamic
+	}
+
+	set given {
+		typeof ip saddr
+		size 65535
+		flags dynamic
+		elements = { 10.0.0.1 }
+	}
+}
+"""
+
+
+def test_a_set_that_packets_fill_has_room_for_few() -> None:
+    """Unless it has entries from the beginning, or less room already."""
+    with Worker(Start("node", {}, (Listed,))) as worker:
+        listed = worker.ask(Listed(SETS))
+    assert [line.split()[1] for line in listed.splitlines() if line.startswith("\t\tsize ")] == [
+        "1024",
+        "8",
+        "65535",
+    ]
+
+
+@dataclass(frozen=True)
+class Listed(Request):
+    """Loads a text, and returns the list of what is loaded."""
+
+    text: str
+
+    def run(self, host: Host) -> str:
+        loader = NftablesLoader(self.text)
+        loader.load(cast(TapNode, host))
+        loader.close()
+        return run(("nft", "list", "ruleset"), "").stdout
