@@ -20,11 +20,11 @@ from operator import itemgetter
 from typing import Final
 
 from backends.model.flow import Flow, Send
-from backends.model.outcome import FlowResult, Outcome
+from backends.model.outcome import FlowResult, Outcome, OutcomeBranch, Verdict
 from backends.model.withfields import with_fields
 from harness.diff.agreement import acting_steps
 
-__all__ = ["ALONE", "SharedRuns", "shared_runs"]
+__all__ = ["ALONE", "SharedRuns", "lightly", "shared_runs"]
 
 _Places = tuple[object, ...]
 _Choices = frozenset[tuple[Outcome, ...]]
@@ -68,15 +68,49 @@ def shared_runs(flows: Sequence[Flow], expected: Sequence[FlowResult], alike: Co
     return SharedRuns(frozenset(briefly), together)
 
 
+def lightly(flows: Sequence[Flow], expected: Sequence[FlowResult], alike: Container[str]) -> list[bool]:
+    """Return for each flow whether it belongs to a light trial of rules that were tested before.
+
+    Of the flows that others resemble, the shortest at each place does; the others, and flows that no rule
+    affects, do not.
+    """
+    shortest: dict[_Places, tuple[int, int]] = {}
+    chosen = []
+    for number, (flow, result) in enumerate(zip(flows, expected, strict=True)):
+        chosen.append(flow.id not in alike or result.is_open)
+        if not chosen[-1] and any(map(_is_affected, result.branches)):
+            places, length = _places(flow), (len(flow.steps), number)
+            shortest[places] = min(length, shortest.get(places, length))
+    for _, number in shortest.values():
+        chosen[number] = True
+    return chosen
+
+
+def _is_affected(branch: OutcomeBranch) -> bool:
+    """Return whether rules stop or change a packet of a branch."""
+    return any(
+        outcome.verdict not in (Verdict.FORWARD, Verdict.LOCAL)
+        or outcome.dnat
+        or outcome.snat
+        or outcome.mark
+        or outcome.tos
+        for outcome in branch.outcomes
+    )
+
+
+def _places(flow: Flow) -> _Places:
+    sends = [step for step in flow.steps if isinstance(step, Send)]
+    return tuple([(s.entry is None, s.packet.proto, s.packet.dst, s.packet.dport) for s in sends])
+
+
 def _entrance(flow: Flow, result: FlowResult) -> tuple[_Places, _Choices]:
     """Return where the connections of a flow enter the rules, and the outcomes that they choose between.
 
     Answers and later packets follow the choice of their connection.
     """
-    sends = [(at, step) for at, (_, step) in enumerate(acting_steps(flow)) if isinstance(step, Send)]
-    places = [(s.entry is None, s.packet.proto, s.packet.dst, s.packet.dport) for _, s in sends]
-    choices = {tuple([_but_sender(way.outcomes[at]) for at, _ in sends]) for way in result.branches}
-    return tuple(places), frozenset(choices)
+    sends = [at for at, (_, step) in enumerate(acting_steps(flow)) if isinstance(step, Send)]
+    choices = {tuple([_but_sender(way.outcomes[at]) for at in sends]) for way in result.branches}
+    return _places(flow), frozenset(choices)
 
 
 def _but_sender(outcome: Outcome) -> Outcome:

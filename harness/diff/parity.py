@@ -13,7 +13,7 @@ import shlex
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from backends.model.clock import at_present
 from backends.model.contract import Backend, Job
@@ -24,7 +24,7 @@ from harness.corpus.formats.ruletext import place
 from harness.diff.backends import REFERENCE, backend
 from harness.diff.batch import Batch
 from harness.diff.compare import mismatches, step_text
-from harness.diff.entrances import ALONE, SharedRuns, shared_runs
+from harness.diff.entrances import ALONE, SharedRuns, lightly, shared_runs
 from harness.diff.mismatch import Mismatch
 from harness.diff.replay import Progress, Replayed, ReplayOptions, Replays, replay
 from harness.diff.result import BackendReport, CaseResult, Difference, ParityReport
@@ -54,7 +54,8 @@ class Plan:
     Flows with random outcomes run until the chance of missing an outcome is at most ``miss``. With ``repeat``
     they run at least that many times, and their shares are tested. ``against`` is the file of a given
     nftables ruleset, and ``against_names`` has the names of its backends, one for each order of registration;
-    ``with_iptables`` is the file of the iptables rules that are loaded with it.
+    ``with_iptables`` is the file of the iptables rules that are loaded with it. Of the flows that others
+    resemble, backends in ``lightly`` run few, and each once (:func:`harness.diff.entrances.lightly`).
     """
 
     batches: tuple[Batch, ...]
@@ -66,6 +67,7 @@ class Plan:
     against: str | None = None
     against_names: frozenset[str] = frozenset()
     with_iptables: str | None = None
+    lightly: frozenset[str] = frozenset()
 
     @property
     def sampling(self) -> Sampling:
@@ -92,6 +94,17 @@ class _Bench:
             else:
                 yield 1 if flow.id in self.shared.briefly else sampling.first_runs(flow, expected)
 
+    def lightly(self) -> _Bench:
+        """Return the part of a light trial."""
+        alike = self.batch.alike or frozenset()
+        chosen = lightly(self.flows, self.expected, alike)
+        return replace(
+            self,
+            flows=tuple(itertools.compress(self.flows, chosen)),
+            expected=tuple(itertools.compress(self.expected, chosen)),
+            shared=SharedRuns(self.shared.briefly | alike, self.shared.together),
+        )
+
 
 class _Counts:
     """Adds up each backend's finished flows over the batches, some of which it replays at the same time."""
@@ -101,6 +114,11 @@ class _Counts:
         self._progress = progress
         self._finished: Counter[str] = Counter()
         self._lock = threading.Lock()
+        self._left_out: Counter[str] = Counter()
+
+    def leave_out(self, name: str, flows: int) -> None:
+        """Record that a backend does not replay some flows."""
+        self._left_out[name] += flows
 
     def of_another_batch(self) -> Progress:
         """Return the progress callback of a batch."""
@@ -110,7 +128,7 @@ class _Counts:
             with self._lock:
                 self._finished[name] += done - before[name]
                 before[name] = done
-                self._progress(name, self._finished[name], self.total)
+                self._progress(name, self._finished[name], self.total - self._left_out[name])
 
         return report
 
@@ -163,6 +181,7 @@ def run_parity(
     """
     counts = _Counts(progress, sum(len(b.flows) for b in plan.batches))
     benches: list[_Bench] = []
+    parts: list[_Bench] = []
     runs_of: dict[str, list[tuple[_Bench, Replayed]]] = {b.name: [] for b in backends}
     notes: dict[Note, None] = {}
     with Replays() as replays:
@@ -172,25 +191,28 @@ def run_parity(
             benches.append(bench)
             report = counts.of_another_batch()
             for backend in backends:
+                part = bench
+                if backend.name in plan.lightly:
+                    part = bench.lightly()
+                    counts.leave_out(backend.name, len(bench.flows) - len(part.flows))
+                parts.append(part)
                 replays.add(
                     backend,
-                    bench.job,
-                    bench.flows,
+                    part.job,
+                    part.flows,
                     ReplayOptions(
                         progress=report,
-                        expected=bench.expected,
+                        expected=part.expected,
                         sampling=plan.sampling,
-                        briefly=bench.shared.briefly,
-                        together=bench.shared.together,
+                        briefly=part.shared.briefly,
+                        together=part.shared.together,
                     ),
                 )
-        results = replays.results()
-        for bench in benches:
-            for replayed in itertools.islice(results, len(backends)):
-                if replayed.refusal is not None and requested:
-                    raise replayed.refusal
-                runs_of[replayed.backend].append((bench, replayed))
-                notes.update(dict.fromkeys(replayed.limits))
+        for part, replayed in zip(parts, replays.results(), strict=True):
+            if replayed.refusal is not None and requested:
+                raise replayed.refusal
+            runs_of[replayed.backend].append((part, replayed))
+            notes.update(dict.fromkeys(replayed.limits))
     differences: list[Difference] = []
     reports: list[BackendReport] = []
     tests = 0

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from backends.model.contract import Availability, Job
+from backends.model.variant import Variant
 from backends.nftables.backend import NftablesBackend, NftablesLoader
 from backends.replay.session import KernelSession, open_session
 from backends.simulator import SimulatorBackend
@@ -19,6 +20,8 @@ from harness.corpus.generate.alike.classes import Classes
 from harness.corpus.generate.alike.groups import Kind
 from harness.diff.batch import Batch
 from harness.diff.parity import Plan, run_parity
+from nfparity.migrate.planning.rules import read_rules
+from nfparity.migrate.planning.trial import corpus, try_both
 from tests.kernel.helpers.availability import require
 from tests.lab.kuberules import Shape, draw_cluster, kube_proxy_rules
 from translate.condense import emit_nft, lower
@@ -84,6 +87,34 @@ def test_brief_runs_show_what_full_runs_show() -> None:
     hidden = [fault for fault in faults if not differing(brief, fault)]
     assert len(faults) - len(hidden) >= 5
     assert [fault for fault in hidden if differing(full, fault)] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("level", [1, 2])
+def test_a_plan_refuses_what_the_whole_corpus_shows(monkeypatch: pytest.MonkeyPatch, level: int) -> None:
+    """The packets of ``migrate plan`` leave out flows that differ from others in later packets only."""
+    require(NftablesBackend())
+    cluster = draw_cluster(SHAPE)
+    text = kube_proxy_rules(cluster)
+    rules = read_rules(text, SHAPE.family, "cluster", (), None)
+    job = Job(rules=rules.tried.whole(), node=cluster.node, level=level)
+    made = generate_corpus(job, seed=0)
+    assert made.follow_ups
+    whole = Batch(rules_path="cluster", rules=job.rules, node=job.node, flows=made.flows, corpus=None)
+    tried = corpus(job.ruleset, job.node, 0)
+    assert {flow.id for flow in tried.flows} == {flow.id for flow in made.flows} - made.follow_ups
+
+    def refused(fault: str) -> bool:
+        monkeypatch.setattr("nfparity.migrate.planning.trial.NftablesBackend", lambda: Changed(fault))
+        report = try_both(rules, job.node, tried, Variant.LEGACY, level, lambda *_: None)
+        return not report.parity
+
+    translation = emit_nft(lower(rules.moved, level=level)).text
+    assert not refused(translation)
+    faults = list(wrong(job, translation))[:: 1 if level == 2 else 5]
+    hidden = [fault for fault in faults if not refused(fault)]
+    assert len(faults) - len(hidden) >= 5
+    assert [fault for fault in hidden if differing(whole, fault)] == []
 
 
 @pytest.mark.slow

@@ -47,11 +47,13 @@ class GeneratedCorpus:
     some flow fails while all other tests of their rule hold; ``together`` is the number of tests that flows
     fail only together with others. Both count a test once per hook. ``doubts`` gives reasons for the rules
     that are neither hit nor proven unreachable. ``alike`` are the ids of flows to all but the first member of
-    each shape; the first member has the same flows with its own constants.
+    each shape; the first member has the same flows with its own constants. ``follow_ups`` are those of them
+    that differ from another flow in later packets only, which meet no rule of their member.
     """
 
     flows: tuple[Flow, ...]
     alike: frozenset[str]
+    follow_ups: frozenset[str]
     coverage: CoverageReport
     services: int
     alone: int
@@ -180,6 +182,7 @@ def _finished(
     return GeneratedCorpus(
         flows=tuple(flows),
         alike=alike | {f.id for f in copies} | {f.id for place, f in edges if first.get(place) is False},
+        follow_ups=frozenset(flow.id for flow, other in zip(copies, others, strict=True) if other.follows),
         coverage=report,
         services=len(made.services | more_services),
         alone=sum(g.side != HIT for g in near),

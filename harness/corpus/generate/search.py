@@ -10,6 +10,7 @@ from typing import Final
 
 from backends.model.contract import Job
 from backends.model.flow import Again, Flow, Reply, Send
+from backends.model.sourceports import reads_source_ports
 from backends.simulator import Simulation, Watched
 from harness.corpus.formats.headers import PLAIN_TIME
 from harness.corpus.generate.addresses import Places
@@ -55,6 +56,8 @@ class GoalFlow:
     """A flow that meets a new goal, and all that it shows.
 
     The flow is named after ``goal``, or after ``use``: the kind of client of a service that sends it.
+    ``follows``: it differs from another flow in later packets only, which meet no rule of its service
+    (:mod:`harness.corpus.generate.alike.followups`).
     """
 
     goal: Goal
@@ -62,6 +65,7 @@ class GoalFlow:
     steps: Steps
     goals: FlowGoals
     use: str | None = None
+    follows: bool = False
 
 
 @dataclass(slots=True)
@@ -89,10 +93,13 @@ class Search:
     _bursts: dict[TableName, tuple[int, ...]] = field(default_factory=dict)
     """For each table, the numbers of packets that exhaust its ``-m limit`` bursts (burst + 1)."""
     _wanted: Wanted = field(init=False)
+    reads_source_ports: bool = field(init=False)
+    """True if rules distinguish source ports."""
 
     def __post_init__(self) -> None:
         ruleset = self.job.ruleset
         self._wanted = Wanted(self.chosen)
+        self.reads_source_ports = reads_source_ports(ruleset)
         self._simulation = Simulation(self.job, now=lambda: PLAIN_TIME)
         self._bursts = {table.name: _bursts(table) for table in ruleset.tables}
         draw = random.Random(self.seed)

@@ -30,7 +30,8 @@ __all__ = ["Corpus", "batch_of", "corpus", "expected_meaning", "try_alone", "try
 class Corpus:
     """Flows for every rule and service. ``alike`` are the ids of those that others resemble.
 
-    They differ from the others in constants; few of them run until each outcome is seen.
+    They differ from the others in constants; few of them run until each outcome is seen. Those of a generated
+    corpus that differ from others in later packets only are left out.
     """
 
     flows: tuple[Flow, ...]
@@ -42,7 +43,8 @@ def corpus(ruleset: Ruleset, node: Node, seed: int) -> Corpus:
     from harness.corpus.generate import generate_corpus
 
     made = generate_corpus(Job(rules=ruleset, node=node), seed=seed)
-    return Corpus(tuple(at_present(flow) for flow in made.flows), made.alike)
+    flows = tuple(at_present(flow) for flow in made.flows if flow.id not in made.follow_ups)
+    return Corpus(flows, made.alike - made.follow_ups)
 
 
 def batch_of(rules: Rules, node: Node, tried: Corpus) -> Batch:
@@ -62,10 +64,14 @@ def try_both(
 ) -> ParityReport:
     """Send flows through the translation, and through both rulesets loaded together.
 
+    Both together decide as the one that decides first, so there one packet of the flows that others resemble
+    enters at each place (:func:`harness.diff.entrances.lightly`).
+
     Raises UnsupportedError for rules that nftables cannot express, MachineError if they cannot run.
     """
     both = OverlapBackend(variant, rules.left, emptied=False)
-    return _parity(rules, node, tried, (_afterwards(rules, variant), both), level, progress)
+    backends = (_afterwards(rules, variant), both)
+    return _parity(rules, node, tried, backends, level, progress, lightly=frozenset({both.name}))
 
 
 def try_alone(
@@ -120,13 +126,14 @@ def _parity(
     backends: tuple[Backend, ...],
     level: int,
     progress: Progress,
+    lightly: frozenset[str] = frozenset(),
 ) -> ParityReport:
     for side in backends:
         availability = side.probe()
         if not availability.ok:
             raise MachineError(f"{side.name} cannot run here: {availability.reason}")
     return run_parity(
-        Plan(batches=(batch_of(rules, node, tried),), level=level),
+        Plan(batches=(batch_of(rules, node, tried),), level=level, lightly=lightly),
         backends,
         reference=backend(REFERENCE),
         rules=lambda job, flow, mismatch: (),

@@ -21,6 +21,7 @@ from backends.simulator import Watched
 from harness.corpus.generate.addresses import Places
 from harness.corpus.generate.alike.classes import Class, Classes
 from harness.corpus.generate.alike.exchange import Exchange
+from harness.corpus.generate.alike.followups import FollowUps, decides_at_first
 from harness.corpus.generate.alike.groups import Kind, Member
 from harness.corpus.generate.candidates.candidates import Steps
 from harness.corpus.generate.goals import HIT, FlowGoals, Goal
@@ -79,12 +80,14 @@ class _Model:
     """The fewest flows that show all sides of a model's rules, each with the sides for which it is kept.
 
     ``more`` has some flows for each of these sides. ``copied`` are those that every other member gets, too.
+    ``at_first``: later packets of a connection meet no rule of the member (:mod:`.followups`).
     """
 
     member: Member
     kept: tuple[_Choice, ...]
     more: Mapping[_Side, tuple[_Choice, ...]]
     copied: tuple[_Copied, ...]
+    at_first: bool
 
 
 def other_flows(
@@ -145,13 +148,17 @@ def _of(member: Member, model: _Model, search: Search, sent: set[Steps]) -> list
             sent.difference_update(flows)
             return None
     nothing = FlowGoals()  # of many flows, whose goals need not be known
+    follow_ups = FollowUps(search.reads_source_ports)
+    for steps in flows:
+        follow_ups.add(steps)
     for steps, use, rule, goal in model.copied:
         made = exchange.steps(steps)
         if made is not None and made not in sent and search.can_try(made):
             sent.add(made)
             table, chain, index = member.places[rule]
             own = goal._replace(table=table, chain=chain, rule=index)
-            flows[made] = GoalFlow(own, search.rule(own.place), made, nothing, use)
+            follows = follow_ups.add(made) and model.at_first
+            flows[made] = GoalFlow(own, search.rule(own.place), made, nothing, use, follows)
     return list(flows.values())
 
 
@@ -195,7 +202,8 @@ def _models(
         kept = (*single_misses, *_kept(of, single_misses, member, search))
         expected = sorted({side for choice in kept for side in choice.sides})
         more = {side: tuple(_showing(side, spare)) for side in expected}
-        yield _Model(member, kept, more, tuple(_copied(member, spare)))
+        at_first = decides_at_first(member, [search.rule(place) for place in member.places])
+        yield _Model(member, kept, more, tuple(_copied(member, spare)), at_first)
 
 
 def _showing(side: _Side, choices: Iterable[_Choice]) -> Iterator[_Choice]:

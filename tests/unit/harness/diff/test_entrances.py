@@ -8,7 +8,7 @@ from fractions import Fraction
 from backends.model.flow import Flow, Reply, Send
 from backends.model.outcome import FlowResult, Outcome, OutcomeBranch, Verdict
 from backends.model.packet import Packet, PortClass
-from harness.diff.entrances import shared_runs
+from harness.diff.entrances import lightly, shared_runs
 from translate.ir import Family
 
 HALF = Fraction(1, 2)
@@ -97,3 +97,29 @@ def test_flows_of_the_first_service_share_no_runs_with_those_of_others() -> None
 def test_what_the_simulator_cannot_decide_shares_no_runs() -> None:
     a, b = flow("a"), flow("b", src=2)
     assert together(*[(f, replace(to(5, 6, of=f), dependent=True)) for f in (a, b)], alike="") == {}
+
+
+def light(*pairs: tuple[Flow, FlowResult], alike: str = "abcdef") -> str:
+    flows, results = zip(*pairs, strict=True)
+    chosen = lightly(flows, results, set(alike))
+    return "".join(flow.id for flow, its in zip(flows, chosen, strict=True) if its)
+
+
+def test_of_flows_that_others_resemble_a_light_trial_has_the_shortest_at_each_place() -> None:
+    a, b, c, d = flow("a", replies=1), flow("b", src=2), flow("c", src=5), flow("d", dport=54)
+    e = flow("e", entry=None)
+    pairs = ((a, to(5, 6, of=a)), (b, to(5, 6, of=b)), (c, to(5, 6, of=c, masqueraded=5)), (d, to(5, of=d)))
+    assert light(*pairs, (e, to(5, of=e))) == "bde"
+    assert light(*pairs, (e, to(5, of=e)), alike="bcde") == "abde"
+
+
+def test_a_light_trial_has_no_other_flow_that_no_rule_affects_but_those_left_open() -> None:
+    a, b, c = flow("a"), flow("b", dport=54), flow("c", dport=55)
+    passes = [
+        OutcomeBranch(HALF * 2, (replace(to(9, of=f).branches[0].outcomes[0], dnat=False),)) for f in (a, b)
+    ]
+    dropped = FlowResult("b", (OutcomeBranch(HALF * 2, (Outcome(verdict=Verdict.DROP),)),))
+    unknown = FlowResult("c", (OutcomeBranch(HALF * 2, (Outcome(verdict=Verdict.UNKNOWN),)),))
+    assert light((a, FlowResult("a", (passes[0],))), (b, FlowResult("b", (passes[1],)))) == ""
+    assert light((a, FlowResult("a", (passes[0],))), alike="") == "a"
+    assert light((b, dropped), (c, unknown)) == "bc"

@@ -345,3 +345,34 @@ def test_progress_counts_the_flows_of_all_batches_for_every_backend(worker: Job)
     )
     assert {one[-1] for one in told.values()} == {(6, 6)}
     assert {total for counts in told.values() for _, total in counts} == {6}
+
+
+def test_a_light_trial_runs_few_of_the_flows_that_others_resemble(worker: Job) -> None:
+    told: dict[str, int] = {}
+    (batch,) = plan(worker).batches
+    alike = frozenset(flow.id for flow in batch.flows)
+    full, light = Fake(), Fake(name="light")
+    report = run_parity(
+        Plan(batches=(replace(batch, alike=alike),), lightly=frozenset({"light"})),
+        [full, light],
+        reference=SimulatorBackend(),
+        rules=deciding_rules,
+        progress=lambda name, done, total: told.update({name: total}),
+    )
+    assert report.parity
+    assert report.flows == 3
+    assert {each.name: each.flows for each in report.backends} == {"fake": 3, "light": 2}
+    assert (told["fake"], told["light"]) == (3, 2)
+
+
+def test_a_light_trial_shows_a_difference(worker: Job) -> None:
+    (batch,) = plan(worker).batches
+    alike = frozenset(flow.id for flow in batch.flows)
+    report = run_parity(
+        Plan(batches=(replace(batch, alike=alike),), lightly=frozenset({"light"})),
+        [Fake(name="light", change=lambda outcome: replace(outcome, ttl=9))],
+        reference=SimulatorBackend(),
+        rules=deciding_rules,
+        progress=lambda *_: None,
+    )
+    assert {each.name: each.differing for each in report.backends} == {"light": 2}
