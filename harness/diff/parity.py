@@ -206,6 +206,7 @@ def run_parity(
                         sampling=plan.sampling,
                         briefly=part.shared.briefly,
                         together=part.shared.together,
+                        kept=plan.repeat > 0,
                     ),
                 )
         for part, replayed in zip(parts, replays.results(), strict=True):

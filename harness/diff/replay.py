@@ -10,7 +10,7 @@ import os
 import threading
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Self
 
@@ -62,7 +62,8 @@ class ReplayOptions:
     often as ``sampling`` requires if that run differs. ``together`` maps a flow that shares its runs with
     others to the number of them all: they have the first runs of one, and each goes on until it has shown its
     outcomes. Backends with names in ``tracing`` run each flow once at first, because they may see that its
-    outcome is settled.
+    outcome is settled. Unless ``kept``, the branches of flows that do not differ are forgotten: where NAT
+    chooses ports, each run is one.
     """
 
     progress: Progress = _quiet
@@ -72,6 +73,7 @@ class ReplayOptions:
     briefly: Container[str] = field(default_factory=frozenset)
     together: Mapping[str, int] = field(default_factory=dict)
     tracing: Container[str] = field(default_factory=frozenset)
+    kept: bool = True
 
 
 _DEFAULTS = ReplayOptions()
@@ -124,7 +126,7 @@ class Replays:
         expected = options.expected or (None,) * len(flows)
         traced = backend.name in options.tracing
         once, briefly, together = options.once, options.briefly, options.together
-        runs = _Runs(flows, expected, options.sampling, once, briefly, together, traced)
+        runs = _Runs(flows, expected, options.sampling, once, briefly, together, traced, options.kept)
         self._futures.append(self._pool.submit(_run, backend, job, runs, options.progress, self._stop))
 
     def results(self) -> Iterator[Replayed]:
@@ -153,6 +155,7 @@ class _Runs:
     briefly: Container[str]
     together: Mapping[str, int]
     traced: bool
+    kept: bool
 
     def first(self) -> Iterator[Flow | Repeated]:
         for flow, expected in zip(self.flows, self.expected, strict=True):
@@ -195,6 +198,10 @@ class _Runs:
             times = max(times, self.sampling.first_runs(flow, expected) - observed.runs)
         return Repeated(flow, times, observed.lists or expected.lists) if times else None
 
+    def remembered(self, result: FlowResult, *, done: bool) -> FlowResult:
+        """Return the part of a result that is needed later; ``done``: the flow does not run again."""
+        return replace(result, branches=()) if done and not self.kept else result
+
     def _share(self, flow: Flow, expected: FlowResult) -> int:
         return self.sampling.shared_runs(flow, expected, self.together[flow.id])
 
@@ -210,26 +217,28 @@ def _run(backend: Backend, job: Job, runs: _Runs, progress: Progress, stop: thre
     try:
         with backend.open(job) as session:
             limits = session.limits
-            for result in _answers(backend, session, runs.flows, runs.first()):
-                results.append(result)
-                differing.append(runs.differing(len(differing), result))
+            again: dict[int, Repeated] = {}
+            for place, result in enumerate(_answers(backend, session, runs.flows, runs.first())):
+                differing.append(runs.differing(place, result))
+                if repeated := runs.again(place, result, differing[place]):
+                    again[place] = repeated
+                results.append(runs.remembered(result, done=not repeated and not differing[place]))
                 progress(backend.name, len(results), total)
                 if stop.is_set():
                     return Replayed(backend=backend.name)
-            places: Iterable[int] = range(total)
-            while again := {
-                place: repeated
-                for place in places
-                if (repeated := runs.again(place, results[place], differing[place]))
-            }:
+            while again:
                 flows = [repeated.flow for repeated in again.values()]
                 answers = _answers(backend, session, flows, again.values())
+                more: dict[int, Repeated] = {}
                 for place, result in zip(again, answers, strict=True):
-                    results[place] = results[place].joined(result)
-                    differing[place] = runs.differing(place, results[place])
+                    result = results[place].joined(result)
+                    differing[place] = runs.differing(place, result)
+                    if repeated := runs.again(place, result, differing[place]):
+                        more[place] = repeated
+                    results[place] = runs.remembered(result, done=not repeated and not differing[place])
                     if stop.is_set():
                         return Replayed(backend=backend.name)
-                places = tuple(again)
+                again = more
     except UnsupportedError as e:
         return Replayed(backend=backend.name, refusal=e)
     return Replayed(backend=backend.name, results=tuple(results), differing=tuple(differing), limits=limits)

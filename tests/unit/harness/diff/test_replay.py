@@ -206,3 +206,16 @@ def test_a_flow_with_a_settled_outcome_that_is_not_expected_runs_once(worker: Jo
     assert backend.runs == {"f0": 1 if tracing else 31, "f1": 37, "f2": 31, "f3": 37}
     assert all(replayed.differing), "also that nothing passes where something may"
     assert [paths[0].path is None for paths in replayed.differing] == [False, False, True, True]
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_branches_of_flows_that_do_not_differ_can_be_forgotten(worker: Job, kept: bool) -> None:
+    """``f1`` has an outcome that is not expected, and ``f2`` shows its second one late."""
+    passed = replace(PASS, probability=Fraction(1, 2))
+    either = replace(DROP, probability=Fraction(1, 2)), passed
+    expected = [FlowResult(f"f{n}", ways) for n, ways in enumerate(((DROP,), (PASS,), either))]
+    options = ReplayOptions(expected=expected, sampling=CERTAIN, together={"f2": 5}, kept=kept)
+    (replayed,) = replay([PassesSeldom(after=20)], worker, flows(3), options)
+    assert [bool(result.branches) for result in replayed.results] == [kept, True, kept]
+    assert [result.runs for result in replayed.results] == [1, 37, 21]
+    assert [bool(paths) for paths in replayed.differing] == [False, True, False]
