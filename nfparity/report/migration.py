@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from harness.counted import counted
+from harness.diff.result import ParityReport
 from harness.report.terminal import plain
 from nfparity.migrate.planning.planning import PlannedFamily
 from nfparity.migrate.rollback import RolledBack
@@ -18,6 +19,7 @@ __all__ = [
     "left_tables",
     "live_data",
     "live_lines",
+    "packets_text",
     "plan_data",
     "plan_lines",
     "static_lines",
@@ -62,10 +64,18 @@ def plan_lines(family: PlannedFamily) -> Iterator[str]:
     for difference in family.report.differences[:_SHOWN]:
         yield f"  differs   {difference.backend}: {plain(difference.flow_id)}: {difference.field}: expected "
         yield f"            {difference.expected}, observed {difference.observed}"
-    counts_text = ", ".join(f"{b.name} {b.differing} different" for b in family.report.backends)
-    yield f"  packets   {counted(family.report.flows, 'flow')}: {counts_text}"
+    yield f"  packets   {packets_text(family.report)}"
     for name in family.untried:
         yield f"  untested  with table {name}, which is kept and cannot be simulated"
+
+
+def packets_text(report: ParityReport) -> str:
+    """Return the number of flows and the differences of each backend; of how many flows, if not of all."""
+    texts = [
+        f"{b.name} {b.differing} different{'' if b.flows == report.flows else f' of {b.flows}'}"
+        for b in report.backends
+    ]
+    return f"{counted(report.flows, 'flow')}: {', '.join(texts)}"
 
 
 def changed_texts(family: PlannedFamily) -> Iterator[tuple[str, str]]:

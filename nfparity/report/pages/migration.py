@@ -10,7 +10,7 @@ from harness.counted import counted
 from harness.report.notes import note_lines
 from harness.report.text import verdict_text
 from nfparity.migrate.planning.planning import Planned, PlannedFamily
-from nfparity.report.migration import changed_texts, kube_proxys, left_tables, static_lines
+from nfparity.report.migration import changed_texts, kube_proxys, left_tables, packets_text, static_lines
 from nfparity.report.pages.content import Finding, Level, Page, Section
 from nfparity.report.pages.page import render
 from nfparity.report.pages.parity import PARITY_LEVELS, parity_sections
@@ -99,8 +99,7 @@ def _facts(family: PlannedFamily) -> Iterator[tuple[str, str]]:
     yield version, f"iptables-{family.plan.variant.value} to nftables"
     for label, text in changed_texts(family):
         yield f"{version} {label}", text
-    sent = ", ".join(f"{each.name} {each.differing} different" for each in family.report.backends)
-    yield f"{version} packets", f"{counted(family.report.flows, 'flow')}: {sent}"
+    yield f"{version} packets", packets_text(family.report)
 
 
 def _notes(families: Sequence[PlannedFamily]) -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+from harness.diff.result import BackendReport, ParityReport
 from nfparity.migrate.state.saved import SavedFamily
-from nfparity.report.migration import static_lines
+from nfparity.report.migration import packets_text, static_lines
 from nfparity.snapshot import Variant
 from translate.ir import Family
 
@@ -32,3 +33,12 @@ def test_where_kube_proxys_rules_are_replaced_it_names_what_follows_services() -
     assert "nftables mode" in lines[2]
     assert "--keep-table nat:" in lines[3]
     assert "plan and apply again" in lines[4]
+
+
+def report(**flows: int) -> ParityReport:
+    backends = tuple(BackendReport(name=name, flows=count) for name, count in flows.items())
+    return SimpleNamespace(flows=9, backends=backends)  # type: ignore[return-value]
+
+
+def test_a_backend_that_was_sent_fewer_flows_has_their_number() -> None:
+    assert packets_text(report(nftables=9, both=4)) == "9 flows: nftables 0 different, both 0 different of 4"
