@@ -8,8 +8,11 @@ from ipaddress import ip_address
 
 import pytest
 
+from backends.tc_ebpf import TcEbpfBackend
 from tests.kernel.helpers.acceptance import is_later_than_1_8_9
+from tests.kernel.helpers.availability import require
 from tests.kernel.helpers.counted import counts_of_both
+from tests.kernel.helpers.matchedtc import matched_in_both
 from translate.ir import Family
 
 pytestmark = [
@@ -52,3 +55,17 @@ def test_the_kernel_reads_the_same_ports(family: Family, level: int) -> None:
     counts = dict(zip(matches, states[-1][0], strict=True))
     assert counts[""] == counts["-m dccp"] == len(PORTS) + 16
     assert {words for words, count in counts.items() if not count} == NEVER & set(matches)
+
+
+@pytest.mark.parametrize("family", Family)
+def test_the_tc_program_reads_the_same_types(family: Family) -> None:
+    require(TcEbpfBackend())
+    packets = [whole(family, 33, *ports) for ports in PORTS] + [whole(family, 132, 5, 80)]
+    packets += [whole(family, 33, 5, 80, kind) for kind in range(16)]
+    rules = [f"-p dccp {words}".rstrip() for words in MATCHES]
+    states = matched_in_both(rules, packets, family)
+    for packet, (legacy, ours) in zip(packets, states, strict=True):
+        assert ours == legacy, packet.hex()
+    assert {
+        words for words, *held in zip(MATCHES, *(a for a, _ in states), strict=True) if not any(held)
+    } == (NEVER & set(MATCHES))

@@ -7,7 +7,10 @@ import struct
 
 import pytest
 
+from backends.tc_ebpf import TcEbpfBackend
+from tests.kernel.helpers.availability import require
 from tests.kernel.helpers.counted import counts_of_both
+from tests.kernel.helpers.matchedtc import matched_in_both
 from translate.ir import Family
 
 pytestmark = [
@@ -44,3 +47,18 @@ def test_the_kernel_reads_the_same_types(level: int) -> None:
     counts = dict(zip(MATCHES, states[-1][0], strict=True))
     assert counts[""] == 12
     assert {words for words, count in counts.items() if not count} == NEVER
+
+
+def test_the_tc_program_reads_the_same_types() -> None:
+    require(TcEbpfBackend())
+    packets = [whole(MOBILITY, header(kind)) for kind in (*range(9), 254, 255)]
+    packets.append(whole(UDP, bytes.fromhex("0005000600080000")))
+    packets.append(whole(ROUTING, bytes((MOBILITY, 0, 4, 0)) + bytes(4) + header(5)))
+    packets += [whole(MOBILITY, header(5)[:length]) for length in (6, 7)]
+    rules = [f"-p mobility-header -m mh {words}".rstrip() for words in MATCHES]
+    states = matched_in_both(rules, packets, Family.IP6)
+    for packet, (legacy, ours) in zip(packets, states, strict=True):
+        assert ours == legacy, packet.hex()
+    assert {
+        words for words, *held in zip(MATCHES, *(a for a, _ in states), strict=True) if not any(held)
+    } == NEVER

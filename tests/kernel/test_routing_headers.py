@@ -7,7 +7,10 @@ import struct
 
 import pytest
 
+from backends.tc_ebpf import TcEbpfBackend
+from tests.kernel.helpers.availability import require
 from tests.kernel.helpers.counted import counts_of_both
+from tests.kernel.helpers.matchedtc import matched_in_both
 from translate.ir import Family
 
 pytestmark = [
@@ -110,3 +113,15 @@ def test_the_kernel_reads_the_same_headers(level: int) -> None:
         before = legacy
     counts = dict(zip(MATCHES, states[-1][0], strict=True))
     assert {words for words, count in counts.items() if not count} == NEVER
+
+
+def test_the_tc_program_reads_the_same_headers() -> None:
+    require(TcEbpfBackend())
+    packets = [whole(*packet) for packet in PACKETS.values()]
+    states = matched_in_both([f"-m {words}" for words in MATCHES], packets, Family.IP6)
+    met = set()
+    for name, (legacy, ours) in zip(PACKETS, states, strict=True):
+        different = [words for words, a, b in zip(MATCHES, legacy, ours, strict=True) if a != b]
+        assert not different, name
+        met |= {words for words, holds in zip(MATCHES, legacy, strict=True) if holds}
+    assert set(MATCHES) - met == NEVER

@@ -63,13 +63,11 @@ _IPSEC: Final = (
 _PORTS: Final = (Field.BRIDGED_ON, Field.BRIDGE_PORT_IN, Field.BRIDGE_PORT_OUT)
 _GROUPS: Final = (Field.IIF_GROUP, Field.OIF_GROUP)
 _ROUTING: Final = Needs(features=frozenset({Feature.ROUTING}))
+_SEGMENTS: Final = Needs(features=frozenset({Feature.ROUTING, Feature.SEGMENTS}))
 _OPTIONS: Final = Needs(features=frozenset({Feature.OPTIONS}))
 _FRAGMENTS: Final = frozenset(field for field in Field if field.text.partition(".")[0] == "fragment")
-_OF_ROUTING: Final = frozenset(field for field in Field if field.text.startswith("routing.")) - {
-    Field.ROUTING_TYPE,
-    Field.ROUTING_LEFT,
-    Field.ROUTING_LENGTH,
-}
+_MOBILITY: Final = Needs(features=frozenset({Feature.MOBILITY}))
+_DCCP: Final = Needs(features=frozenset({Feature.DCCP}))
 _SPI: Final = Needs(features=frozenset({Feature.INDEXES}))
 _FRAME: Final = Needs(features=frozenset({Feature.FRAMES}))
 _CT: Final = "p->has_ct"
@@ -88,6 +86,9 @@ FIELDS: Final = {
     Field.ESP_SPI: _Column("p->spi", "p->spi_of == PROTO_ESP", _SPI),
     Field.AH_SPI: _Column("p->spi", "p->spi_of == PROTO_AH", _SPI),
     Field.IPCOMP_CPI: _Column("p->spi", "p->spi_of == PROTO_IPCOMP", _SPI),
+    Field.DCCP_TYPE: _Column("p->dccp_type", "p->has_dccp", _DCCP),
+    Field.MH_TYPE: _Column("p->mobility_type", "p->has_mobility", _MOBILITY),
+    Field.MH_NEXT: _Column("p->mobility_next", "p->has_mobility", _MOBILITY),
     Field.LENGTH: _Column("p->length"),
     Field.TTL: _Column("p->ttl"),
     Field.TOS: _Column("p->tos"),
@@ -97,6 +98,15 @@ FIELDS: Final = {
     Field.ROUTING_TYPE: _Column("p->routing_type", "p->has_routing", _ROUTING),
     Field.ROUTING_LEFT: _Column("p->routing_left", "p->has_routing", _ROUTING),
     Field.ROUTING_LENGTH: _Column("p->routing_length", "p->has_routing", _ROUTING),
+    Field.ROUTING_NEXT: _Column("p->routing[0]", "p->routing_size >= 8", _SEGMENTS),
+    Field.ROUTING_LAST: _Column("p->routing[4]", "p->routing_size >= 8", _SEGMENTS),
+    Field.ROUTING_FLAGS: _Column("p->routing[5]", "p->routing_size >= 8", _SEGMENTS),
+    Field.ROUTING_TAG: _Column("(p->routing[6] << 8 | p->routing[7])", "p->routing_size >= 8", _SEGMENTS),
+    Field.ROUTING_IN_ORDER: _Column("(p->routing_left <= p->routing[4])", "p->routing_size >= 8", _SEGMENTS),
+    Field.ROUTING_FIRST_ADDRESS: _Column("read_address(p->routing + 8)", "p->routing_size >= 24", _SEGMENTS),
+    Field.ROUTING_SECOND_ADDRESS: _Column(
+        "read_address(p->routing + 24)", "p->routing_size >= 40", _SEGMENTS
+    ),
     Field.HOP_LENGTH: _Column("p->hop_length", "p->has_hop", _OPTIONS),
     Field.DESTINATION_LENGTH: _Column("p->destination_length", "p->has_destination", _OPTIONS),
     Field.MARK: _Column("p->mark"),
@@ -137,13 +147,9 @@ FIELDS: Final = {
             *_PORTS,
             *_GROUPS,
             *_FRAGMENTS,
-            *_OF_ROUTING,
             Field.TCP_MSS,
             Field.TCP_OPTIONS,
             Field.SCTP_CHUNKS,
-            Field.DCCP_TYPE,
-            Field.MH_TYPE,
-            Field.MH_NEXT,
             Field.REALM,
             Field.CT_HELPER,
             Field.CT_EXPIRES,
@@ -322,10 +328,6 @@ def refuse_field(field: Field, family: Family) -> None:
         raise CannotExpress("ah6", "the tc program skips AH, which is an extension header in IPv6")
     if field in (Field.TCP_MSS, Field.TCP_OPTIONS):
         raise CannotExpress("tcp-options", NO_TCP_OPTIONS)
-    if field is Field.DCCP_TYPE:
-        raise CannotExpress("dccp-types", "the tc program reads only the ports of DCCP")
-    if field in (Field.MH_TYPE, Field.MH_NEXT):
-        raise CannotExpress("mobility-header", "the tc program does not read Mobility Headers")
     if field is Field.SCTP_CHUNKS:
         raise CannotExpress("sctp-chunks", "the tc program does not read the chunks of SCTP")
     if field is Field.REALM:
@@ -340,9 +342,6 @@ def refuse_field(field: Field, family: Family) -> None:
         raise CannotExpress("clock", "a tc program has no helper that reads the time of day")
     if field in _FRAGMENTS:
         raise CannotExpress("fragments", "the tc program does not store the fields of a fragment header")
-    if field in _OF_ROUTING:
-        reason = "the tc program stores the type, the segments left and the length of a routing header only"
-        raise CannotExpress("routing-header", reason)
     if field in _GROUPS:
         raise CannotExpress("interface-group", "the tc program does not read the groups of interfaces")
     if field in _PORTS:

@@ -14,6 +14,7 @@
 #define PROTO_AH 51
 #define PROTO_IPCOMP 108
 #define PROTO_SCTP 132
+#define PROTO_MOBILITY 135
 #define PROTO_UDPLITE 136
 
 /* CLOCK_MONOTONIC in steps of a jiffy, which is also the resolution of conntrack's timeouts. */

@@ -49,6 +49,25 @@ INLINE void parse_index(struct pkt *p, u8 *header)
 		p->spi_of = 0;
 }
 
+/* Read the next header and the type of a Mobility Header (mh_mt6). */
+INLINE void parse_mobility(struct __sk_buff *skb, struct pkt *p)
+{
+	u8 head[4] = {};
+
+	p->has_mobility = p->proto == PROTO_MOBILITY && p->segment >= 6 && !bpf_skb_load_bytes(skb, p->l4, head, 4);
+	p->mobility_next = head[0];
+	p->mobility_type = head[2];
+}
+
+/* Read the type of a packet of DCCP (dccp_mt). */
+INLINE void parse_dccp(struct __sk_buff *skb, struct pkt *p)
+{
+	u8 type = 0;
+
+	p->has_dccp = p->proto == PROTO_DCCP && p->segment >= 12 && !bpf_skb_load_bytes(skb, p->l4 + 8, &type, 1);
+	p->dccp_type = type >> 1 & 15;
+}
+
 /* Read the headers into p. Returns 0, or -1 for a malformed packet, which the stack would drop, too. */
 INLINE int parse(struct __sk_buff *skb, struct pkt *p)
 {
@@ -61,6 +80,10 @@ INLINE int parse(struct __sk_buff *skb, struct pkt *p)
 	p->icmp_type = p->icmp_code = p->tcp_flags = p->tcp_doff = 0;
 	p->seq = p->ack = p->window = 0;
 	p->spi_of = 0;
+	if (READS_MOBILITY)
+		parse_mobility(skb, p);
+	if (READS_DCCP)
+		parse_dccp(skb, p);
 	if (p->proto == PROTO_TCP && !bpf_skb_load_bytes(skb, p->l4, l4, 20)) {
 		p->has_tcp = 1;
 		p->seq = read32(l4 + 4);

@@ -53,8 +53,12 @@ struct pkt {
 	u8 has_ether, type;    /* type: PACKET_* */
 	u32 spi;               /* of the IPsec header of protocol spi_of, which is 0 without one */
 	u8 spi_of;
+	u8 has_mobility, mobility_next, mobility_type; /* of a Mobility Header of IPv6 */
+	u8 has_dccp, dccp_type;
 	u8 has_hop, hop_length, has_destination, destination_length; /* options of IPv6 */
 	u8 has_routing, routing_type, routing_left, routing_length; /* of the first routing header of IPv6 */
+	u8 routing_size, routing[40]; /* its first bytes, and how many of them the packet has: 0, 8, 24 or 40 */
+	u16 routing_at;        /* its offset in the frame */
 	u32 iif, oif, in_flags; /* in_flags: DEVICE_* of iif */
 	u64 in[2], out[2];     /* interface names, 16 bytes each; zero where the hook has none */
 	/* conntrack */

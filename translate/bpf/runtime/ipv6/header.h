@@ -41,6 +41,7 @@ INLINE int skip_extensions(struct __sk_buff *skb, u32 *offset, u8 *proto, struct
 			p->routing_length = head[1];
 			p->routing_type = head[2];
 			p->routing_left = head[3];
+			p->routing_at = *offset;
 		}
 		if (kind == NEXT_FRAGMENT) {
 			if (head[2] | (head[3] & 0xf9)) /* it has an offset, or more fragments follow */
@@ -55,6 +56,24 @@ INLINE int skip_extensions(struct __sk_buff *skb, u32 *offset, u8 *proto, struct
 		}
 	}
 	return -1;
+}
+
+/* Read the first bytes of the routing header, and what follows a shorter one (srh1_mt6, rt_mt6): eight bytes, the
+ * first address and the second. */
+INLINE void parse_segments(struct __sk_buff *skb, struct pkt *p)
+{
+	u32 left = ETH_LENGTH + p->length - p->routing_at;
+
+	p->routing_size = 0;
+	if (!p->has_routing || left < 8 || bpf_skb_load_bytes(skb, p->routing_at, p->routing, 8))
+		return;
+	p->routing_size = 8;
+	if (left < 24 || bpf_skb_load_bytes(skb, p->routing_at + 8, p->routing + 8, 16))
+		return;
+	p->routing_size = 24;
+	if (left < 40 || bpf_skb_load_bytes(skb, p->routing_at + 24, p->routing + 24, 16))
+		return;
+	p->routing_size = 40;
 }
 
 /* An identifier from length and flow label. It differs between most packets and does not change on the path. */
@@ -83,6 +102,8 @@ INLINE int parse_network(struct __sk_buff *skb, struct pkt *p)
 	found = skip_extensions(skb, &offset, &proto, p);
 	p->proto = proto;
 	p->fragment = found == 1;
+	if (READS_SEGMENTS)
+		parse_segments(skb, p);
 	p->l4 = offset;
 	p->segment = p->length + ETH_LENGTH - offset;
 	return found < 0 || p->length + ETH_LENGTH < offset ? -1 : 0;

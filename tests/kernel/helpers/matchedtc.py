@@ -1,0 +1,102 @@
+"""Matches in the tc program and in iptables-legacy, in one network namespace: what holds for each packet.
+
+The packets are bytes that cross ``lo``, so they may be such as no corpus has. Each match is before a list of
+``-m recent`` of its own, which then has the packet's source. The lists are emptied between two packets.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import struct
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+from backends.tc_ebpf.dataplane import Dataplane
+from translate.bpf import emit
+from translate.ir import Family
+from translate.passes import lower
+from translate.passes.inventory import Inventory
+from translate.passes.recents import recent_lists
+from translate.read import read_ruleset
+
+__all__ = ["matched_in_both"]
+
+_LEGACY: Final = {Family.IP: "iptables-legacy", Family.IP6: "ip6tables-legacy"}
+_LIST: Final = "-m recent --set --name a{:03} --rsource"
+
+
+def matched_in_both(
+    matches: Sequence[str],
+    packets: Sequence[bytes],
+    family: Family,
+    *,
+    level: int = 2,
+    hook: str = "PREROUTING",
+) -> list[tuple[list[bool], list[bool]]]:
+    """Return which matches hold for each packet: in iptables-legacy, and in the tc program.
+
+    ``matches`` are the words of rules of ``hook`` of table mangle before their target. Raises AssertionError
+    with the error output of the process if a rule is refused.
+    """
+    request = json.dumps((family.name, level, hook, matches, [packet.hex() for packet in packets]))
+    done = subprocess.run(
+        ["unshare", "-n", sys.executable, "-m", __name__],
+        input=request,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    states: list[tuple[list[bool], list[bool]]] = [(a, b) for a, b in json.loads(done.stdout)]
+    assert len(states) == len(packets)
+    return states
+
+
+def _run(*words: str, text: str | None = None) -> str:
+    return subprocess.run(words, input=text, text=True, check=True, capture_output=True).stdout
+
+
+def _rules(hook: str, matches: Sequence[str], counts: Sequence[str]) -> str:
+    written = [f"-A {hook} {words} {count}" for words, count in zip(matches, counts, strict=True)]
+    return "\n".join(("*mangle", *written, "COMMIT", ""))
+
+
+def _counted(command: str, number: int) -> list[int]:
+    """Return how many packets each of iptables' rules has counted."""
+    saved = _run(f"{command}-save", "-c", "-t", "mangle")
+    found = re.findall(r"^\[(\d+):\d+\] -A .*--comment \"?a(\d+)\.", saved, re.MULTILINE)
+    counts = {int(n): int(count) for count, n in found}
+    return [counts[n] for n in range(number)]
+
+
+def main() -> None:
+    """Load both, send the packets of the request, and print the results."""
+    name, level, hook, matches, packets = json.load(sys.stdin)
+    family, numbers = Family[name], range(len(matches))
+    rules = _rules(hook, matches, [_LIST.format(n) for n in numbers])
+    legacy = _rules(hook, matches, [f"-m comment --comment a{n}." for n in numbers])
+    _run("ip", "link", "set", "lo", "up")
+    _run(f"{_LEGACY[family]}-restore", text=legacy)
+    lowered = lower(read_ruleset(rules.encode(), name="rules", family=family), level=level)
+    lists = [int(known.removeprefix("a")) for known in sorted(recent_lists(Inventory.of(lowered)))]
+    program = Dataplane(emit(lowered))
+    program.load()
+    kind, to = (socket.AF_INET, "127.0.0.1") if family is Family.IP else (socket.AF_INET6, "::1")
+    sender = socket.socket(kind, socket.SOCK_RAW, socket.IPPROTO_RAW)
+    states, before = [], _counted(_LEGACY[family], len(matches))
+    for packet in packets:
+        program.forget_lists()
+        sender.sendto(bytes.fromhex(packet), (to, 0))
+        held = {lists[struct.unpack_from("=I", key)[0]] for key, _ in program.map("recents").entries()}
+        after = _counted(_LEGACY[family], len(matches))
+        states.append(([a > b for a, b in zip(after, before, strict=True)], [n in held for n in numbers]))
+        before = after
+    print(json.dumps(states))
+
+
+if __name__ == "__main__":
+    main()
