@@ -7,7 +7,10 @@ import struct
 
 import pytest
 
+from backends.tc_ebpf import TcEbpfBackend
+from tests.kernel.helpers.availability import require
 from tests.kernel.helpers.counted import counts_of_both
+from tests.kernel.helpers.matchedtc import matched_in_both
 from translate.ir import Family
 
 pytestmark = [
@@ -85,3 +88,11 @@ ALWAYS = {
     '--hex-string "|45|" --to 1',
     "! --string attack --from 28 --to 33",
 }
+
+
+def test_the_tc_program_finds_the_same_texts() -> None:
+    require(TcEbpfBackend())
+    rules = [f"-s 127.0.0.2 -m string --algo bm {words}" for words in MATCHES]
+    states = matched_in_both(rules, list(PACKETS), Family.IP)
+    for packet, (legacy, ours) in zip(PACKETS, states, strict=True):
+        assert ours == legacy, packet

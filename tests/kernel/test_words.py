@@ -10,7 +10,10 @@ import struct
 
 import pytest
 
+from backends.tc_ebpf import TcEbpfBackend
+from tests.kernel.helpers.availability import require
 from tests.kernel.helpers.counted import counts_of_both
+from tests.kernel.helpers.matchedtc import matched_in_both
 from translate.ir import Family
 
 pytestmark = [
@@ -57,3 +60,22 @@ def test_the_kernel_reads_the_same_words(level: int) -> None:
     final = states[-1][0]
     assert not {words for words, count in zip(rules, final, strict=True) if count in (0, len(PACKETS))}
     assert all(a + b == len(PACKETS) for a, b in zip(final[::2], final[1::2], strict=True))
+
+
+OFFSETS = (
+    *('"0>>22&0x3c@4>>16@0>>8=0:0xff"', '"2&0xffff@0xfffffffc=0:0xffffffff"', '"0>>22&0x3c@4>>16=12"'),
+    *('"0>>22&0x3c@0>>16@0=0:0xffffffff"', '"100=0:0xffffffff"', '"0@0xffffffff=0:0xffffffff"'),
+)
+"""Offsets that the packet gives, and beyond its end."""
+
+
+@pytest.mark.parametrize("level", [pytest.param(0, marks=pytest.mark.slow), 2])
+def test_the_tc_program_reads_the_same_words(level: int) -> None:
+    """It drops fragments before any rule."""
+    require(TcEbpfBackend())
+    rules = [f"-s 127.0.0.2 -m u32 {no}--u32 {w}" for w in (*MATCHES, *OFFSETS) for no in ("", "! ")]
+    packets = [packet for packet in PACKETS if not packet[6] & 0x3F | packet[7]]
+    states = matched_in_both(rules, packets, Family.IP, level=level)
+    for packet, (legacy, ours) in zip(packets, states, strict=True):
+        assert ours == legacy, packet.hex()
+        assert all(a != b for a, b in zip(legacy[::2], legacy[1::2], strict=True))

@@ -47,7 +47,6 @@ REFUSED: Final = {
     "npt": "`-j SNPT` and `-j DNPT`",
     "tee": "`-j TEE`",
     "tproxy": "`-j TPROXY`",
-    "u32": "`-m u32` and `-m string`",
 }
 """Descriptions of the refused features, by the name in a :class:`~translate.errors.Refusal`."""
 

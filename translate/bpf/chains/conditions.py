@@ -8,6 +8,7 @@ from typing import Final, assert_never
 
 from translate.bpf.chains.code import NO_NEEDS, Condition, Feature, Needs
 from translate.bpf.chains.context import Context
+from translate.bpf.chains.words import words_condition
 from translate.bpf.layout.tables import RuntimePart
 from translate.bpf.refusals import CannotExpress
 from translate.ir import (
@@ -222,7 +223,7 @@ def _test(test: Test, context: Context) -> Condition:
         case CgroupTest():
             raise CannotExpress("socket-owner", "a tc program cannot read the cgroup of a socket")
         case WordTest():
-            raise CannotExpress("u32", NO_BYTES)
+            return words_condition(test)
         case Recent():
             return Condition(_recent(test, context), _RECENT)
         case SetTest():
@@ -310,8 +311,6 @@ def _interval(field: Field, text: str, value: Interval, family: Family) -> str:
         return f"{text} <= {literal(value.high)}"
     return f"({text} >= {literal(value.low)} && {text} <= {literal(value.high)})"
 
-
-NO_BYTES: Final = "the tc program reads fields of headers, not bytes at an offset"
 
 NO_TCP_OPTIONS: Final = "the tc program does not read the options of TCP"
 

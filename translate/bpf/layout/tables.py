@@ -68,6 +68,7 @@ class RuntimePart(Enum):
     IPSET = "ipset"
     NTH = "nth"
     LIMIT = "limit"
+    WORDS = "words"
 
 
 class DeviceFlag(IntFlag):

@@ -3,9 +3,9 @@
 The order of its parts: ``base``, the structures of :mod:`translate.bpf.layout.tables`, ``ipv4/address``,
 ``types``, the maps of ``tables``, ``counters``, ``ipv4/header``, ``sctp``, ``packet``, ``tcpstates``,
 ``tcpwindow``, ``tcp``, ``entries``, ``icmperrors``, ``conntrack``, ``nat``, ``route``, ``ipv4/route``, the
-parts that only some rules need (``recent``, ``ipset``, ``nth``, ``limit``), then the generated chains, then
-``slot``, ``binding``, ``forward``, ``hooks``, ``ipv4/answer`` and ``reject``. ``ipv6/`` has the same parts
-for IPv6, which define the same names; everything else serves both families.
+parts that only some rules need (``recent``, ``ipset``, ``nth``, ``limit``, ``words``), then the generated
+chains, then ``slot``, ``binding``, ``forward``, ``hooks``, ``ipv4/answer`` and ``reject``. ``ipv6/`` has the
+same parts for IPv6, which define the same names; everything else serves both families.
 """
 
 from __future__ import annotations

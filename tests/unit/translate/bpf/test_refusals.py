@@ -143,7 +143,6 @@ CASES: dict[str, tuple[Case, int]] = {
         3,
     ),
     "queue": (does(Queue(first=1, last=1)), 3),
-    "u32": (rules('-m u32 --u32 "0=1" -j DROP'), 3),
     "quota": (rules("-m quota --quota 1000 -j DROP"), 3),
     "hashlimit": (rules("-m hashlimit --hashlimit-upto 1/s --hashlimit-name a -j DROP"), 3),
     "ipsec": (rules("-m policy --dir in --pol ipsec -j DROP"), 3),
