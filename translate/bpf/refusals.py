@@ -43,7 +43,7 @@ REFUSED: Final = {
     "socket-lookup": "`-m socket`",
     "socket-owner": "`-m owner` and `-m cgroup`",
     "synproxy": "`-j SYNPROXY`",
-    "tcp-options": "`-m tcpmss`, `-m tcp --tcp-option`, `-j TCPMSS` and `-j TCPOPTSTRIP`",
+    "path-mtu": "`-j TCPMSS --clamp-mss-to-pmtu`",
     "npt": "`-j SNPT` and `-j DNPT`",
     "tee": "`-j TEE`",
     "tproxy": "`-j TPROXY`",

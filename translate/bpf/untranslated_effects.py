@@ -1,4 +1,4 @@
-"""Effects of rules that the tc program omits: LOG, NFLOG, AUDIT, TRACE, CHECKSUM and nfacct."""
+"""Effects of rules that the tc program omits: LOG, NFLOG, AUDIT, TRACE, CHECKSUM, nfacct, an added MSS."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from translate.errors import Note
-from translate.ir import Audit, FillChecksum, Log, NfLog, Origin, Program, Trace, alternatives
+from translate.ir import Audit, FillChecksum, LimitMss, Log, NfLog, Origin, Program, Trace, alternatives
 from translate.passes.inventory import Inventory
 from translate.passes.states import account_origins
 
@@ -44,5 +44,8 @@ def _left_out(program: Program) -> Iterator[tuple[str, str, Origin]]:
                         case FillChecksum():
                             does = "compute a checksum that was left to the network card"
                             yield "checksum", does, each.origin
+                        case LimitMss():
+                            does = "add an MSS to a SYN without one; TCPMSS adds 536 at most (IPv6: 1220)"
+                            yield "tcpmss", does, each.origin
                         case _:
                             pass

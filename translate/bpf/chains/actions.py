@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final, Protocol, assert_never
 
 from translate.bpf.chains.code import NO_NEEDS, Code, Feature, Needs, Variable
-from translate.bpf.chains.conditions import NO_TCP_OPTIONS, literal
+from translate.bpf.chains.conditions import literal
 from translate.bpf.chains.context import Context
 from translate.bpf.refusals import CannotExpress
 from translate.ir import (
@@ -81,6 +81,8 @@ _REJECT_WITH_RESET: Final = 255
 """The value of ``p->reject`` for a TCP reset (``types.h``); every other value is an ICMP code."""
 _CALL: Final = Needs(variables=frozenset({Variable.VERDICT}))
 _NOTRACK: Final = Needs(features=frozenset({Feature.NOTRACK}))
+_WORD: Final = (1 << 32) - 1
+_TCP_OPTIONS: Final = Needs(features=frozenset({Feature.TCP_OPTIONS}))
 _REUSE: Final = Needs(features=frozenset({Feature.REUSES_SOURCES}))
 
 
@@ -112,8 +114,18 @@ def _action(action: Action, context: Context, number: NumberText) -> Code:
             raise CannotExpress("netmap", "the tc program translates only to addresses in the rule")
         case Queue():
             raise CannotExpress("queue", "a tc program cannot hand a packet to a queue of netfilter")
-        case LimitMss() | StripOptions():
-            raise CannotExpress("tcp-options", NO_TCP_OPTIONS)
+        case LimitMss(mss=int(mss)):
+            return Code((f"if (limit_mss(skb, p, {number(mss, 16)}))", "\treturn DROP;"), _TCP_OPTIONS)
+        case LimitMss():
+            raise CannotExpress("path-mtu", "the tc program does not know the MTU of a packet's route")
+        case StripOptions(options=kinds):
+            bits = sum(1 << kind for kind in kinds)
+            halves = [number(bits >> place & _WORD) for place in range(0, 256, 32)]
+            words = [
+                f"(u64){high} << 32 | {low}" for low, high in zip(halves[::2], halves[1::2], strict=True)
+            ]
+            call = f"strip_options(skb, p, {', '.join(words)})"
+            return Code((f"if ({call})", "\treturn DROP;"), _TCP_OPTIONS)
         case SetConnmark(value, mask, shift):
             mark = _shifted(f"(p->conn.mark & ~{number(mask)}) ^ {number(value)}", shift)
             return Code(("if (p->has_ct)", f"\tset_connmark(p, {mark});"))

@@ -38,6 +38,8 @@ class Feature(Enum):
     """Rules test Mobility Headers of IPv6."""
     DCCP = "READS_DCCP"
     """Rules test the types of packets of DCCP."""
+    TCP_OPTIONS = "READS_TCP_OPTIONS"
+    """Rules test options of TCP, or change them."""
     INDEXES = "READS_INDEXES"
     """Rules test the SPI of ESP or AH, or the CPI of IPComp."""
     FRAMES = "READS_FRAMES"

@@ -40,10 +40,11 @@ from translate.ir import (
     Test,
     Value,
     WordTest,
+    field_bits,
 )
 from translate.passes.recents import counted, inexact
 
-__all__ = ["FIELDS", "NO_TCP_OPTIONS", "conditions", "equals", "in_key", "literal", "present", "refuse_type"]
+__all__ = ["FIELDS", "conditions", "equals", "in_key", "literal", "present", "refuse_type"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,7 @@ _OPTIONS: Final = Needs(features=frozenset({Feature.OPTIONS}))
 _FRAGMENTS: Final = frozenset(field for field in Field if field.text.partition(".")[0] == "fragment")
 _MOBILITY: Final = Needs(features=frozenset({Feature.MOBILITY}))
 _DCCP: Final = Needs(features=frozenset({Feature.DCCP}))
+_TCP_OPTIONS: Final = Needs(features=frozenset({Feature.TCP_OPTIONS}))
 _SPI: Final = Needs(features=frozenset({Feature.INDEXES}))
 _FRAME: Final = Needs(features=frozenset({Feature.FRAMES}))
 _CT: Final = "p->has_ct"
@@ -90,6 +92,8 @@ FIELDS: Final = {
     Field.DCCP_TYPE: _Column("p->dccp_type", "p->has_dccp", _DCCP),
     Field.MH_TYPE: _Column("p->mobility_type", "p->has_mobility", _MOBILITY),
     Field.MH_NEXT: _Column("p->mobility_next", "p->has_mobility", _MOBILITY),
+    Field.TCP_MSS: _Column("p->mss", "p->mss_at", _TCP_OPTIONS),
+    Field.TCP_OPTIONS: _Column("p->options", "p->has_options", _TCP_OPTIONS),
     Field.LENGTH: _Column("p->length"),
     Field.TTL: _Column("p->ttl"),
     Field.TOS: _Column("p->tos"),
@@ -148,8 +152,6 @@ FIELDS: Final = {
             *_PORTS,
             *_GROUPS,
             *_FRAGMENTS,
-            Field.TCP_MSS,
-            Field.TCP_OPTIONS,
             Field.SCTP_CHUNKS,
             Field.REALM,
             Field.CT_HELPER,
@@ -276,6 +278,8 @@ def _field_test(test: FieldTest, family: Family) -> str:
     refuse_field(test.field, family)
     column = FIELDS[test.field]
     text = column.text
+    if test.field is Field.TCP_OPTIONS:
+        return f"{column.present} && {_bits(text, test)}"
     if test.mask is not None:
         if test.field.is_name:
             raise CannotExpress("interface-mask", "an interface name cannot be masked")
@@ -284,6 +288,25 @@ def _field_test(test: FieldTest, family: Family) -> str:
     if len(test.values) > 1 or test.negated:
         some = f"{'!' if test.negated else ''}({some})"
     return f"{column.present} && {some}" if column.present else some
+
+
+def _bits(text: str, test: FieldTest) -> str:
+    """Return the test of a field that is an array of 64 bits each."""
+    mask = (1 << field_bits(test.field, Family.IP)) - 1 if test.mask is None else test.mask
+    some = " || ".join(
+        " && ".join(
+            f"({text}[{n}] & {part:#x}ULL) == {value.low >> _WORD * n & _WORD_MASK:#x}ULL"
+            for n in range(mask.bit_length() // _WORD + 1)
+            if (part := mask >> _WORD * n & _WORD_MASK)
+        )
+        for value in test.values
+        if isinstance(value, Interval) and value.is_point
+    )
+    return f"{'!' if test.negated else ''}({some})"
+
+
+_WORD: Final = 64
+_WORD_MASK: Final = (1 << _WORD) - 1
 
 
 def _value_text(field: Field, text: str, value: Value, family: Family) -> str:
@@ -312,9 +335,6 @@ def _interval(field: Field, text: str, value: Interval, family: Family) -> str:
     return f"({text} >= {literal(value.low)} && {text} <= {literal(value.high)})"
 
 
-NO_TCP_OPTIONS: Final = "the tc program does not read the options of TCP"
-
-
 def refuse_field(field: Field, family: Family) -> None:
     """Raise CannotExpress for a field that the tc program does not have."""
     if field in _OF_SOCKETS:
@@ -325,8 +345,6 @@ def refuse_field(field: Field, family: Family) -> None:
         raise CannotExpress("socket-lookup", reason)
     if field is Field.AH_SPI and family is Family.IP6:
         raise CannotExpress("ah6", "the tc program skips AH, which is an extension header in IPv6")
-    if field in (Field.TCP_MSS, Field.TCP_OPTIONS):
-        raise CannotExpress("tcp-options", NO_TCP_OPTIONS)
     if field is Field.SCTP_CHUNKS:
         raise CannotExpress("sctp-chunks", "the tc program does not read the chunks of SCTP")
     if field is Field.REALM:

@@ -1,11 +1,11 @@
 """The hand-written half of the tc program, as C text that ``translate.bpf.emit`` puts together.
 
 The order of its parts: ``base``, the structures of :mod:`translate.bpf.layout.tables`, ``ipv4/address``,
-``types``, the maps of ``tables``, ``counters``, ``ipv4/header``, ``sctp``, ``packet``, ``tcpstates``,
-``tcpwindow``, ``tcp``, ``entries``, ``icmperrors``, ``conntrack``, ``nat``, ``route``, ``ipv4/route``, the
-parts that only some rules need (``recent``, ``ipset``, ``nth``, ``limit``, ``words``), then the generated
-chains, then ``slot``, ``binding``, ``forward``, ``hooks``, ``ipv4/answer`` and ``reject``. ``ipv6/`` has the
-same parts for IPv6, which define the same names; everything else serves both families.
+``types``, the maps of ``tables``, ``counters``, ``ipv4/header``, ``sctp``, ``tcpoptions``, ``packet``,
+``tcpstates``, ``tcpwindow``, ``tcp``, ``entries``, ``icmperrors``, ``conntrack``, ``nat``, ``route``,
+``ipv4/route``, the parts that only some rules need (``recent``, ``ipset``, ``nth``, ``limit``, ``words``),
+then the generated chains, then ``slot``, ``binding``, ``forward``, ``hooks``, ``ipv4/answer`` and ``reject``.
+``ipv6/`` has the same parts for IPv6, which define the same names; everything else serves both families.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def before_chains(family: Family, parts: Collection[RuntimePart], counters: int,
     """Return the runtime that the chains of a family use, with these optional parts."""
     own = _FOLDERS[family]
     tracking = ("tcpstates", "tcpwindow", "tcp", "entries", "icmperrors", "conntrack")
-    common = ("sctp", "packet", *tracking, "nat", "route")
+    common = ("sctp", "tcpoptions", "packet", *tracking, "nat", "route")
     optional = (part.value for part in RuntimePart if part in parts)
     maps = (table.declaration() for table in runtime_maps(family, parts, counters=counters, buckets=buckets))
     return "\n".join(

@@ -79,7 +79,7 @@ INLINE int parse(struct __sk_buff *skb, struct pkt *p)
 	p->sport = p->dport = p->icmp_id = p->check = p->udp_length = 0;
 	p->icmp_type = p->icmp_code = p->tcp_flags = p->tcp_doff = 0;
 	p->seq = p->ack = p->window = 0;
-	p->spi_of = 0;
+	p->spi_of = p->has_options = 0;
 	if (READS_MOBILITY)
 		parse_mobility(skb, p);
 	if (READS_DCCP)
@@ -95,6 +95,8 @@ INLINE int parse(struct __sk_buff *skb, struct pkt *p)
 	} else if (bpf_skb_load_bytes(skb, p->l4, l4, 8)) {
 		return 0;
 	}
+	if (READS_TCP_OPTIONS)
+		parse_options(skb, p);
 	if (READS_INDEXES)
 		parse_index(p, l4);
 	if (p->proto == PROTO_ICMP) {

@@ -55,6 +55,9 @@ struct pkt {
 	u8 spi_of;
 	u8 has_mobility, mobility_next, mobility_type; /* of a Mobility Header of IPv6 */
 	u8 has_dccp, dccp_type;
+	u8 has_options;        /* of TCP: a bit in `options` for each kind, and the first MSS and its offset in the frame, or 0 */
+	u16 mss, mss_at;
+	u64 options[4], stripped[4];
 	u8 has_hop, hop_length, has_destination, destination_length; /* options of IPv6 */
 	u8 has_routing, routing_type, routing_left, routing_length; /* of the first routing header of IPv6 */
 	u8 routing_size, routing[40]; /* its first bytes, and how many of them the packet has: 0, 8, 24 or 40 */

@@ -104,7 +104,7 @@ CASES: dict[str, tuple[Case, int]] = {
     "unmodelled": (rules("-m osf --genre Linux -j DROP"), 3),
     "classify": (does(Classify(priority=1)), 3),
     "ct-template": (does(Template(zone=1)), 3),
-    "tcp-options": (does(LimitMss(1400)), 3),
+    "path-mtu": (does(LimitMss(None)), 3),
     "tproxy": (does(Proxy(address=None, port=1)), 3),
     "socket-owner": (rules("-m owner --uid-owner 5 -j DROP", hook="OUTPUT"), 3),
     "socket-lookup": (rules("-m socket -j DROP", hook="INPUT"), 3),

@@ -26,3 +26,8 @@ def test_a_note_for_each_thing_that_is_not_said(level: int) -> None:
 def test_a_rule_that_logs_lets_the_packet_go_on() -> None:
     text = emit(program("filter", "-A FORWARD -p udp -j LOG", "-A FORWARD -p udp -j DROP")).chains
     assert text.index("/* not logged */") < text.index("return DROP;")
+
+
+def test_an_mss_is_not_added() -> None:
+    output = emit(program("mangle", "-A FORWARD -p tcp --syn -j TCPMSS --set-mss 1400"))
+    assert [note.feature for note in output.notes] == ["tcpmss"]

@@ -45,8 +45,11 @@ def test_a_size(option: str, meaning: LimitMss, statement: str, sentence: str) -
     assert f" {statement} comment" in translation.text
     (note,) = translation.notes
     assert (note.feature, note.origin.line) == ("tcpmss", 3)
-    with pytest.raises(UnsupportedError, match="does not read the options of TCP"):
-        translate.bpf.emit(lower(rules, level=2))
+    if meaning.mss is None:
+        with pytest.raises(UnsupportedError, match="does not know the MTU"):
+            translate.bpf.emit(lower(rules, level=2))
+    else:
+        assert f"limit_mss(skb, p, {meaning.mss:#x})" in translate.bpf.emit(lower(rules, level=2)).chains
 
 
 @pytest.mark.parametrize(

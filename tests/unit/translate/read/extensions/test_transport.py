@@ -8,7 +8,7 @@ from tests.unit.translate.helpers.rules import nft, program
 from tests.unit.translate.read.conftest import ReadFault, ReadRule
 from tests.unit.translate.read.helpers.fieldtests import field_test
 from translate.bpf import emit
-from translate.errors import ParseError, UnsupportedError
+from translate.errors import ParseError
 from translate.ir import Family, Field, FieldTest, Interval
 from translate.nft import emit as emit_nft
 from translate.passes import lower
@@ -32,8 +32,9 @@ def test_nftables(options: str, text: str, level: int) -> None:
 
 
 def test_tc_ebpf() -> None:
-    with pytest.raises(UnsupportedError, match="options of TCP"):
-        emit(program("filter", "-A FORWARD -p tcp -m tcp --tcp-option 8 -j DROP"))
+    output = emit(program("filter", "-A FORWARD -p tcp -m tcp --tcp-option 8 -j DROP"))
+    assert "p->has_options && ((p->options[0] & 0x100ULL) == 0x100ULL)" in output.chains
+    assert "#define READS_TCP_OPTIONS 1" in output.source
 
 
 @pytest.mark.parametrize("number", ["0", "256", "mss"])
