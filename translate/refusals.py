@@ -12,16 +12,52 @@ __all__ = ["REFUSED_BY_ALL", "CannotTranslate"]
 
 REFUSED_BY_ALL: Final = {
     "addrtype6": "`-m addrtype` over IPv6 with any type but `LOCAL`",
-    "ah6": "`-m ah` over IPv6",
+    "bpf": "`-m bpf`: nf_tables runs no BPF program, and the tc program none but itself",
     "bridge-port": "`-m physdev` with any option but `--physdev-is-in`",
+    "clusterip": (
+        "`-j CLUSTERIP`: neither nf_tables nor the tc program answers ARP requests for a shared address"
+    ),
+    "dccp-options": (
+        "`-m dccp --dccp-option`: `dccp option` of nft, which Debian 12 does not have, takes options 2 to"
+        " 31 for single bytes, xt_dccp for longer ones"
+    ),
+    "hashlimit-window": (
+        "`-m hashlimit` with `--hashlimit-rate-match` or `--hashlimit-rate-interval`: nf_tables and the tc"
+        " program have token buckets, and no rate averaged over an interval"
+    ),
+    "header-options": (
+        "`-m hbh --hbh-opts` and `-m dst --dst-opts`: nft reads the length of the header, not the options"
+        " in it"
+    ),
+    "hmark": (
+        "`-j HMARK`: the hash of nft has its fields in a fixed order, that of HMARK the lower address first"
+    ),
     "ipset": "`-m set` of a set whose members are not known",
+    "ipvs": "`-m ipvs`: nf_tables and the tc program read nothing of a connection of IPVS",
     "mh-order": "`-m mh` after a test that counts, draws or keeps a state",
+    "osf": (
+        "`-m osf`: `osf` of nft takes the first fingerprint that fits a packet, xt_osf any one of the genre"
+    ),
+    "owner-process": (
+        "`-m owner` with `--pid-owner`, `--sid-owner` or `--cmd-owner`: no kernel since 2.6.14 has them"
+    ),
+    "rateest": "`-m rateest`: nf_tables and the tc program have no estimators of rates",
     "recent-mask": "`-m recent` with two masks for one list",
     "recent-reap": "`-m recent --reap` where other rules look for older addresses of the list",
     "recent-rttl": "`-m recent --rttl`",
     "reject-kind": "`-j REJECT` with an answer of the other family",
+    "routing-search": (
+        "`-m rt --rt-0-not-strict`: nft reads the first two addresses, and searches no list of them"
+    ),
+    "set-map": (
+        "`-j SET --map-set`: elements of a set in nft and in the tc program have no mark, class and queue"
+    ),
+    "supplementary-groups": (
+        "`-m owner --suppl-groups`: nft reads the group that opened the socket, not the others of the process"
+    ),
+    "ulog": "`-j ULOG`: no kernel since 3.17 has it",
     "unknown": "a rule that the input shows only in part",
-    "unmodelled": "a match, target or option that is not modelled (`-m string`): kept as written",
+    "unmodelled": "a match or target with a value that is not modelled: kept as written",
 }
 """Descriptions of the features that every translation refuses, by the name in a Refusal."""
 

@@ -16,7 +16,6 @@ from tests.lab.options import SAMPLES, Status, Support, Use, options
 
 __all__ = ["INEXPRESSIBLE", "markdown", "never_translated"]
 
-_NO_KERNEL: Final = "no kernel of a supported release has it"
 _ESTIMATOR: Final = "nf_tables has no estimators of rates"
 _IPVS: Final = "nf_tables reads nothing of an IPVS connection"
 _STATES: Final = "`ipsec` of nft reads keys, addresses and reqid of a state, not its protocol or mode"
@@ -31,11 +30,11 @@ _BRIDGE: Final = "tables of ip and ip6 see the bridge, not its ports"
 _CONNTRACK_AFTER: Final = "nf_tables sets it after conntrack, when the rules of raw have run"
 
 INEXPRESSIBLE: Final[Mapping[str, Mapping[str, str]]] = {
-    "-m ah": dict.fromkeys(
-        ("--ahlen", "--ahres"), "these options are of IPv6, where nft does not read the header of AH"
-    ),
     "-m bpf": dict.fromkeys(("--bytecode", "--object-pinned"), "nf_tables runs no BPF program"),
-    "-m dccp": {"--dccp-option": "nft 1.0.6 of Debian 12 reads no options; 1.0.9 does, from Linux 6.6 on"},
+    "-m dccp": {
+        "--dccp-option": "nft 1.0.6 of Debian 12 reads no options; `dccp option` of later ones takes options"
+        " 2 to 31 for single bytes, xt_dccp for longer ones"
+    },
     "-m dst": {"--dst-opts": "nft reads the length of the header, not the options in it"},
     "-m eui64": {"": "nft compares a field with constants, not with another field"},
     "-m hashlimit": dict.fromkeys(
@@ -52,7 +51,6 @@ INEXPRESSIBLE: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "-m owner": {
         "--suppl-groups": "nft reads the group that opened the socket, not the others of the process",
-        **dict.fromkeys(("--pid-owner", "--sid-owner", "--cmd-owner"), _NO_KERNEL),
     },
     "-m physdev": dict.fromkeys(("--physdev-in", "--physdev-out"), _BRIDGE),
     "-m policy": {
@@ -97,9 +95,6 @@ INEXPRESSIBLE: Final[Mapping[str, Mapping[str, str]]] = {
         "elements of an nft set have no mark, class and queue in common",
     ),
     "-j SYNPROXY": {"--ecn": "`synproxy` of nft has no such option"},
-    "-j ULOG": dict.fromkeys(
-        ("--ulog-nlgroup", "--ulog-prefix", "--ulog-cprange", "--ulog-qthreshold"), _NO_KERNEL
-    ),
 }
 """The reasons, by extension and option. An option of which only some values are possible is not here."""
 
@@ -107,22 +102,24 @@ INEXPRESSIBLE: Final[Mapping[str, Mapping[str, str]]] = {
 def never_translated(table: Mapping[Use, Mapping[str, Support]]) -> Iterator[Use]:
     """Yield the options of which no sample rule is translated to nftables."""
     for use, cells in table.items():
-        if cells["nftables"].status in (Status.REFUSED, Status.UNMODELLED):
+        if cells["nftables"].status is Status.REFUSED:
             yield use
 
 
 def markdown(table: Mapping[Use, Mapping[str, Support]]) -> str:
     """Return the number of options that nft can express, and the list of those that it cannot."""
     inexpressible = sum(map(len, INEXPRESSIBLE.values()))
-    possible = len(table) - inexpressible
     taken = dict.fromkeys(Status, 0)
     for cells in table.values():
         taken[cells["nftables"].status] += 1
+    present = len(table) - taken[Status.GONE]
+    possible = present - inexpressible
     exact, conditional = taken[Status.EXACT], taken[Status.CONDITION]
     lines = [
-        f"Of {len(table)} options, nft has an expression for {possible} ({possible / len(table):.0%}), at"
-        f" least for some of their values. Of these, {exact} ({exact / possible:.0%}) are exact in all"
-        f" samples, and {conditional} ({conditional / possible:.0%}) in some.",
+        f"Of {present} options that a kernel has, nft has an expression for {possible}"
+        f" ({possible / present:.0%}), at least for some of their values. Of these, {exact}"
+        f" ({exact / possible:.0%}) are exact in all samples, and {conditional}"
+        f" ({conditional / possible:.0%}) in some.",
         "",
         "| match or target | options that nft cannot express | reason |",
         "| --- | --- | --- |",

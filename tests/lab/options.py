@@ -87,13 +87,18 @@ class Status(StrEnum):
     """Some are refused."""
     REFUSED = "refused"
     """All are refused."""
-    UNMODELLED = "not modelled"
-    """The option is read and kept as spelled."""
+    UNMODELLED = "not simulated"
+    """The option is read and kept as spelled: exact on kernels."""
+    GONE = "no kernel"
+    """No supported kernel has it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """The support of one option in one backend, with the features of the refusals."""
+    """The support of one option in one backend, with the features of the refusals.
+
+    For an option that no kernel has, ``features`` is the release of Linux that first lacked it.
+    """
 
     status: Status
     features: tuple[str, ...] = ()
@@ -105,6 +110,8 @@ class Support:
                 return f"{self.status} {', '.join(self.features)}"
             case Status.REFUSED:
                 return f"{self.status}: {', '.join(self.features)}"
+            case Status.GONE:
+                return f"{self.status} since {', '.join(self.features)}"
             case _:
                 return self.status.value
 
@@ -122,17 +129,17 @@ def options(samples: Sequence[Ruleset]) -> dict[Use, dict[str, Support]]:
             users[use].add(rule.origin.place)
     table: dict[Use, dict[str, Support]] = {}
     declared = _declared(users)
-    for use, modelled in declared.items():
-        if modelled and not users[use]:
+    for use, unmodelled in declared.items():
+        if unmodelled is None and not users[use]:
             raise KeyError(f"no sample rule has {' '.join(use)}")
-        table[use] = {} if modelled else dict.fromkeys(BACKENDS, Support(Status.UNMODELLED))
+        table[use] = {} if unmodelled is None else unmodelled.support()
     for backend, ask in BACKENDS.items():
         refused: dict[str, set[str]] = defaultdict(set)
         for refusal in (r for sample in samples for r in refusals(ask, sample)):
             refused[refusal.origin.place].add(refusal.feature)
         blamed = _blamed(refused, uses, users)
-        for use, modelled in declared.items():
-            if modelled:
+        for use, unmodelled in declared.items():
+            if unmodelled is None:
                 accepted = bool(users[use] - refused.keys())
                 table[use][backend] = _support(accepted, blamed.get(use, set()))
     return table
@@ -168,12 +175,26 @@ def _blamed(
     return blamed
 
 
-def _declared(users: Mapping[Use, set[str]]) -> dict[Use, bool]:
-    """Return every option that is read, and whether its meaning is modelled.
+@dataclass(frozen=True, slots=True)
+class _Unmodelled:
+    """An option that is not modelled: the feature of refusals, and the Linux that first lacked it."""
+
+    kind: str
+    gone: str
+
+    def support(self) -> dict[str, Support]:
+        if self.gone:
+            return dict.fromkeys(BACKENDS, Support(Status.GONE, (self.gone,)))
+        refused = dict.fromkeys(BACKENDS, Support(Status.REFUSED, (self.kind,)))
+        return {**refused, "simulator": Support(Status.UNMODELLED)}
+
+
+def _declared(users: Mapping[Use, set[str]]) -> dict[Use, _Unmodelled | None]:
+    """Return every option that is read, with None if its meaning is modelled.
 
     An extension has a row without an option if it has no options, or if a sample rule gives it none.
     """
-    declared: dict[Use, bool] = {}
+    declared: dict[Use, _Unmodelled | None] = {}
     for kind, modelled, others in (
         ("-m", MATCHES, UNMODELLED_MATCHES),
         ("-j", TARGETS, UNMODELLED_TARGETS),
@@ -181,10 +202,13 @@ def _declared(users: Mapping[Use, set[str]]) -> dict[Use, bool]:
         extensions: dict[str, MatchExtension | TargetExtension] = {**modelled, **others}
         for name, extension in sorted(extensions.items()):
             bare = Use(kind, name, "")
+            gone = extension.gone if isinstance(extension, TargetExtension) else ""
+            whole = None if name in modelled else _Unmodelled(extension.kind, gone)
             if not extension.options or users.get(bare):
-                declared[bare] = name in modelled
+                declared[bare] = whole
             for spec in extension.options:
-                declared[Use(kind, name, spec.name)] = name in modelled and spec.refused is None
+                one = None if spec.refused is None else _Unmodelled(spec.kind, spec.gone)
+                declared[Use(kind, name, spec.name)] = whole or one
     return declared
 
 
@@ -215,12 +239,14 @@ def shares(table: Mapping[Use, Mapping[str, Support]]) -> dict[str, dict[Status,
 
 
 def markdown(table: Mapping[Use, Mapping[str, Support]]) -> str:
-    """Return the counts and the table."""
+    """Return the counts, with shares of the options that a kernel has, and the table."""
     counts = shares(table)
     names = {"simulator": "simulator, iptables-legacy, iptables-nft"}
-    lines = ["| " + " | ".join(("options", *Status)) + " |", "| --- " * (len(Status) + 1) + "|"]
+    statuses = [status for status in Status if status is not Status.GONE]
+    lines = ["| " + " | ".join(("options", *statuses)) + " |", "| --- " * (len(statuses) + 1) + "|"]
     for backend, by_status in counts.items():
-        cells = (f"{n} ({n / len(table):.0%})" for n in by_status.values())
+        present = len(table) - by_status[Status.GONE]
+        cells = (f"{by_status[status]} ({by_status[status] / present:.0%})" for status in statuses)
         lines.append(f"| {names.get(backend, backend)} | {' | '.join(cells)} |")
     lines += ["", "| match or target | option | " + " | ".join(names.get(b, b) for b in BACKENDS) + " |"]
     lines.append("| --- " * (len(BACKENDS) + 2) + "|")

@@ -13,18 +13,21 @@ import translate.bpf
 import translate.nft
 from nfparity.inputs.rules import load_rules
 from tests.lab.options import SAMPLES, Status, Support, Use, options
-from translate.read.extensions import MATCHES, TARGETS
+from translate.read.extensions import MATCHES, TARGETS, UNMODELLED_MATCHES, UNMODELLED_TARGETS
 
 __all__ = ["markdown", "refused"]
 
 
 def markdown(table: Mapping[Use, Mapping[str, Support]]) -> str:
-    """Return the table of the modelled extensions, from the support of their options."""
+    """Return the table of the extensions, from the support of their options."""
     lines = [
         "| match or target | simulator, iptables-legacy, iptables-nft | nftables | tc-ebpf |",
         "| --- | --- | --- | --- |",
     ]
-    for kind, registry in (("-m", MATCHES), ("-j", TARGETS)):
+    for kind, registry in (
+        ("-m", {**MATCHES, **UNMODELLED_MATCHES}),
+        ("-j", {**TARGETS, **UNMODELLED_TARGETS}),
+    ):
         for name in sorted(registry):
             rows = [cells for use, cells in table.items() if use[:2] == (kind, name)]
             cells = " | ".join(_cell([row[backend] for row in rows]) for backend in rows[0])
@@ -33,7 +36,12 @@ def markdown(table: Mapping[Use, Mapping[str, Support]]) -> str:
 
 
 def _cell(supports: list[Support]) -> str:
-    modelled = [support for support in supports if support.status is not Status.UNMODELLED]
+    there = [support for support in supports if support.status is not Status.GONE]
+    if not there:
+        return supports[0].cell()
+    modelled = [support for support in there if support.status is not Status.UNMODELLED]
+    if not modelled:
+        return there[0].cell()
     features = ", ".join(sorted({feature for support in modelled for feature in support.features}))
     if not features:
         return "yes"

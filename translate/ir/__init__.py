@@ -41,6 +41,7 @@ from translate.ir.actions import (
 from translate.ir.family import Family, format_address, parse_address
 from translate.ir.fields import (
     ACCOUNTS,
+    AUTHENTICATION,
     CLOCKS,
     INDEX_PROTOCOLS,
     IPSEC_DEPTH,
@@ -146,6 +147,7 @@ from translate.ir.words import (
 
 __all__ = [
     "ACCOUNTS",
+    "AUTHENTICATION",
     "CLOCKS",
     "CONNTRACK_PRIORITY",
     "HEADER_LENGTH_WORD",

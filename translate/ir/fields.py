@@ -12,6 +12,7 @@ from translate.ir.family import Family
 
 __all__ = [
     "ACCOUNTS",
+    "AUTHENTICATION",
     "CLOCKS",
     "INDEX_PROTOCOLS",
     "IPSEC_DEPTH",
@@ -78,6 +79,8 @@ class Field(Enum):
     TCP_OPTIONS = _Row("tcp.options", 256, hexadecimal=True)  # a bit for each kind that a segment has
     ESP_SPI = _Row("esp.spi", 32, steady=True)
     AH_SPI = _Row("ah.spi", 32, steady=True)
+    AH_LENGTH = _Row("ah.length", 8, steady=True)  # in units of 4 bytes, without the first two
+    AH_RESERVED = _Row("ah.reserved", 16, steady=True)
     IPCOMP_CPI = _Row("ipcomp.cpi", 16, steady=True)
     DCCP_TYPE = _Row("dccp.type", 4, steady=True)
     MH_TYPE = _Row("mh.type", 8, steady=True)  # of a Mobility Header of IPv6
@@ -238,6 +241,9 @@ ACCOUNTS: Final = frozenset(
 
 CLOCKS: Final = frozenset(field for field in Field if field.text.partition(".")[0] == "clock")
 """Fields of the node's clock."""
+
+AUTHENTICATION: Final = frozenset({Field.AH_SPI, Field.AH_LENGTH, Field.AH_RESERVED})
+"""The fields of an AH header, which is an extension header in IPv6."""
 
 ROUTING_ADDRESSES: Final = frozenset({Field.ROUTING_FIRST_ADDRESS, Field.ROUTING_SECOND_ADDRESS})
 """The fields of a routing header that are addresses."""

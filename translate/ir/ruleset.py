@@ -82,18 +82,20 @@ class Unknown:
     """A part of a rule that is not known, and why. ``fields`` are the fields that hidden tests may read.
 
     ``extension`` names a match or target that is not modelled and is kept as spelled. It is empty if the
-    input does not show that part of the rule.
+    input does not show that part of the rule. ``kind`` is the feature of a refusal for a match, target or
+    option that no translation has; it is empty if only some values are not modelled.
     """
 
     reason: str
     hides: Hidden
     fields: tuple[Field, ...] = ()
     extension: str = ""
+    kind: str = field(default="", compare=False)
 
     @property
     def feature(self) -> str:
         """The feature by which a backend refuses the rule (:class:`~translate.errors.Refusal`)."""
-        return "unmodelled" if self.extension else "unknown"
+        return self.kind or ("unmodelled" if self.extension else "unknown")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

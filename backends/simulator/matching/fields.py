@@ -227,6 +227,9 @@ _READERS: Final[dict[Field, Reader]] = {
     Field.FRAGMENT_RESERVED2: fragment_part(lambda fragment: 0),
     Field.MH_TYPE: mobility_byte(2),
     Field.MH_NEXT: mobility_byte(0),
+    # a corpus has no packets of IPv6 with AH
+    Field.AH_LENGTH: lambda view: None,
+    Field.AH_RESERVED: lambda view: None,
     # a corpus has no packets of DCCP
     Field.DCCP_TYPE: lambda view: None,
     Field.SCTP_CHUNKS: _sctp_chunks,

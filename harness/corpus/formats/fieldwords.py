@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from translate.ir import IPSEC_STATES, Family, Field, FieldTest, Interval, Name, field_bits
+from translate.ir import AUTHENTICATION, IPSEC_STATES, Family, Field, FieldTest, Interval, Name, field_bits
 from translate.ir.chunks import CHUNKS
 
 __all__ = ["field_sentence"]
@@ -57,7 +57,7 @@ _HEADERS: Final = {
     Field.SPORT: "a header with ports",
     Field.ICMP_TYPE: "an ICMP header",
     Field.ESP_SPI: "an ESP header",
-    Field.AH_SPI: "an AH header",
+    **dict.fromkeys(AUTHENTICATION, "an AH header"),
     Field.IPCOMP_CPI: "an IPComp header",
     Field.MH_TYPE: "a Mobility Header",
     Field.HOP_LENGTH: "hop-by-hop options",

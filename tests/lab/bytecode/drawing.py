@@ -18,6 +18,7 @@ from typing import Final
 from tests.lab.bytecode.conditions import World, holds
 from tests.lab.bytecode.samples import EXTENSIONS, NEVER_SEEN, TRACKED, Sample
 from translate.ir import (
+    AUTHENTICATION,
     INDEX_PROTOCOLS,
     IPSEC_DEPTH,
     IPSEC_STATES,
@@ -75,7 +76,7 @@ _LABELS: Final = (
 """Labels of packets and their connections for a security module."""
 _OF_TCP: Final = frozenset({Field.TCP_FLAGS, Field.TCP_MSS, Field.TCP_OPTIONS})
 _OF_SCTP: Final = frozenset({Field.SPORT, Field.DPORT, Field.SCTP_CHUNKS, Field.DCCP_TYPE})
-_HEADER_FIELDS: Final = _ICMP_FIELDS | _OF_TCP | _OF_SCTP | {*INDEX_PROTOCOLS}
+_HEADER_FIELDS: Final = _ICMP_FIELDS | _OF_TCP | _OF_SCTP | AUTHENTICATION | {*INDEX_PROTOCOLS}
 _EXTRAS: Final = frozenset({Field.TCP_MSS, *chain.from_iterable(EXTENSIONS.values())})
 """Fields of headers and options that most packets lack."""
 _SOURCE: Final = {Family.IP: 0xC6336407, Family.IP6: 0x20010DB8 << 96 | 7}
@@ -214,7 +215,9 @@ class _Drawer:
             tests = [test for test in conjunction if test.field is tested]
             values = [v for v in self.values(tested) if all(holds(test, v) for test in tests)]
             if tested is Field.L4PROTO:
-                values = self._protocols(values, fields) or values
+                # a rule of IPv6 with AH does not test for its protocol
+                extended = [*values, INDEX_PROTOCOLS[Field.AH_SPI]] if fields & AUTHENTICATION else values
+                values = self._protocols(extended, fields) or values
             if tested is Field.CT_STATE and any(f.is_connection for f in fields):
                 values = [v for v in values if v in TRACKED] or values
             if values:
@@ -238,7 +241,9 @@ class _Drawer:
         """Return the protocols that have the tested headers."""
         having = set(values)
         for tested in _HEADER_FIELDS.intersection(fields):
-            if tested in INDEX_PROTOCOLS:
+            if tested in AUTHENTICATION:
+                having &= {INDEX_PROTOCOLS[Field.AH_SPI]}
+            elif tested in INDEX_PROTOCOLS:
                 having &= {INDEX_PROTOCOLS[tested]}
             elif tested in _ICMP_FIELDS:
                 having &= {_ICMP[self.world.family]}

@@ -36,6 +36,8 @@ def transport(state: State) -> bytes:
         case 50:
             header[:4] = sample.number(Field.ESP_SPI).to_bytes(4, "big")
         case 51:
+            header[1] = sample.number(Field.AH_LENGTH)
+            header[2:4] = sample.number(Field.AH_RESERVED).to_bytes(2, "big")
             header[4:8] = sample.number(Field.AH_SPI).to_bytes(4, "big")
         case 108:
             header[2:4] = sample.number(Field.IPCOMP_CPI).to_bytes(2, "big")

@@ -280,6 +280,9 @@ class State:
             case Field.ESP_SPI | Field.AH_SPI | Field.IPCOMP_CPI:
                 lacks = sample.fragment or proto != INDEX_PROTOCOLS[field]
                 return None if lacks else sample.values[field]
+            case Field.AH_LENGTH | Field.AH_RESERVED:
+                lacks = sample.fragment or proto != INDEX_PROTOCOLS[Field.AH_SPI]
+                return None if lacks else sample.values[field]
             case Field.TCP_MSS:
                 lacks = sample.fragment or proto != Protocol.TCP or not sample.extended
                 return None if lacks else sample.values[field]

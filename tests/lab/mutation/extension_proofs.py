@@ -50,6 +50,12 @@ NEUTRAL: Final = (
         "nft itself tests the protocol before a key of its header (payload_gen_dependency)",
     ),
     Reason(
+        "-m ah",
+        r"^lost-test: \S+: @th,0,24 >= 0 (?P<rest>ah spi \S+ ah hdrlength \d+ ah reserved 0 .*) → (?P=rest)$",
+        "nft loads length and reserved bytes together, which finds nothing in a later fragment"
+        " (nft_payload_eval)",
+    ),
+    Reason(
         "",
         r"^lost-test: \S+: .*@th,0,24 >= 0 icmpv6 type (128|1) .* → (?!.*@th,0,24)",
         "what would be read of a fragment is the first byte of the IPv6 header, 0x60 to 0x6f",

@@ -123,7 +123,7 @@ KINDS: Final = {
         "--tcp-option": "number",
     },
     "tcpmss": {"--mss": "segments"},
-    "ah": {"--ahspi": "index"},
+    "ah": {"--ahspi": "index", "--ahlen": "number"},
     "esp": {"--espspi": "index"},
     "ipcomp": {"--ipcompspi": "index"},
     "ecn": {"--ecn-ip-ect": "ecn"},

@@ -40,8 +40,10 @@ class Feature(Enum):
     """Rules test the types of packets of DCCP."""
     TCP_OPTIONS = "READS_TCP_OPTIONS"
     """Rules test options of TCP, or change them."""
+    AH = "READS_AH"
+    """Rules test AH headers."""
     INDEXES = "READS_INDEXES"
-    """Rules test the SPI of ESP or AH, or the CPI of IPComp."""
+    """Rules test the SPI of ESP or the CPI of IPComp."""
     FRAMES = "READS_FRAMES"
     """Rules test the kind of the frame or the hardware address of its sender."""
 

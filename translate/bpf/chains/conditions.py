@@ -71,6 +71,7 @@ _FRAGMENTS: Final = frozenset(field for field in Field if field.text.partition("
 _MOBILITY: Final = Needs(features=frozenset({Feature.MOBILITY}))
 _DCCP: Final = Needs(features=frozenset({Feature.DCCP}))
 _TCP_OPTIONS: Final = Needs(features=frozenset({Feature.TCP_OPTIONS}))
+_AH: Final = Needs(features=frozenset({Feature.AH}))
 _SPI: Final = Needs(features=frozenset({Feature.INDEXES}))
 _FRAME: Final = Needs(features=frozenset({Feature.FRAMES}))
 _CT: Final = "p->has_ct"
@@ -87,7 +88,9 @@ FIELDS: Final = {
     Field.ICMP_CODE: _Column("p->icmp_code", "p->has_icmp"),
     Field.TCP_FLAGS: _Column("p->tcp_flags", "p->has_tcp"),
     Field.ESP_SPI: _Column("p->spi", "p->spi_of == PROTO_ESP", _SPI),
-    Field.AH_SPI: _Column("p->spi", "p->spi_of == PROTO_AH", _SPI),
+    Field.AH_SPI: _Column("p->ah_spi", "p->has_ah", _AH),
+    Field.AH_LENGTH: _Column("p->ah_length", "p->has_ah", _AH),
+    Field.AH_RESERVED: _Column("p->ah_reserved", "p->has_ah", _AH),
     Field.IPCOMP_CPI: _Column("p->spi", "p->spi_of == PROTO_IPCOMP", _SPI),
     Field.DCCP_TYPE: _Column("p->dccp_type", "p->has_dccp", _DCCP),
     Field.MH_TYPE: _Column("p->mobility_type", "p->has_mobility", _MOBILITY),
@@ -343,8 +346,6 @@ def refuse_field(field: Field, family: Family) -> None:
     if field in _TAKERS:
         reason = "a tc program cannot read the address that a socket is bound to"
         raise CannotExpress("socket-lookup", reason)
-    if field is Field.AH_SPI and family is Family.IP6:
-        raise CannotExpress("ah6", "the tc program skips AH, which is an extension header in IPv6")
     if field is Field.SCTP_CHUNKS:
         raise CannotExpress("sctp-chunks", "the tc program does not read the chunks of SCTP")
     if field is Field.REALM:

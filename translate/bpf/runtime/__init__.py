@@ -1,11 +1,12 @@
 """The hand-written half of the tc program, as C text that ``translate.bpf.emit`` puts together.
 
 The order of its parts: ``base``, the structures of :mod:`translate.bpf.layout.tables`, ``ipv4/address``,
-``types``, the maps of ``tables``, ``counters``, ``ipv4/header``, ``sctp``, ``tcpoptions``, ``packet``,
-``tcpstates``, ``tcpwindow``, ``tcp``, ``entries``, ``icmperrors``, ``conntrack``, ``nat``, ``route``,
-``ipv4/route``, the parts that only some rules need (``recent``, ``ipset``, ``nth``, ``limit``, ``words``),
-then the generated chains, then ``slot``, ``binding``, ``forward``, ``hooks``, ``ipv4/answer`` and ``reject``.
-``ipv6/`` has the same parts for IPv6, which define the same names; everything else serves both families.
+``types``, the maps of ``tables``, ``counters``, ``ah``, ``ipv4/header``, ``sctp``, ``tcpoptions``,
+``packet``, ``tcpstates``, ``tcpwindow``, ``tcp``, ``entries``, ``icmperrors``, ``conntrack``, ``nat``,
+``route``, ``ipv4/route``, the parts that only some rules need (``recent``, ``ipset``, ``nth``, ``limit``,
+``words``), then the generated chains, then ``slot``, ``binding``, ``forward``, ``hooks``, ``ipv4/answer`` and
+``reject``. ``ipv6/`` has the same parts for IPv6, which define the same names; everything else serves both
+families.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def before_chains(family: Family, parts: Collection[RuntimePart], counters: int,
             "".join(maps),
             program_numbers(),
             counter_numbers(),
-            *map(runtime_text, ("counters", f"{own}/header", *common, f"{own}/route", *optional)),
+            *map(runtime_text, ("counters", "ah", f"{own}/header", *common, f"{own}/route", *optional)),
         )
     )
 

@@ -35,14 +35,12 @@ INLINE void parse_gre(struct pkt *p, u8 *header)
 	}
 }
 
-/* Read the first eight bytes of a header of IPsec (xt_esp, ipt_ah, xt_ipcomp). */
+/* Read the first eight bytes of a header of IPsec (xt_esp, xt_ipcomp). */
 INLINE void parse_index(struct pkt *p, u8 *header)
 {
 	p->spi_of = p->proto;
 	if (p->proto == PROTO_ESP)
 		p->spi = read32(header);
-	else if (p->proto == PROTO_AH && p->segment >= 12)
-		p->spi = read32(header + 4);
 	else if (p->proto == PROTO_IPCOMP)
 		p->spi = header[2] << 8 | header[3];
 	else

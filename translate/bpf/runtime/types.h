@@ -53,6 +53,9 @@ struct pkt {
 	u8 has_ether, type;    /* type: PACKET_* */
 	u32 spi;               /* of the IPsec header of protocol spi_of, which is 0 without one */
 	u8 spi_of;
+	u8 has_ah, ah_length;  /* of the first AH header */
+	u16 ah_reserved, ah_at; /* ah_at: its offset in the frame, only set over IPv6 */
+	u32 ah_spi;
 	u8 has_mobility, mobility_next, mobility_type; /* of a Mobility Header of IPv6 */
 	u8 has_dccp, dccp_type;
 	u8 has_options;        /* of TCP: a bit in `options` for each kind, and the first MSS and its offset in the frame, or 0 */

@@ -66,6 +66,7 @@ from translate.nft.legalise.rates import limit_of, quota_of
 from translate.nft.legalise.recent import KEYED_SIZE, SIZE, RecentSets, rings_of, sets_of
 from translate.nft.legalise.shifts import counted_ports
 from translate.nft.legalise.tracking import reassembling_chain, tracking_chain, tracks_connections
+from translate.nft.limits.authentication import refused_behind_authentication
 from translate.nft.limits.inexpressible import check_statements
 from translate.nft.limits.queues import refused_queues
 from translate.nft.limits.sockets import refused_sockets
@@ -280,6 +281,7 @@ class DraftProgram:
         """Return the legal Program. Raises UnsupportedError with every rule that nftables cannot express."""
         refusals = [*self.refusals, *refused_answers(self.inventory), *refused_template_reads(self.inventory)]
         refusals += refused_queues(self.inventory)
+        refusals += refused_behind_authentication(self.inventory)
         refusals += refused_sockets(self.inventory)
         if self.program.tracked and self.chains and not tracks_connections(self.chains):
             self.chains.append(tracking_chain(self.names.give("conntrack")))

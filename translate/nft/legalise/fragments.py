@@ -27,7 +27,7 @@ from dataclasses import replace
 from typing import Final
 
 from translate.errors import Refusal
-from translate.ir import Family, Field, FieldTest, Interval, Proxy
+from translate.ir import AUTHENTICATION, Family, Field, FieldTest, Interval, Proxy
 from translate.nft.legal import (
     DnatTo,
     HasTransport,
@@ -51,7 +51,7 @@ _TRANSPORT: Final = frozenset(
     {
         *(Field.SPORT, Field.DPORT, Field.ICMP_TYPE, Field.ICMP_CODE),
         *(Field.TCP_FLAGS, Field.TCP_OPTIONS, Field.SCTP_CHUNKS, Field.DCCP_TYPE),
-        *(Field.ESP_SPI, Field.AH_SPI, Field.IPCOMP_CPI),
+        *(Field.ESP_SPI, Field.IPCOMP_CPI, *AUTHENTICATION),
     }
 )
 """Fields that nft would find in a later fragment; ``tcp option maxseg size`` it would not

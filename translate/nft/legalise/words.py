@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final, Literal
 
 from translate.ir import (
+    AUTHENTICATION,
     HEADER_LENGTH_WORD,
     WORD_BITS,
     Family,
@@ -37,7 +38,7 @@ _OF_FIRST_FRAGMENTS: Final = frozenset(
     {
         *(Field.SPORT, Field.DPORT, Field.ICMP_TYPE, Field.ICMP_CODE),
         *(Field.TCP_FLAGS, Field.TCP_MSS, Field.TCP_OPTIONS),
-        *(Field.ESP_SPI, Field.AH_SPI, Field.IPCOMP_CPI),
+        *(Field.ESP_SPI, Field.IPCOMP_CPI, *AUTHENTICATION),
     }
 )
 """Fields that later fragments do not have."""

@@ -57,7 +57,6 @@ _AH: Final = 51
 _RESTRICTED: Final = _ADDRESS_TYPES | {
     Field.L4PROTO,
     Field.FRAGMENT,
-    Field.AH_SPI,
     Field.SCTP_CHUNKS,
     Field.EUI64,
     Field.BRIDGED_ON,
@@ -86,8 +85,6 @@ def check_field(field: Field, family: Family) -> None:
     """Raise CannotSay for a field that nft cannot read."""
     if field is Field.FRAGMENT and family is Family.IP6:
         raise CannotSay("ipv6-fragment", "nftables cannot test for later fragments of IPv6")
-    if field is Field.AH_SPI and family is Family.IP6:
-        raise CannotSay("ah6", "in IPv6, AH is an extension header, which nftables does not read")
     if field is Field.EUI64:
         raise CannotSay("eui64", "nftables compares a field with constants, not with another field")
     if field in _PORTS:

@@ -12,6 +12,7 @@ BACKEND: Final = "nftables"
 
 REFUSED: Final = {
     **REFUSED_BY_ALL,
+    "ah6": "`-m ah` over IPv6 in a rule that also tests a protocol, ports or a transport header",
     "ah6-protocol": "`-p ah` over IPv6, which never matches in ip6tables-legacy but does in ip6tables-nft",
     "any-of-with-map": "a lookup after a test that takes several rules",
     "cluster6": "`-m cluster` over IPv6",

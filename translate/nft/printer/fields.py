@@ -77,6 +77,10 @@ def expression(field: Field, family: Family) -> str:
             return "esp spi"
         case Field.AH_SPI:
             return "ah spi"
+        case Field.AH_LENGTH:
+            return "ah hdrlength"
+        case Field.AH_RESERVED:
+            return "ah reserved"
         case Field.DCCP_TYPE:
             return "dccp type"
         case Field.MH_TYPE:

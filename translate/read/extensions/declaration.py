@@ -57,7 +57,8 @@ class OptionSpec:
 
     ``repeated`` options may be given more than once. The value of an ``optional`` one is the next word,
     unless that begins with ``-`` or ``!``. ``refused`` is the reason why an option of iptables is not
-    modelled: a rule with it is kept as spelled, and ``hides`` is the unknown part of the rule.
+    modelled: a rule with it is kept as spelled, and ``hides`` is the unknown part of the rule. ``kind`` is
+    the feature by which translations refuse it, and ``gone`` the Linux that first lacked it, if there is one.
     """
 
     name: str
@@ -68,6 +69,8 @@ class OptionSpec:
     optional: bool = False
     refused: str | None = None
     hides: Hidden | None = None
+    kind: str = ""
+    gone: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,7 +145,7 @@ class MatchExtension:
     ``fields`` are those on which an unmodelled match depends: packets with equal fields have the same result.
     With None, each packet may have another result. ``hooks`` are those in which the kernel allows it
     (``struct xt_match``), None for all. ``effect`` returns what the match does to the packets for which it
-    holds; a rule with a test behind it is kept as spelled.
+    holds; a rule with a test behind it is kept as spelled. ``reason`` and ``kind`` are those of a target.
     """
 
     name: str
@@ -152,6 +155,8 @@ class MatchExtension:
     hides: Hidden = Hidden.TESTS
     fields: tuple[Field, ...] = ()
     hooks: frozenset[Hook] | None = None
+    reason: str = ""
+    kind: str = ""
     effect: Callable[[Options], tuple[Action, ...]] | None = None
     spellings: Mapping[str, OptionSpec] = field(init=False, repr=False)
 
@@ -164,8 +169,9 @@ class TargetExtension:
     """A target (``-j name``), with the tables and hooks that the kernel allows it in (``struct xt_target``).
 
     ``tables`` None allows every table; ``hooks`` are those from which its chain may be reached. ``meaning``
-    is None if it is not modelled. Then ``hides`` is the unknown part of the rule, and ``reason`` explains why
-    it cannot be translated at all, if that is so. A rule that has the option ``alone`` and any other option
+    is None if it is not modelled. Then ``hides`` is the unknown part of the rule, ``reason`` explains why it
+    cannot be translated at all, ``kind`` is the feature by which translations refuse it, and ``gone`` is the
+    Linux that first lacked it, if there is one. A rule that has the option ``alone`` and any other option
     of the target is kept as spelled. For a target whose effect is that of tests, ``meaning`` returns tests
     that always hold instead of an action.
     """
@@ -176,6 +182,8 @@ class TargetExtension:
     family: Family | None = None
     hides: Hidden = Hidden.ACTION
     reason: str = ""
+    kind: str = ""
+    gone: str = ""
     alone: str = ""
     tables: frozenset[TableName] | None = None
     hooks: frozenset[Hook] | None = None

@@ -38,12 +38,12 @@ def _of_options(name: str, field: Field) -> MatchExtension:
             return (FieldTest(field=field, values=(Interval(0, _BYTE),), negated=not length.negated),)
         return (FieldTest(field=field, values=(Interval.point(units - 1),), negated=length.negated),)
 
-    refused = "nftables and the simulator do not read the options in this header"
+    refused = "nftables and the tc program do not read the options in this header"
     return MatchExtension(
         name=name,
         options=(
             OptionSpec(name=option, invertible=True),
-            OptionSpec(name=f"--{name}-opts", refused=refused),
+            OptionSpec(name=f"--{name}-opts", refused=refused, kind="header-options"),
         ),
         meaning=meaning,
         family=Family.IP6,

@@ -108,7 +108,7 @@ def _hashlimit(options: Options, context: Context) -> tuple[Test, ...]:
 
 
 _RATES: Final = ("--hashlimit-upto", "--hashlimit-above")
-_WINDOW: Final = "nftables has no rate over a window"
+_WINDOW: Final = "nftables and the tc program have no rate averaged over a window"
 
 HASHLIMIT: Final = MatchExtension(
     name="hashlimit",
@@ -120,8 +120,8 @@ HASHLIMIT: Final = MatchExtension(
             for name in ("burst", "mode", "name", "htable-size", "htable-max", "htable-gcinterval")
         ),
         *(OptionSpec(name=f"--hashlimit-{name}") for name in ("htable-expire", "srcmask", "dstmask")),
-        OptionSpec(name="--hashlimit-rate-match", arguments=0, refused=_WINDOW),
-        OptionSpec(name="--hashlimit-rate-interval", refused=_WINDOW),
+        OptionSpec(name="--hashlimit-rate-match", arguments=0, refused=_WINDOW, kind="hashlimit-window"),
+        OptionSpec(name="--hashlimit-rate-interval", refused=_WINDOW, kind="hashlimit-window"),
     ),
     meaning=_hashlimit,
 )

@@ -119,18 +119,18 @@ def _update(options: Options, _context: Context) -> tuple[Test, ...]:
     return tuple(updates)
 
 
-_MAP: Final = "-j SET --map-set takes a mark, a priority or a queue from an element, which is not modelled"
+_MAP: Final = "elements of a set in nftables and in the tc program have no mark, class and queue"
 
 SET_TARGET: Final = TargetExtension(
     name="SET",
     options=(
         OptionSpec(name="--add-set", arguments=2),
         OptionSpec(name="--del-set", arguments=2),
-        OptionSpec(name="--map-set", arguments=2, refused=_MAP, hides=Hidden.ACTION),
+        OptionSpec(name="--map-set", arguments=2, refused=_MAP, hides=Hidden.ACTION, kind="set-map"),
         OptionSpec(name="--exist", arguments=0, repeated=True),
         OptionSpec(name="--timeout"),
         *(
-            OptionSpec(name=f"--map-{what}", arguments=0, refused=_MAP, hides=Hidden.ACTION)
+            OptionSpec(name=f"--map-{what}", arguments=0, refused=_MAP, hides=Hidden.ACTION, kind="set-map")
             for what in ("mark", "prio", "queue")
         ),
     ),

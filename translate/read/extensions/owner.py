@@ -51,7 +51,7 @@ def _owner(options: Options, _context: Context) -> tuple[Test, ...]:
     return tuple(_test(index, option) for index, option in enumerate(options))
 
 
-_OLD: Final = "the kernel has no such test since Linux 2.6.25"
+_OLD: Final = "the kernel has no such test since Linux 2.6.14"
 
 OWNER: Final = MatchExtension(
     name="owner",
@@ -62,9 +62,10 @@ OWNER: Final = MatchExtension(
             name="--suppl-groups",
             arguments=0,
             refused="nftables and tc see the group that opened a socket, but no supplementary groups",
+            kind="supplementary-groups",
         ),
         *(
-            OptionSpec(name=name, invertible=True, refused=_OLD)
+            OptionSpec(name=name, invertible=True, refused=_OLD, kind="owner-process", gone="2.6.14")
             for name in ("--pid-owner", "--sid-owner", "--cmd-owner")
         ),
     ),

@@ -107,7 +107,8 @@ RT: Final = MatchExtension(
         OptionSpec(
             name="--rt-0-not-strict",
             arguments=0,
-            refused="nftables and the simulator do not search a routing header for addresses",
+            refused="nftables and the tc program do not search a routing header for addresses",
+            kind="routing-search",
         ),
     ),
     meaning=_rt,

@@ -168,7 +168,11 @@ DCCP: Final = MatchExtension(
         OptionSpec(
             name="--dccp-option",
             invertible=True,
-            refused="the simulator does not model headers of DCCP, which Linux has dropped in 6.16",
+            refused=(
+                "nftables takes the options of DCCP with a number from 2 to 31 for single bytes, xt_dccp for"
+                " longer ones"
+            ),
+            kind="dccp-options",
         ),
     ),
     meaning=_dccp,

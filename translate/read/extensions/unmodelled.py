@@ -40,14 +40,29 @@ _ONE_FAMILY: Final = {
 
 
 _REASONS: Final = {
+    "bpf": "nf_tables runs no BPF program, and the tc program none but itself",
+    "ipvs": "nftables and the tc program read nothing of a connection of IPVS",
+    "osf": (
+        "nftables takes the first fingerprint that fits a packet, xt_osf any one of the genre; several genres"
+        " have the same one"
+    ),
+    "rateest": "nftables and the tc program have no estimators of rates",
     "ULOG": "Linux has had no ULOG since 3.17; NFLOG took its place",
-    "CLUSTERIP": "Linux has removed CLUSTERIP; -m cluster took its place",
+    "CLUSTERIP": (
+        "neither nftables nor the tc program answers ARP requests for a shared address; Linux has removed"
+        " CLUSTERIP; -m cluster took its place"
+    ),
     "HMARK": (
         "HMARK hashes the lower address first and then flips bits of the hash by the protocol (hmark_hash);"
         " the hash of nftables has the fields in a fixed order"
     ),
 }
-"""Further reasons why a target that is not modelled cannot be translated."""
+"""The reasons why an extension that is not modelled cannot be translated. Its name in small letters is the
+feature of refusals.
+"""
+
+_GONE: Final = {"ULOG": "3.17"}
+"""The releases of Linux that first lacked an extension, where no supported kernel has it."""
 
 
 def _declared(text: str) -> dict[str, tuple[OptionSpec, ...]]:
@@ -82,7 +97,9 @@ def _targets(text: str, hides: Hidden) -> tuple[TargetExtension, ...]:
             meaning=None,
             hides=hides,
             family=_ONE_FAMILY.get(name),
-            reason=_REASONS.get(name, ""),
+            reason=_REASONS[name],
+            kind=name.lower(),
+            gone=_GONE.get(name, ""),
         )
         for name, options in _declared(text).items()
     )
@@ -94,6 +111,8 @@ MATCHES: Final = tuple(
         options=options,
         meaning=None,
         family=_ONE_FAMILY.get(name),
+        reason=_REASONS[name],
+        kind=name,
     )
     for name, options in _declared(_MATCH_OPTIONS).items()
 )

@@ -156,7 +156,9 @@ def _security(match: re.Match[str]) -> Words:
     name = "ipcomp" if match[1] == "comp" else match[1]
     # a range of every index is not printed; without the option, -m ipcomp requires 0
     words = ["-m", name, *inverted(match[2], [f"--{name}spi", match[3] or "0:4294967295"])]
-    return [*words, "--compres"] if match[4] else words
+    if match[5]:
+        words += inverted(match[4], ["--ahlen", match[5]])
+    return [*words, "--ahres" if name == "ah" else "--compres"] if match[6] else words
 
 
 def _ecn(match: re.Match[str]) -> Words:
@@ -283,7 +285,10 @@ MATCHES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Words]], .
         ),
         (r"tcpmss match (!)?(\d+(?::\d+)?)", _simple("tcpmss", "--mss")),
         (r"ECN match((?: !?(?:ECE|CWR|ECT=[0-3]))+)", _ecn),
-        (r"(esp|ah|comp)(?: +spis?:(!)?(\d+(?::\d+)?))?( reserved)?", _security),
+        (
+            r"(esp|ah|comp)(?: +spis?:(!)?(\d+(?::\d+)?))?(?: ?length:(!)?(\d+))?( reserved)?",
+            _security,
+        ),
         (
             r"(! )?connbytes (\d+(?::\d+)?) connbytes mode (\w+) connbytes direction (\w+)",
             lambda f: [

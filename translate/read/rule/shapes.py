@@ -204,15 +204,20 @@ def _unknown(
         reason = f"iptables-save could not print the options of {spelled} ({UNPRINTED.strip('[]')})"
         return (Unknown(reason, extension.hides, fields),)
     if extension.meaning is None:
-        known = isinstance(extension, TargetExtension) and extension.reason
-        reason = f": {known}" if known else ""
-        return (Unknown(f"{spelled} is not modelled{reason}", extension.hides, fields, extension=spelled),)
+        reason = f": {extension.reason}" if extension.reason else ""
+        text = f"{spelled} is not modelled{reason}"
+        return (Unknown(text, extension.hides, fields, extension=spelled, kind=extension.kind),)
     used = {name for name, _, _ in template}
     if isinstance(extension, TargetExtension) and extension.alone in used and len(used) > 1:
         reason = f"{extension.alone} together with another option of {spelled} is not modelled"
         return (Unknown(reason, extension.hides, extension=spelled),)
     return tuple(
-        Unknown(f"{spec.name}: {spec.refused}", spec.hides or extension.hides, extension=spelled)
+        Unknown(
+            f"{spec.name}: {spec.refused}",
+            spec.hides or extension.hides,
+            extension=spelled,
+            kind=spec.kind,
+        )
         for spec in extension.options
         if spec.refused is not None and spec.name in used
     )

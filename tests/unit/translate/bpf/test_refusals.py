@@ -87,7 +87,29 @@ def does(action: Action) -> Case:
 
 LONG = "recent --name a --rcheck --seconds 60 --mask 255.255.255.255 --rsource -j ACCEPT"
 CASES: dict[str, tuple[Case, int]] = {
-    "ah6": (rules("-m ah --ahspi 5 -j DROP", family=Family.IP6), 3),
+    "bpf": (rules("-m bpf --bytecode 1,6-0-0-0 -j DROP"), 3),
+    "clusterip": (
+        rules("-j CLUSTERIP --new --hashmode sourceip --clustermac 01:00:5e:00:00:01 --total-nodes 2"),
+        3,
+    ),
+    "dccp-options": (rules("-p dccp -m dccp --dccp-option 5 -j DROP"), 3),
+    "hashlimit-window": (
+        rules("-m hashlimit --hashlimit-above 1/s --hashlimit-name a --hashlimit-rate-match -j DROP"),
+        3,
+    ),
+    "header-options": (rules("-m dst --dst-opts 5:2 -j DROP", family=Family.IP6), 3),
+    "hmark": (rules("-j HMARK --hmark-tuple src --hmark-mod 2 --hmark-rnd 1", hook="PREROUTING"), 3),
+    "ipvs": (rules("-m ipvs --ipvs -j DROP"), 3),
+    "osf": (rules("-m osf --genre Linux -j DROP"), 3),
+    "owner-process": (rules("-m owner --pid-owner 5 -j DROP", hook="OUTPUT"), 3),
+    "rateest": (rules("-m rateest --rateest a --rateest-lt --rateest-bps 5 -j DROP"), 3),
+    "routing-search": (
+        rules("-m rt --rt-type 0 --rt-0-addrs fd00::1 --rt-0-not-strict -j DROP", family=Family.IP6),
+        3,
+    ),
+    "set-map": (rules("-j SET --map-set a src --map-mark", hook="PREROUTING"), 3),
+    "supplementary-groups": (rules("-m owner --gid-owner 5 --suppl-groups -j DROP", hook="OUTPUT"), 3),
+    "ulog": (rules("-j ULOG --ulog-nlgroup 1"), 3),
     "addrtype6": (rules("-m addrtype --dst-type UNICAST -j DROP", family=Family.IP6), 3),
     "fragments": (rules("-m frag --fragid 5 -j DROP", family=Family.IP6), 3),
     "interface-group": (rules("-m devgroup --src-group 1 -j DROP"), 3),
@@ -101,7 +123,7 @@ CASES: dict[str, tuple[Case, int]] = {
     "recent-reap": (rules(RECENT.format("rcheck --seconds 5 --reap"), f"-m {LONG}"), 3),
     "recent-rttl": (rules(RECENT.format("rcheck --rttl")), 3),
     "unknown": (listing, 3),
-    "unmodelled": (rules("-m osf --genre Linux -j DROP"), 3),
+    "unmodelled": (rules("-m string --algo bm --string attack -j DROP"), 3),
     "classify": (does(Classify(priority=1)), 3),
     "ct-template": (does(Template(zone=1)), 3),
     "path-mtu": (does(LimitMss(None)), 3),

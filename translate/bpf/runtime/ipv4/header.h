@@ -26,6 +26,8 @@ INLINE int parse_network(struct __sk_buff *skb, struct pkt *p)
 	p->fragment = ((ip[6] & 0x3f) | ip[7]) != 0; /* more fragments, or an offset */
 	p->l4 = ETH_LENGTH + header;
 	p->segment = p->length - header;
+	if (READS_AH)
+		parse_ah(skb, p, p->proto == PROTO_AH ? p->l4 : 0);
 	return p->length < header ? -1 : 0;
 }
 

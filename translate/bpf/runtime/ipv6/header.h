@@ -36,6 +36,8 @@ INLINE int skip_extensions(struct __sk_buff *skb, u32 *offset, u8 *proto, struct
 			p->has_destination = 1;
 			p->destination_length = head[1];
 		}
+		if (READS_AH && p && kind == NEXT_AH && !p->ah_at)
+			p->ah_at = *offset;
 		if (READS_ROUTING && p && kind == NEXT_ROUTING && !p->has_routing) {
 			p->has_routing = 1;
 			p->routing_length = head[1];
@@ -98,10 +100,12 @@ INLINE int parse_network(struct __sk_buff *skb, struct pkt *p)
 	p->saddr = read_address(ip + SADDR_AT);
 	p->daddr = read_address(ip + DADDR_AT);
 	proto = ip[6];
-	p->has_routing = p->has_hop = p->has_destination = 0;
+	p->has_routing = p->has_hop = p->has_destination = p->ah_at = 0;
 	found = skip_extensions(skb, &offset, &proto, p);
 	p->proto = proto;
 	p->fragment = found == 1;
+	if (READS_AH)
+		parse_ah(skb, p, p->ah_at);
 	if (READS_SEGMENTS)
 		parse_segments(skb, p);
 	p->l4 = offset;

@@ -9,8 +9,8 @@ import pytest
 import translate.bpf
 import translate.nft
 from tests.unit.translate.read.helpers.fieldtests import field_test
-from translate.errors import Diagnostic, UnsupportedError
-from translate.ir import Family, Field, FieldTest, Rule
+from translate.errors import Diagnostic
+from translate.ir import Family, Field, FieldTest, Program, Rule
 from translate.passes import lower
 from translate.read import read_ruleset
 
@@ -53,10 +53,38 @@ def test_faults(read_fault: ReadFault, rule: str, message: str) -> None:
     assert message in read_fault(rule).message
 
 
-def test_ah_of_ipv6_is_an_extension_header_that_no_translation_reads(read_rule: ReadRule) -> None:
-    assert read_rule("-m ah --ahspi 5", family=Family.IP6).tests == (field_test(Field.AH_SPI, 5, 5),)
-    text = "*filter\n:INPUT ACCEPT [0:0]\n-A INPUT -m ah --ahspi 5 -j DROP\nCOMMIT\n"
-    program = lower(read_ruleset(text.encode(), name="rules", family=Family.IP6), level=2)
-    for emit in (translate.nft.emit, translate.bpf.emit):
-        with pytest.raises(UnsupportedError, match="an extension header"):
-            emit(program)
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ("", (field_test(Field.AH_SPI, 0, MOST),)),
+        ("--ahspi 5", (field_test(Field.AH_SPI, 5, 5),)),
+        ("--ahlen 24", (field_test(Field.AH_SPI, 0, MOST), field_test(Field.AH_LENGTH, 4, 4))),
+        ("! --ahlen 0x18", (field_test(Field.AH_SPI, 0, MOST), field_test(Field.AH_LENGTH, 4, 4, no=True))),
+        # no header has this length
+        ("--ahlen 23", (field_test(Field.AH_SPI, 0, MOST), field_test(Field.AH_LENGTH, 0, 255, no=True))),
+        ("! --ahlen 4", (field_test(Field.AH_SPI, 0, MOST), field_test(Field.AH_LENGTH, 0, 255))),
+        # any length, as in ah_mt6
+        ("! --ahlen 0", (field_test(Field.AH_SPI, 0, MOST),)),
+        ("--ahres --ahspi 5", (field_test(Field.AH_SPI, 5, 5), field_test(Field.AH_RESERVED, 0, 0))),
+    ],
+)
+def test_ah_of_ipv6(read_rule: ReadRule, options: str, expected: tuple[FieldTest, ...]) -> None:
+    assert read_rule(f"-m ah {options}", family=Family.IP6).tests == expected
+
+
+@pytest.mark.parametrize("option", ["--ahlen 24", "--ahres"])
+def test_only_ah_of_ipv6_reads_more_than_the_index(read_fault: ReadFault, option: str) -> None:
+    assert f"{option.split()[0]} is an option of IPv6" in read_fault(f"-p ah -m ah {option}").message
+
+
+def six(*rules: str, level: int = 2) -> Program:
+    appended = "\n".join(f"-A INPUT {rule}" for rule in rules)
+    text = f"*filter\n:INPUT ACCEPT [0:0]\n{appended}\nCOMMIT\n"
+    return lower(read_ruleset(text.encode(), name="rules", family=Family.IP6), level=level)
+
+
+def test_ah_of_ipv6_is_translated() -> None:
+    program = six("-m ah --ahspi 5 ! --ahlen 24 --ahres -j DROP")
+    assert "ah spi 5 ah hdrlength != 4 ah reserved 0 drop" in translate.nft.emit(program).text
+    chains = translate.bpf.emit(program).chains
+    assert "p->has_ah && p->ah_spi == 0x5 && p->has_ah && !(p->ah_length == 0x4)" in chains
