@@ -83,12 +83,18 @@ class Dataplane:
         return Connections(self.map, self._output.family)
 
     def forget_lists(self) -> None:
-        """Empty the lists of ``-m recent`` and fill the buckets of ``-m limit``, if there are any."""
-        if RuntimePart.RECENT in self._output.parts:
-            self.map("recents").clear()
-        if RuntimePart.LIMIT in self._output.parts:
-            full = bytes(self.map("buckets").info.value_size)
-            self.map("buckets").update([(struct.pack("=I", n), full) for n in range(self._output.buckets)])
+        """Empty the lists of ``-m recent``, and fill buckets and quotas, if there are any."""
+        parts = self._output.parts
+        for part, name in ((RuntimePart.RECENT, "recents"), (RuntimePart.HASHLIMIT, "hashed")):
+            if part in parts:
+                self.map(name).clear()
+        for part, name, number in (
+            (RuntimePart.LIMIT, "buckets", self._output.buckets),
+            (RuntimePart.QUOTA, "quotas", self._output.quotas),
+        ):
+            if part in parts:
+                full = bytes(self.map(name).info.value_size)
+                self.map(name).update([(struct.pack("=I", n), full) for n in range(number)])
 
     def map(self, name: str) -> BpfMap:
         """Return one of the program's maps. Raises KeyError, or ValueError if nothing is loaded."""

@@ -20,7 +20,7 @@ from translate.bpf.chains.context import Context
 from translate.bpf.chains.ipsets import set_maps
 from translate.bpf.chains.statements import called_chains, statement_code
 from translate.bpf.layout.programs import program_entries
-from translate.bpf.layout.tables import RECENT_SIZE
+from translate.bpf.layout.tables import HASHED_SIZE, RECENT_SIZE
 from translate.bpf.output import BpfOutput, remark
 from translate.bpf.refusals import BACKEND, CannotExpress
 from translate.bpf.runtime import after_chains, before_chains
@@ -31,6 +31,7 @@ from translate.ir import (
     TABLE_HOOKS,
     Lookup,
     LoweredChain,
+    Origin,
     Policy,
     Program,
     SetTest,
@@ -39,7 +40,7 @@ from translate.ir import (
 from translate.passes.calls import callees_first
 from translate.passes.inventory import Inventory
 from translate.passes.recents import CAPACITY, RecentList, recent_lists
-from translate.passes.states import buckets
+from translate.passes.states import buckets, hash_tables, quotas
 
 __all__ = ["BACKEND", "MOST_STATEMENTS", "emit"]
 
@@ -78,8 +79,10 @@ def emit(program: Program) -> BpfOutput:
     declared = [line for declaration in needs.declarations for line in declaration.lines]
     has_nat = any(chain.table is TableName.NAT for chain in bases)
     text = "\n".join((*_PRELUDE, *declared, "", *body.lines, *_absent(bases, has_nat=has_nat)))
-    runtime = before_chains(program.family, needs.parts, needs.counters, len(context.buckets))
-    alone = (*_macros(needs), before_chains(program.family, (), 0, 0), *_absent((), has_nat=has_nat))
+    runtime = before_chains(
+        program.family, needs.parts, needs.counters, len(context.buckets), len(context.quotas)
+    )
+    alone = (*_macros(needs), before_chains(program.family, ()), *_absent((), has_nat=has_nat))
     return BpfOutput(
         before="\n".join((*_macros(needs), runtime)),
         chains=f"{text}\n",
@@ -92,8 +95,10 @@ def emit(program: Program) -> BpfOutput:
         parts=needs.parts,
         counters=needs.counters,
         buckets=len(context.buckets),
+        quotas=len(context.quotas),
         notes=(
             *(_note(known) for known in lists.values() if known.limited),
+            *(_note_of_table(name, origin) for name, (_, origin) in hash_tables(inventory).items()),
             *untranslated_effects(inventory),
         ),
     )
@@ -113,6 +118,10 @@ def _context(inventory: Inventory, order: Iterable[LoweredChain], lists: Mapping
         functions={chain.name: _function(i, chain) for i, chain in enumerate(order)},
         lists={name: (number, known) for number, (name, known) in enumerate(lists.items())},
         buckets={name: number for number, name in enumerate(buckets(inventory))},
+        quotas={name: number for number, name in enumerate(quotas(inventory))},
+        tables={
+            name: (number, test) for number, (name, (test, _)) in enumerate(hash_tables(inventory).items())
+        },
         sets=set_maps(tested, {known.name: known for known in program.sets}, program.family),
     )
 
@@ -128,6 +137,14 @@ def _note(recent_list: RecentList) -> Note:
         f"the program holds {RECENT_SIZE} of all lists together, and forgets the least recently seen"
     )
     return Note(recent_list.origin, BACKEND, "recent-capacity", text)
+
+
+def _note_of_table(name: str, origin: Origin) -> Note:
+    text = (
+        f"the table {name} of -m hashlimit drops a packet with a new key while it is full; the program holds"
+        f" {HASHED_SIZE} keys of all tables together, and forgets the least recently used"
+    )
+    return Note(origin, BACKEND, "hashlimit-capacity", text)
 
 
 _PRELUDE: Final = (

@@ -19,6 +19,9 @@ __all__ = ["BpfOutput", "TranslationUnit", "remark"]
 PROCESSORS: Final = 16
 """The default number of processors for which a program has slots."""
 
+_KEEPING: Final = frozenset({RuntimePart.RECENT, RuntimePart.LIMIT, RuntimePart.QUOTA, RuntimePart.HASHLIMIT})
+"""The parts of the runtime that keep a state from packet to packet, other than connections and counters."""
+
 _REMARK: Final = re.compile(r"^\t*/\* (?:line \d+|generated) \*/\n", re.MULTILINE)
 
 
@@ -40,13 +43,13 @@ class TranslationUnit:
 class BpfOutput:
     """A translation: C text for BCC, and the contents of its maps.
 
-    ``before`` and ``after`` are the runtime, which is the same for every ruleset of a ``family`` except for
-    its optional ``parts``; ``chains`` is generated, with comments that name the lines of the rules.
-    ``without_chains`` replaces the first two in the unit whose functions run no chain. With ``raw``, there
-    are chains of table raw. ``sets`` are the ipsets. ``counters`` and ``buckets`` are the numbers of counters
-    of ``statistic --mode nth`` and of buckets of ``-m limit``. At most ``connections`` are remembered; then
-    the least recently used are forgotten. Each of ``processors`` has its own slots for packets in transit.
-    ``notes`` describe limits that iptables does not have.
+    ``before`` and ``after`` are the runtime, which is the same for every ruleset of a ``family`` except
+    for its optional ``parts``; ``chains`` is generated, with comments that name the lines of the rules.
+    ``without_chains`` replaces the first two in the unit whose functions run no chain. With ``raw``,
+    there are chains of table raw. ``sets`` are the ipsets. ``counters``, ``buckets`` and ``quotas`` are
+    the numbers of counters of ``statistic --mode nth``, of buckets of ``-m limit`` and of quotas. At most
+    ``connections`` are remembered; then the least recently used are forgotten. Each of ``processors`` has
+    its own slots for packets in transit. ``notes`` describe limits that iptables does not have.
     """
 
     before: str
@@ -60,14 +63,15 @@ class BpfOutput:
     parts: frozenset[RuntimePart] = frozenset()
     counters: int = 0
     buckets: int = 0
+    quotas: int = 0
     notes: tuple[Note, ...] = ()
     connections: int = CONNECTIONS
     processors: int = PROCESSORS
 
     @property
     def lists(self) -> bool:
-        """True if rules use lists of ``-m recent`` (the map ``recents``) or ``buckets``."""
-        return not self.parts.isdisjoint({RuntimePart.RECENT, RuntimePart.LIMIT})
+        """True if rules use lists of ``-m recent`` (the map ``recents``), ``buckets`` or ``quotas``."""
+        return not self.parts.isdisjoint(_KEEPING)
 
     @property
     def declared(self) -> dict[str, DeclaredMap]:
@@ -84,6 +88,7 @@ class BpfOutput:
             parts,
             counters=self.counters,
             buckets=self.buckets,
+            quotas=self.quotas,
             connections=self.connections,
             slots=slot_sizes(self.processors)["SLOTS"],
         )

@@ -95,7 +95,8 @@ def read_facts(
         plain = has_plain_rules(ipr, family)
     names = {link["index"]: link.get_attr("IFLA_IFNAME") for link in links}
     macs = {link["index"]: _mac(link.get_attr("IFLA_ADDRESS")) for link in links}
-    reader = _Reader(family, names, addresses, bridges, shortest, plain)
+    groups = {link["index"]: link.get_attr("IFLA_GROUP") or 0 for link in links}
+    reader = _Reader(family, names, addresses, bridges, shortest, plain, groups)
     entries = {
         "devices": list(reader.devices(macs, checks)),
         "locals": list(reader.locals(local)),
@@ -115,6 +116,7 @@ class _Reader:
     bridges: frozenset[int]
     direct: frozenset[int]
     plain_rules: bool
+    groups: Mapping[int, int]
 
     def devices(self, macs: dict[int, bytes], checks: Mapping[str, SourceChecks]) -> Iterator[Entry]:
         for index, name in self.links.items():
@@ -144,6 +146,7 @@ class _Reader:
                 address=first,
                 near=near,
                 flags=flags,
+                group=self.groups.get(index, 0),
                 mac=macs[index],
             )
             yield _U32.pack(index), value

@@ -1,7 +1,8 @@
 """Matches in the tc program and in iptables-legacy, in one network namespace: what holds for each packet.
 
 The packets are bytes that cross ``lo``, so they may be such as no corpus has. Each match is before a list of
-``-m recent`` of its own, which then has the packet's source. The lists are emptied between two packets.
+``-m recent`` of its own, which then has the packet's source. The lists are emptied between two packets; other
+states are kept.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ def main() -> None:
     sender = socket.socket(kind, socket.SOCK_RAW, socket.IPPROTO_RAW)
     states, before = [], _counted(_LEGACY[family], len(matches))
     for packet in packets:
-        program.forget_lists()
+        program.map("recents").clear()
         sender.sendto(bytes.fromhex(packet), (to, 0))
         held = {lists[struct.unpack_from("=I", key)[0]] for key, _ in program.map("recents").entries()}
         after = _counted(_LEGACY[family], len(matches))

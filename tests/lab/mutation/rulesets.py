@@ -151,8 +151,8 @@ RULESETS: Final[dict[str, Callable[[], tuple[Batch, ...]]]] = {
     "kube-ipvs6": lambda: _dumped(Family.IP6, "kube-ipvs6/rules.ip6tables-save", "kube-ipvs6/node.json"),
     "headers": lambda: _case("cases/header-fields"),
     "headers6": lambda: _case("cases6/header-fields6"),
-    "netmap": lambda: _case("cases-without-tc/netmap"),
-    "netmap6": lambda: _case("cases-without-tc/netmap6"),
+    "netmap": lambda: _case("cases/netmap"),
+    "netmap6": lambda: _case("cases6/netmap6"),
     "connbytes": lambda: _case("cases-without-tc/connbytes"),
     "connbytes6": lambda: _case("cases-without-tc/connbytes6"),
 }

@@ -110,8 +110,9 @@ def _action(action: Action, context: Context, number: NumberText) -> Code:
             return Code((f"p->mark = {kept} ^ {number(value)};",))
         case Proxy():
             raise CannotExpress("tproxy", "a tc program runs before the stack looks for transparent sockets")
-        case Netmap():
-            raise CannotExpress("netmap", "the tc program translates only to addresses in the rule")
+        case Netmap(network=network, mask=mask):
+            bits = context.family.bits
+            return Code((f"return ask_netmap(p, {number(network, bits)}, {number(mask, bits)});",), _REUSE)
         case Queue():
             raise CannotExpress("queue", "a tc program cannot hand a packet to a queue of netfilter")
         case LimitMss(mss=int(mss)):

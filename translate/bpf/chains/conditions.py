@@ -63,7 +63,6 @@ _IPSEC: Final = (
     *IPSEC_STATES,
 )
 _PORTS: Final = (Field.BRIDGED_ON, Field.BRIDGE_PORT_IN, Field.BRIDGE_PORT_OUT)
-_GROUPS: Final = (Field.IIF_GROUP, Field.OIF_GROUP)
 _ROUTING: Final = Needs(features=frozenset({Feature.ROUTING}))
 _SEGMENTS: Final = Needs(features=frozenset({Feature.ROUTING, Feature.SEGMENTS}))
 _OPTIONS: Final = Needs(features=frozenset({Feature.OPTIONS}))
@@ -121,6 +120,8 @@ FIELDS: Final = {
     Field.CPU: _Column("bpf_get_smp_processor_id()"),
     Field.IIF: _Column("p->in"),
     Field.OIF: _Column("p->out"),
+    Field.IIF_GROUP: _Column("device_group(p->iif)", "p->iif"),
+    Field.OIF_GROUP: _Column("device_group(p->oif)", "p->oif"),
     Field.CT_STATE: _Column("p->ct_state"),
     Field.CT_STATUS: _Column("p->conn.status", _CT),
     Field.CT_MARK: _Column("p->conn.mark", _CT),
@@ -153,7 +154,6 @@ FIELDS: Final = {
             *_TAKERS,
             *_IPSEC,
             *_PORTS,
-            *_GROUPS,
             *_FRAGMENTS,
             Field.SCTP_CHUNKS,
             Field.REALM,
@@ -212,15 +212,17 @@ def _test(test: Test, context: Context) -> Condition:
             number = context.buckets[test.bucket]
             return Condition(f"within_limit({number}, {test.interval}, {test.capacity})", _BUCKET)
         case HashLimit():
-            raise CannotExpress("hashlimit", "the tc program does not keep buckets by address")
+            return Condition(_hash_limit(test, context), _TABLE)
         case ConnectionLimit():
             raise CannotExpress("connlimit", "the tc program does not count the connections of an address")
         case Quota():
-            raise CannotExpress("quota", "the tc program does not count the bytes of packets")
+            call = f"within_quota({context.quotas[test.state]}, {test.size}ULL, p->length)"
+            return Condition(f"!{call}" if test.negated else call, _QUOTA)
         case ConnLabel():
             raise CannotExpress("connlabel", "the tc program's connections have no labels")
         case ClusterShare():
-            raise CannotExpress("cluster", "the tc program does not hash addresses")
+            numbers = f"{test.total}, {test.nodes:#x}, {test.seed:#x}, {int(test.negated)}"
+            return Condition(f"cluster_share(skb, p, {numbers})", _CLUSTER)
         case SetUpdate():
             raise CannotExpress("set-update", "the tc program does not change ipsets")
         case Account():
@@ -240,6 +242,29 @@ def _test(test: Test, context: Context) -> Condition:
 _COUNTER: Final = Needs(parts=frozenset({RuntimePart.NTH}), counters=1)
 _BUCKET: Final = Needs(parts=frozenset({RuntimePart.LIMIT}))
 _RECENT: Final = Needs(parts=frozenset({RuntimePart.RECENT}))
+
+
+_QUOTA: Final = Needs(parts=frozenset({RuntimePart.QUOTA}))
+_TABLE: Final = Needs(parts=frozenset({RuntimePart.HASHLIMIT}))
+_CLUSTER: Final = Needs(parts=frozenset({RuntimePart.CLUSTER}), features=frozenset({Feature.FRAMES}))
+
+
+def _hash_limit(test: HashLimit, context: Context) -> str:
+    """Return the condition of a table. Its key and rate are those of its first test (``htable_find_get``)."""
+    number, table = context.tables[test.name]
+    parts = [f".table = {number}"]
+    for field, name, mask in (
+        (Field.SADDR, "saddr", table.source_mask),
+        (Field.DADDR, "daddr", table.destination_mask),
+    ):
+        if field in table.key:
+            parts.append(f".{name} = to_wire(p->{name} & {literal(mask)})")
+    ports = (0xFFFF0000 if Field.SPORT in table.key else 0) | (0xFFFF if Field.DPORT in table.key else 0)
+    if ports:
+        parts.append(f".ports = hashed_ports(skb, p) & {ports:#x}")
+    key = f"(struct hash_key){{ {', '.join(parts)} }}"
+    times = f"{table.interval}ULL, {table.capacity}ULL, {table.expire * 1_000_000}ULL"
+    return f"{'!' if test.above else ''}within_hash_limit({key}, {times})"
 
 
 def _recent(test: Recent, context: Context) -> str:
@@ -360,8 +385,6 @@ def refuse_field(field: Field, family: Family) -> None:
         raise CannotExpress("clock", "a tc program has no helper that reads the time of day")
     if field in _FRAGMENTS:
         raise CannotExpress("fragments", "the tc program does not store the fields of a fragment header")
-    if field in _GROUPS:
-        raise CannotExpress("interface-group", "the tc program does not read the groups of interfaces")
     if field in _PORTS:
         raise CannotExpress("bridge-port", "a tc program does not see the ports of a bridge")
     if field in _IPSEC:

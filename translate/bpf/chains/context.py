@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from translate.bpf.chains.code import Needs
 from translate.bpf.chains.ipsets import SetMap
-from translate.ir import Family
+from translate.ir import Family, HashLimit
 from translate.passes.recents import RecentList
 
 __all__ = ["Context"]
@@ -18,9 +18,10 @@ class Context:
     """The names that a statement can refer to, and the next free numbers for its declarations.
 
     ``functions`` has the C function of each chain. ``lists`` has the lists of ``-m recent`` with their
-    numbers, ``buckets`` the numbers of the buckets of ``-m limit``, and ``sets`` the ipsets. ``lookups`` is
-    the number of the next lookup's map, and ``counters`` that of the next counter of ``statistic --mode
-    nth``.
+    numbers, ``buckets`` and ``quotas`` the numbers of the buckets of ``-m limit`` and of the quotas, and
+    ``sets`` the ipsets. ``tables`` has the tables of ``-m hashlimit``, with their numbers and first
+    tests. ``lookups`` is the number of the next lookup's map, and ``counters`` that of the next counter
+    of ``statistic --mode nth``.
     """
 
     family: Family
@@ -28,6 +29,8 @@ class Context:
     lists: Mapping[str, tuple[int, RecentList]]
     buckets: Mapping[str, int]
     sets: Mapping[str, SetMap]
+    quotas: Mapping[str, int] = field(default_factory=dict)
+    tables: Mapping[str, tuple[int, HashLimit]] = field(default_factory=dict)
     lookups: int = 0
     counters: int = 0
 

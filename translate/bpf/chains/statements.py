@@ -14,7 +14,9 @@ from translate.ir import (
     RANDOM_RANGE,
     Apply,
     Choose,
+    ClusterShare,
     Goto,
+    HashLimit,
     Jump,
     Lookup,
     Recent,
@@ -66,4 +68,4 @@ def _choice(statement: Choose, context: Context) -> Code:
 
 def _acts(test: Test) -> bool:
     """Return whether a test has an effect in addition to its result."""
-    return isinstance(test, Recent) and changes_list(test)
+    return isinstance(test, HashLimit | ClusterShare) or (isinstance(test, Recent) and changes_list(test))

@@ -23,6 +23,7 @@ __all__ = [
     "ARGUMENTS",
     "CONNECTIONS",
     "ENTRY",
+    "HASHED_SIZE",
     "RECENT_SIZE",
     "U32",
     "DeviceFlag",
@@ -45,6 +46,9 @@ CONNECTIONS: Final = 65536
 
 RECENT_SIZE: Final = 65536
 """The capacity in addresses of all lists of ``-m recent`` together."""
+
+HASHED_SIZE: Final = 65536
+"""The capacity in buckets of all tables of ``-m hashlimit`` together."""
 
 _LOCKS: Final = 1024
 _DEVICES: Final = 1024
@@ -69,6 +73,9 @@ class RuntimePart(Enum):
     NTH = "nth"
     LIMIT = "limit"
     WORDS = "words"
+    QUOTA = "quota"
+    HASHLIMIT = "hashlimit"
+    CLUSTER = "cluster"
 
 
 class DeviceFlag(IntFlag):
@@ -111,7 +118,13 @@ class RuntimeTypes:
         return "\n".join(("".join(heads), device_flags(), *bodies))
 
 
-_OPTIONAL: Final = {"recent_key": RuntimePart.RECENT, "turn": RuntimePart.NTH, "bucket": RuntimePart.LIMIT}
+_OPTIONAL: Final = {
+    "recent_key": RuntimePart.RECENT,
+    "turn": RuntimePart.NTH,
+    "bucket": RuntimePart.LIMIT,
+    "quota": RuntimePart.QUOTA,
+    **dict.fromkeys(("hash_key", "hash_bucket"), RuntimePart.HASHLIMIT),
+}
 
 
 @cache
@@ -177,7 +190,7 @@ def runtime_types(family: Family) -> RuntimeTypes:
             Declarator(addr, "address", comment="the address that REDIRECT binds; 0: none"),
             Declarator(addr, "near", reaches, "IPv6: addresses of smaller scopes, by reach_of()"),
             Declarator(U32, "flags", comment="DEVICE_*"),
-            Declarator(U32, "spare"),
+            Declarator(U32, "group", comment="of `ip link set group`"),
             Declarator(U8, "mac", 8, "its hardware address, in six bytes"),
         ),
     )
@@ -249,6 +262,30 @@ def runtime_types(family: Family) -> RuntimeTypes:
                 Declarator(U64, "full", comment="when it is full again, as bpf_ktime_get_ns()"),
             ),
         ),
+        Structure(
+            "quota",
+            (
+                Declarator(_SPIN_LOCK, "lock"),
+                Declarator(U32, "ended", comment="a packet has exceeded it"),
+                Declarator(U64, "used", comment="bytes"),
+            ),
+        ),
+        Structure(
+            "hash_key",
+            (
+                Declarator(U32, "table"),
+                Declarator(wire, "saddr", comment="zero, as the next members, unless it is part of the key"),
+                Declarator(wire, "daddr"),
+                Declarator(U32, "ports", comment="source port << 16 | destination port"),
+            ),
+        ),
+        Structure(
+            "hash_bucket",
+            (
+                Declarator(U64, "full", comment="when it is full again, as bpf_ktime_get_ns()"),
+                Declarator(U64, "used", comment="when the last packet came"),
+            ),
+        ),
     )
     return RuntimeTypes(words, numbers, {structure.name: structure for structure in structures})
 
@@ -272,13 +309,14 @@ def runtime_maps(
     *,
     counters: int = 0,
     buckets: int = 0,
+    quotas: int = 0,
     connections: int = CONNECTIONS,
     slots: int = _MOST_SLOTS,
 ) -> tuple[DeclaredMap, ...]:
     """Return the maps of the runtime with these optional parts.
 
-    The arguments are the sizes: ``connections``, ``slots``, ``counters`` of ``statistic --mode nth`` and
-    ``buckets`` of ``-m limit``.
+    The arguments are the sizes: ``connections``, ``slots``, ``counters`` of ``statistic --mode nth``,
+    ``buckets`` of ``-m limit`` and ``quotas``.
     """
     types = runtime_types(family)
     addr, s = types.numbers[0], types.structures
@@ -325,4 +363,9 @@ def runtime_maps(
         maps.append(table("turns", "array", s["turn"], counters))
     if RuntimePart.LIMIT in parts:
         maps.append(table("buckets", "array", s["bucket"], buckets))
+    if RuntimePart.QUOTA in parts:
+        maps.append(table("quotas", "array", s["quota"], quotas))
+    if RuntimePart.HASHLIMIT in parts:
+        key, value = s["hash_key"], s["hash_bucket"]
+        maps.append(DeclaredMap(name="hashed", kind="lru_hash", key=key, value=value, size=HASHED_SIZE))
     return tuple(maps)

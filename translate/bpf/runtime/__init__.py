@@ -4,9 +4,9 @@ The order of its parts: ``base``, the structures of :mod:`translate.bpf.layout.t
 ``types``, the maps of ``tables``, ``counters``, ``ah``, ``ipv4/header``, ``sctp``, ``tcpoptions``,
 ``packet``, ``tcpstates``, ``tcpwindow``, ``tcp``, ``entries``, ``icmperrors``, ``conntrack``, ``nat``,
 ``route``, ``ipv4/route``, the parts that only some rules need (``recent``, ``ipset``, ``nth``, ``limit``,
-``words``), then the generated chains, then ``slot``, ``binding``, ``forward``, ``hooks``, ``ipv4/answer`` and
-``reject``. ``ipv6/`` has the same parts for IPv6, which define the same names; everything else serves both
-families.
+``words``, ``quota``, ``hashlimit``, ``cluster``), then the generated chains, then ``slot``, ``binding``,
+``forward``, ``hooks``, ``ipv4/answer`` and ``reject``. ``ipv6/`` has the same parts for IPv6, which define
+the same names; everything else serves both families.
 """
 
 from __future__ import annotations
@@ -25,13 +25,16 @@ __all__ = ["after_chains", "before_chains", "runtime_text"]
 _FOLDERS: Final = {Family.IP: "ipv4", Family.IP6: "ipv6"}
 
 
-def before_chains(family: Family, parts: Collection[RuntimePart], counters: int, buckets: int) -> str:
+def before_chains(
+    family: Family, parts: Collection[RuntimePart], counters: int = 0, buckets: int = 0, quotas: int = 0
+) -> str:
     """Return the runtime that the chains of a family use, with these optional parts."""
     own = _FOLDERS[family]
     tracking = ("tcpstates", "tcpwindow", "tcp", "entries", "icmperrors", "conntrack")
     common = ("sctp", "tcpoptions", "packet", *tracking, "nat", "route")
     optional = (part.value for part in RuntimePart if part in parts)
-    maps = (table.declaration() for table in runtime_maps(family, parts, counters=counters, buckets=buckets))
+    sizes = {"counters": counters, "buckets": buckets, "quotas": quotas}
+    maps = (table.declaration() for table in runtime_maps(family, parts, **sizes))
     return "\n".join(
         (
             runtime_text("base"),

@@ -30,11 +30,11 @@ INLINE int answer_reject(struct __sk_buff *skb)
 /* Run a chain of nat if this side is not bound yet. The binding program then continues with `then`. */
 #define RUN_NAT(chain, side, then)                                \
 	do {                                                      \
+		p->manip = side;                                  \
 		if (HAS_NAT && unbound(p, side)) {                \
 			p->bind_flags = 0;                        \
 			RUN(chain);                               \
 		}                                                 \
-		p->manip = side;                                  \
 		p->next = then;                                   \
 	} while (0)
 

@@ -375,3 +375,11 @@ INLINE int ask_nat(struct pkt *p, addr low, addr high, u16 port_low, u16 port_hi
 	p->bind_flags = flags;
 	return BIND;
 }
+
+/* NETMAP: the bits under the mask become those of the network (netmap_tg4). */
+INLINE int ask_netmap(struct pkt *p, addr network, addr mask)
+{
+	addr new = ((p->manip == MANIP_SRC ? p->saddr : p->daddr) & ~mask) | (network & mask);
+
+	return ask_nat(p, new, new, 0, 0, BIND_ADDRESS);
+}

@@ -32,6 +32,13 @@ INLINE u32 device_flags(u32 index)
 	return d ? d->flags : 0;
 }
 
+INLINE u32 device_group(u32 index)
+{
+	struct device *d = devices.lookup(&index);
+
+	return d ? d->group : 0;
+}
+
 /* Whether the packet came in through a port of a bridge (-m physdev --physdev-is-in). */
 INLINE int from_bridge(struct pkt *p)
 {

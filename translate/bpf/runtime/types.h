@@ -51,6 +51,7 @@ struct pkt {
 	u32 mark;
 	u64 ether_saddr;       /* of the frame that it came in, if has_ether */
 	u8 has_ether, type;    /* type: PACKET_* */
+	u8 regarded;           /* a multicast frame that counts as one to this machine (cluster.h) */
 	u32 spi;               /* of the IPsec header of protocol spi_of, which is 0 without one */
 	u8 spi_of;
 	u8 has_ah, ah_length;  /* of the first AH header */

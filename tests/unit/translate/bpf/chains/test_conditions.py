@@ -3,6 +3,8 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.translate.bpf.chains.test_code import CONTEXT
+from tests.unit.translate.helpers.rules import program
+from translate.bpf import emit
 from translate.bpf.chains.code import Feature
 from translate.bpf.chains.conditions import conditions
 from translate.ir import Field, FieldTest, Interval
@@ -30,3 +32,38 @@ def test_several_kinds_are_in_several_words() -> None:
     test = FieldTest(field=Field.TCP_OPTIONS, mask=mask, values=(Interval.point(1 << 3),))
     first, third = "(p->options[0] & 0x8ULL) == 0x8ULL", "(p->options[2] & 0x4ULL) == 0x0ULL"
     assert conditions((test,), CONTEXT).text == f"p->has_options && ({first} && {third})"
+
+
+@pytest.mark.parametrize(
+    ("rule", "text"),
+    [
+        ("-m quota --quota 1000", "within_quota(0, 1000ULL, p->length)"),
+        ("-m quota ! --quota 5", "!within_quota(0, 5ULL, p->length)"),
+        (
+            "-m cluster --cluster-total-nodes 3 ! --cluster-local-node 2 --cluster-hash-seed 5",
+            "cluster_share(skb, p, 3, 0x2, 0x5, 1)",
+        ),
+        ("-m devgroup --src-group 5", "p->iif && device_group(p->iif) == 0x5"),
+        (
+            "-m hashlimit --hashlimit-above 1/s --hashlimit-name a --hashlimit-mode srcip,dstport"
+            " --hashlimit-srcmask 24",
+            "!within_hash_limit((struct hash_key){ .table = 0, .saddr = to_wire(p->saddr & 0xffffff00),"
+            " .ports = hashed_ports(skb, p) & 0xffff }, 1000000000ULL, 5000000000ULL, 1000000000ULL)",
+        ),
+    ],
+)
+def test_matches_with_a_state_or_a_hash(rule: str, text: str) -> None:
+    assert f"if ({text}) {{" in emit(program("filter", f"-A FORWARD {rule} -j DROP")).chains
+
+
+def test_a_match_that_changes_something_is_evaluated_without_a_target() -> None:
+    rule = "-A FORWARD -m hashlimit --hashlimit-upto 1/s --hashlimit-name a"
+    assert "(void)(within_hash_limit(" in emit(program("filter", rule)).chains
+    assert "within_quota" not in emit(program("filter", "-A FORWARD -m quota --quota 5")).chains
+
+
+def test_two_rules_share_a_table() -> None:
+    rule = "-A FORWARD -m hashlimit --hashlimit-{} 1/s --hashlimit-name {} -j DROP"
+    rules = (rule.format("upto", "a"), rule.format("upto", "b"), rule.format("above", "a"))
+    chains = emit(program("filter", *rules)).chains
+    assert (chains.count(".table = 0 }"), chains.count(".table = 1 }")) == (2, 1)

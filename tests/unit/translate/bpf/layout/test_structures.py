@@ -84,6 +84,9 @@ def test_a_layout_changes_with_the_form_of_entries_alone() -> None:
     assert replace(THINGS, key=same, size=8192).layout() == THINGS.layout()
 
 
+OPTIONAL = ("recent_key", "turn", "bucket", "quota", "hash_key", "hash_bucket")
+
+
 @pytest.mark.parametrize("family", Family)
 def test_a_program_declares_every_map_and_structure_once(family: Family) -> None:
     output = emit(Program(family=family, chains=()))
@@ -91,15 +94,17 @@ def test_a_program_declares_every_map_and_structure_once(family: Family) -> None
         assert output.source.count(declared.declaration()) == 1
     assert output.source.count("BPF_TABLE(") + output.source.count("BPF_F_TABLE(") == len(output.declared)
     for name, structure in runtime_types(family).structures.items():
-        assert output.source.count(structure.declaration()) == (name not in ("recent_key", "turn", "bucket"))
+        assert output.source.count(structure.declaration()) == (name not in OPTIONAL)
 
 
 @pytest.mark.parametrize("family", Family)
 def test_parts_bring_their_maps(family: Family) -> None:
     names = {one.name for one in runtime_maps(family)}
-    more = {one.name: one for one in runtime_maps(family, tuple(RuntimePart), counters=3, buckets=2)}
-    assert more.keys() - names == {"recents", "turns", "buckets"}
-    assert (more["turns"].size, more["buckets"].size) == (3, 2)
+    more = {
+        one.name: one for one in runtime_maps(family, tuple(RuntimePart), counters=3, buckets=2, quotas=5)
+    }
+    assert more.keys() - names == {"recents", "turns", "buckets", "quotas", "hashed"}
+    assert (more["turns"].size, more["buckets"].size, more["quotas"].size) == (3, 2, 5)
 
 
 @pytest.mark.parametrize(
