@@ -16,6 +16,7 @@ from backends.model.outcome import Verdict
 from backends.model.packet import Packet
 from backends.nftables.backend import NftablesBackend
 from backends.simulator.simulate import Simulation
+from backends.tc_ebpf import TcEbpfBackend
 from harness.diff.compare import compare
 from tests.kernel.helpers.availability import require
 from translate.ir import Family, Protocol, Ruleset, parse_address
@@ -132,6 +133,11 @@ def test_the_simulator_has_the_expected_results() -> None:
     for port, (words, expected) in enumerate(RESULTS.items(), 1):
         (branch,) = simulation.simulate(flow(port)).branches
         assert (branch.outcomes[0].verdict is Verdict.DROP) is expected, words
+
+
+@pytest.mark.parametrize("level", [0, 2])
+def test_tc_ebpf(level: int) -> None:
+    assert different(TcEbpfBackend(), RESULTS, level) == []
 
 
 @pytest.mark.parametrize("name", ["iptables-legacy", "iptables-nft"])

@@ -28,6 +28,7 @@ from translate.bpf.untranslated_effects import untranslated_effects
 from translate.collector import collector_paused
 from translate.errors import Note, Refusal, UnsupportedError
 from translate.ir import (
+    CLOCKS,
     TABLE_HOOKS,
     Lookup,
     LoweredChain,
@@ -99,6 +100,7 @@ def emit(program: Program) -> BpfOutput:
         notes=(
             *(_note(known) for known in lists.values() if known.limited),
             *(_note_of_table(name, origin) for name, (_, origin) in hash_tables(inventory).items()),
+            *(_note_of_clock(origin) for origin in dict.fromkeys(inventory.testing(CLOCKS))),
             *untranslated_effects(inventory),
         ),
     )
@@ -137,6 +139,14 @@ def _note(recent_list: RecentList) -> Note:
         f"the program holds {RECENT_SIZE} of all lists together, and forgets the least recently seen"
     )
     return Note(recent_list.origin, BACKEND, "recent-capacity", text)
+
+
+def _note_of_clock(origin: Origin) -> Note:
+    text = (
+        "the tc program reads TAI, from Linux 6.1 on, and the lead of TAI over UTC when it is loaded; if a"
+        " program such as chrony sets the lead later, nfparity tc refresh has to read it again"
+    )
+    return Note(origin, BACKEND, "clock-lead", text)
 
 
 def _note_of_table(name: str, origin: Origin) -> Note:

@@ -14,7 +14,6 @@ BACKEND: Final = "tc-ebpf"
 REFUSED: Final = {
     **REFUSED_BY_ALL,
     "classify": "`-j CLASSIFY`",
-    "clock": "`-m time`",
     "connlabel": "`-m connlabel`",
     "connbytes": "`-m connbytes`",
     "connlimit": "`-m connlimit`",

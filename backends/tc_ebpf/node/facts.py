@@ -10,6 +10,7 @@ from __future__ import annotations
 import socket
 import struct
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -274,6 +275,11 @@ def _mac(text: str | None) -> bytes:
     return bytes.fromhex((text or "").replace(":", ""))[:6].ljust(8, b"\0")
 
 
+def tai_lead() -> int:
+    """Return the lead of TAI over UTC in seconds, which is 0 until a program such as chrony sets it."""
+    return round(time.clock_gettime(time.CLOCK_TAI) - time.time())
+
+
 def settings_of(node: Node, family: Family) -> bytes:
     """Return the bytes of ``struct settings``."""
     # The values are those of the Node, because these sysctls do not exist in a namespace without conntrack.
@@ -303,6 +309,7 @@ def settings_of(node: Node, family: Family) -> bytes:
             sctp_established=t.sctp_established,
             dccp=t.dccp,
             dccp_open=t.dccp_open,
+            tai_lead=tai_lead(),
         )
     )
 

@@ -42,6 +42,8 @@ class Feature(Enum):
     """Rules test options of TCP, or change them."""
     AH = "READS_AH"
     """Rules test AH headers."""
+    CLOCK = "READS_CLOCK"
+    """Rules test the node's clock."""
     INDEXES = "READS_INDEXES"
     """Rules test the SPI of ESP or the CPI of IPComp."""
     FRAMES = "READS_FRAMES"

@@ -13,7 +13,6 @@ from translate.bpf.layout.tables import RuntimePart
 from translate.bpf.refusals import CannotExpress
 from translate.ir import (
     ACCOUNTS,
-    CLOCKS,
     IPSEC_STATES,
     REVERSE_PATHS,
     Account,
@@ -71,6 +70,10 @@ _MOBILITY: Final = Needs(features=frozenset({Feature.MOBILITY}))
 _DCCP: Final = Needs(features=frozenset({Feature.DCCP}))
 _TCP_OPTIONS: Final = Needs(features=frozenset({Feature.TCP_OPTIONS}))
 _AH: Final = Needs(features=frozenset({Feature.AH}))
+_CLOCK: Final = Needs(features=frozenset({Feature.CLOCK}))
+_DAY: Final = 86400
+_THURSDAY: Final = 4
+"""The day of the week of 1970-01-01."""
 _SPI: Final = Needs(features=frozenset({Feature.INDEXES}))
 _FRAME: Final = Needs(features=frozenset({Feature.FRAMES}))
 _CT: Final = "p->has_ct"
@@ -122,6 +125,11 @@ FIELDS: Final = {
     Field.OIF: _Column("p->out"),
     Field.IIF_GROUP: _Column("device_group(p->iif)", "p->iif"),
     Field.OIF_GROUP: _Column("device_group(p->oif)", "p->oif"),
+    Field.CLOCK: _Column("p->clock", needs=_CLOCK),
+    Field.CLOCK_DAYTIME: _Column(f"(p->clock % {_DAY})", needs=_CLOCK),
+    Field.CLOCK_WEEKDAY: _Column(f"((p->clock / {_DAY} + {_THURSDAY}) % 7)", needs=_CLOCK),
+    Field.CLOCK_MONTHDAY: _Column(f"day_of_month(p->clock / {_DAY})", needs=_CLOCK),
+    Field.CLOCK_MONTHDAY_BEFORE: _Column(f"day_of_month(p->clock / {_DAY} - 1)", needs=_CLOCK),
     Field.CT_STATE: _Column("p->ct_state"),
     Field.CT_STATUS: _Column("p->conn.status", _CT),
     Field.CT_MARK: _Column("p->conn.mark", _CT),
@@ -160,7 +168,6 @@ FIELDS: Final = {
             Field.CT_HELPER,
             Field.CT_EXPIRES,
             *ACCOUNTS,
-            *CLOCKS,
         )
     },
 }
@@ -381,8 +388,6 @@ def refuse_field(field: Field, family: Family) -> None:
         raise CannotExpress("ct-expire", "the tc program's connections have timers of their own")
     if field is Field.CT_HELPER:
         raise CannotExpress("helper", "the tc program has no helpers, so it expects no connections")
-    if field in CLOCKS:
-        raise CannotExpress("clock", "a tc program has no helper that reads the time of day")
     if field in _FRAGMENTS:
         raise CannotExpress("fragments", "the tc program does not store the fields of a fragment header")
     if field in _PORTS:

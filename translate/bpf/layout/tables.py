@@ -233,8 +233,9 @@ def runtime_types(family: Family) -> RuntimeTypes:
             Declarator(U32, "icmp", comment="of this family"),
             *(Declarator(U32, n) for n in ("gre", "gre_stream", "generic", "sctp", "sctp_established")),
             *(Declarator(U32, n) for n in ("dccp", "dccp_open")),
+            Declarator(U32, "tai_lead", comment="seconds of TAI before UTC"),
         ),
-        "The sysctls net.netfilter.nf_conntrack_*; timeouts are seconds.",
+        "The sysctls net.netfilter.nf_conntrack_*, whose timeouts are seconds, and the lead of TAI.",
     )
     recent_key = Structure(
         "recent_key",

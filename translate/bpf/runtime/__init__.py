@@ -1,7 +1,7 @@
 """The hand-written half of the tc program, as C text that ``translate.bpf.emit`` puts together.
 
 The order of its parts: ``base``, the structures of :mod:`translate.bpf.layout.tables`, ``ipv4/address``,
-``types``, the maps of ``tables``, ``counters``, ``ah``, ``ipv4/header``, ``sctp``, ``tcpoptions``,
+``types``, the maps of ``tables``, ``counters``, ``ah``, ``ipv4/header``, ``sctp``, ``tcpoptions``, ``clock``,
 ``packet``, ``tcpstates``, ``tcpwindow``, ``tcp``, ``entries``, ``icmperrors``, ``conntrack``, ``nat``,
 ``route``, ``ipv4/route``, the parts that only some rules need (``recent``, ``ipset``, ``nth``, ``limit``,
 ``words``, ``quota``, ``hashlimit``, ``cluster``), then the generated chains, then ``slot``, ``binding``,
@@ -31,7 +31,7 @@ def before_chains(
     """Return the runtime that the chains of a family use, with these optional parts."""
     own = _FOLDERS[family]
     tracking = ("tcpstates", "tcpwindow", "tcp", "entries", "icmperrors", "conntrack")
-    common = ("sctp", "tcpoptions", "packet", *tracking, "nat", "route")
+    common = ("sctp", "tcpoptions", "clock", "packet", *tracking, "nat", "route")
     optional = (part.value for part in RuntimePart if part in parts)
     sizes = {"counters": counters, "buckets": buckets, "quotas": quotas}
     maps = (table.declaration() for table in runtime_maps(family, parts, **sizes))

@@ -78,6 +78,8 @@ INLINE int parse(struct __sk_buff *skb, struct pkt *p)
 	p->icmp_type = p->icmp_code = p->tcp_flags = p->tcp_doff = 0;
 	p->seq = p->ack = p->window = 0;
 	p->spi_of = p->has_options = p->regarded = 0;
+	if (READS_CLOCK)
+		p->clock = seconds_now();
 	if (READS_MOBILITY)
 		parse_mobility(skb, p);
 	if (READS_DCCP)

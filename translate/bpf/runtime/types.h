@@ -59,6 +59,7 @@ struct pkt {
 	u32 ah_spi;
 	u8 has_mobility, mobility_next, mobility_type; /* of a Mobility Header of IPv6 */
 	u8 has_dccp, dccp_type;
+	u32 clock;             /* when it came: seconds since 1970 */
 	u8 has_options;        /* of TCP: a bit in `options` for each kind, and the first MSS and its offset in the frame, or 0 */
 	u16 mss, mss_at;
 	u64 options[4], stripped[4];

@@ -131,7 +131,6 @@ CASES: dict[str, tuple[Case, int]] = {
     "bridge-port": (rules("-m physdev --physdev-in eth1 -j DROP"), 3),
     "rpfilter6": (rules("-m rpfilter -j DROP", hook="PREROUTING", family=Family.IP6), 3),
     "helper": (rules("-m helper --helper ftp -j DROP"), 3),
-    "clock": (rules("-m time --weekdays Sat -j DROP"), 3),
     "connbytes": (
         rules("-m connbytes --connbytes 9 --connbytes-mode bytes --connbytes-dir both -j DROP"),
         3,

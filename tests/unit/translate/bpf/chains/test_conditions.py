@@ -67,3 +67,16 @@ def test_two_rules_share_a_table() -> None:
     rules = (rule.format("upto", "a"), rule.format("upto", "b"), rule.format("above", "a"))
     chains = emit(program("filter", *rules)).chains
     assert (chains.count(".table = 0 }"), chains.count(".table = 1 }")) == (2, 1)
+
+
+def test_the_clock_is_read_once_for_a_packet() -> None:
+    rule = "-A FORWARD -m time --timestart 08:00 --timestop 17:00 --weekdays Sat,Sun --monthdays 1,31 -j DROP"
+    output = emit(program("filter", rule))
+    for text in (
+        "(p->clock % 86400) >= 0x7080",
+        "((p->clock / 86400 + 4) % 7) == 0x0",
+        "day_of_month(p->clock / 86400)",
+    ):
+        assert text in output.chains
+    assert "#define READS_CLOCK 1" in output.source
+    assert {note.feature for note in output.notes} == {"clock-lead"}
