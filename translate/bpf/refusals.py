@@ -13,7 +13,6 @@ BACKEND: Final = "tc-ebpf"
 
 REFUSED: Final = {
     **REFUSED_BY_ALL,
-    "classify": "`-j CLASSIFY`",
     "connlabel": "`-m connlabel`",
     "connbytes": "`-m connbytes`",
     "connlimit": "`-m connlimit`",

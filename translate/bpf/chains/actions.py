@@ -154,8 +154,9 @@ def _action(action: Action, context: Context, number: NumberText) -> Code:
             return Code((f"set_ttl(skb, p, p->ttl < {255 - by} ? p->ttl + {by} : 255);",))
         case Log() | NfLog() | Audit() | Trace():
             return Code(("; /* not logged */",))  # see untranslated_effects
-        case Classify():
-            raise CannotExpress("classify", "the stack sets the priority again after the tc program has run")
+        case Classify(priority=priority):
+            # FORWARD, OUTPUT and POSTROUTING run after ip_forward, which sets the priority by the TOS
+            return Code((f"skb->priority = {number(priority)};",))
         case Duplicate():
             raise CannotExpress("tee", "the tc program does not copy packets")
         case Secmark() | ConnSecmark():

@@ -63,6 +63,7 @@ INLINE int to_awaited_neighbour(struct __sk_buff *skb, struct pkt *p)
 {
 	pass(skb, p, AT_NOTHING);
 	skb->tc_index = TC_INDEX_DONE;
+	skb->priority = p->priority; /* lo has reset it (____dev_forward_skb) */
 	return redirect_to_neighbour(p->oif, 0, 0, 0);
 }
 

@@ -105,6 +105,7 @@ INLINE int into_loopback(struct __sk_buff *skb, struct pkt *p, u8 stage)
 	u8 zero[12] = {};
 
 	skb->tc_index = p->slot;
+	p->priority = skb->priority;
 	pass(skb, p, stage);
 	bpf_skb_store_bytes(skb, 0, zero, sizeof(zero), 0);
 	return bpf_redirect(LOOPBACK_INDEX, BPF_F_INGRESS);

@@ -48,7 +48,7 @@ struct pkt {
 	u16 icmp_id, check, udp_length, window;
 	u16 gre_key;           /* of enhanced GRE (RFC 2637) */
 	u8 gre, attached;      /* attached: it answers an UNTRACKED packet (nf_conntrack_attach) */
-	u32 mark;
+	u32 mark, priority;    /* priority: only set on the way through lo */
 	u64 ether_saddr;       /* of the frame that it came in, if has_ether */
 	u8 has_ether, type;    /* type: PACKET_* */
 	u8 regarded;           /* a multicast frame that counts as one to this machine (cluster.h) */

@@ -23,7 +23,6 @@ NOT_TRANSLATED = {
     "-m policy",
     "-m socket",
     "-m realm",
-    "-j CLASSIFY",
     "-j SNPT",
     "-j DNPT",
     "-j NFQUEUE",
