@@ -26,8 +26,8 @@ REFUSED_BY_ALL: Final = {
         " program have token buckets, and no rate averaged over an interval"
     ),
     "header-options": (
-        "`-m hbh --hbh-opts` and `-m dst --dst-opts`: nft reads the length of the header, not the options"
-        " in it"
+        "`-m dst --dst-opts`: nft reads the length of the header, not the options in it, whose place depends"
+        " on other headers"
     ),
     "hmark": (
         "`-j HMARK`: the hash of nft has its fields in a fixed order, that of HMARK the lower address first"

@@ -10,8 +10,11 @@ import struct
 
 import pytest
 
+from backends.tc_ebpf import TcEbpfBackend
 from tests.kernel.helpers.acceptance import is_later_than_1_8_9
+from tests.kernel.helpers.availability import require
 from tests.kernel.helpers.counted import counts_of_both
+from tests.kernel.helpers.matchedtc import matched_in_both
 from translate.ir import Family
 
 pytestmark = [
@@ -111,3 +114,56 @@ def test_ipv6header_reads_data_of_later_fragments() -> None:
     assert different
     assert all(words.startswith("ipv6header") for words in different)
     assert "ipv6header --header prot --soft" in different
+
+
+HOP_MATCHES = (
+    *("", "--hbh-opts 1", "--hbh-opts 1:4", "--hbh-opts 1:3", "--hbh-opts 1:255", "--hbh-opts 0,0"),
+    *("--hbh-opts 5:2", "--hbh-opts 5:2,1:0", "--hbh-opts 5:2,1", "--hbh-opts 5:2,0,0", "--hbh-opts 0,1:3"),
+    *("--hbh-opts 30:12", "--hbh-len 8 --hbh-opts 1:4", "! --hbh-len 8 --hbh-opts 30", "--hbh-opts 1:4,9"),
+    *("--hbh-opts 1:4,17:0", "--hbh-opts 0,0,0,0,0,0", "--hbh-opts 0,0,0,0,0,0,0", "--hbh-opts 30:12,9"),
+)
+HOP_OPTIONS = (
+    *("010400000000", "0502abcd0100", "0502abcd0000", "000000000000", "000103000000", "010300000000"),
+    *("1e0c" + "00" * 12, "010c" + "00" * 12, "01040000000009" + "00" * 7, "c20400010000", "050200000102"),
+    *("0007" + "00" * 4, "070400000000", "01ff00000000", "00000000000001" + "00" * 7),
+)
+"""What is behind the first two bytes of hop-by-hop options."""
+HOP_NEVER = {"--hbh-opts 1:4,17:0", "--hbh-opts 0,0,0,0,0,0,0", "--hbh-opts 30:12,9"}
+
+
+def hop_packets() -> list[bytes]:
+    made = [whole(UDP, DATAGRAM), whole(NONE, "")]
+    for listed in HOP_OPTIONS:
+        units = (len(listed) // 2 + 2) // 8 - 1
+        made += [
+            whole(HOP, f"{UDP:02x}{units:02x}{listed}{DATAGRAM}"),
+            whole(HOP, f"{NONE:02x}{units:02x}{listed}"),
+        ]
+    # what is behind the header looks like an option
+    made.append(whole(HOP, f"{NONE:02x}00010400000000" + "0900" * 4))
+    return made
+
+
+@pytest.mark.parametrize("level", [0, 2])
+def test_the_kernel_reads_the_same_options(level: int) -> None:
+    rules = [f"-m hbh {words}".rstrip() for words in HOP_MATCHES]
+    packets = hop_packets()
+    states = counts_of_both(rules, packets, Family.IP6, level=level)
+    for packet, (legacy, ours) in zip(packets, states, strict=True):
+        different = {words: (a, b) for words, a, b in zip(rules, legacy, ours, strict=True) if a != b}
+        assert different == {}, packet.hex()
+    counts = dict(zip(HOP_MATCHES, states[-1][0], strict=True))
+    assert {words for words, count in counts.items() if not count} == HOP_NEVER
+
+
+def test_the_tc_program_reads_the_same_options() -> None:
+    """The stack drops a packet whose options it refuses before iptables sees it (``ipv6_parse_hopopts``)."""
+    require(TcEbpfBackend())
+    rules = [f"-m hbh {words}".rstrip() for words in HOP_MATCHES]
+    packets = hop_packets()
+    compared = 0
+    for packet, (legacy, ours) in zip(packets, matched_in_both(rules, packets, Family.IP6), strict=True):
+        different = [words for words, a, b in zip(rules, legacy, ours, strict=True) if a != b]
+        assert different == [] or not legacy[0], packet.hex()
+        compared += legacy[0]
+    assert compared > len(HOP_OPTIONS)

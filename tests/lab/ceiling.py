@@ -35,13 +35,14 @@ INEXPRESSIBLE: Final[Mapping[str, Mapping[str, str]]] = {
         "--dccp-option": "nft 1.0.6 of Debian 12 reads no options; `dccp option` of later ones takes options"
         " 2 to 31 for single bytes, xt_dccp for longer ones"
     },
-    "-m dst": {"--dst-opts": "nft reads the length of the header, not the options in it"},
+    "-m dst": {
+        "--dst-opts": "nft reads the length of the header; the place of its options depends on other headers"
+    },
     "-m eui64": {"": "nft compares a field with constants, not with another field"},
     "-m hashlimit": dict.fromkeys(
         ("--hashlimit-rate-match", "--hashlimit-rate-interval"),
         "nf_tables has token buckets, and no rate averaged over an interval",
     ),
-    "-m hbh": {"--hbh-opts": "nft reads the length of the header, not the options in it"},
     "-m ipvs": dict.fromkeys(
         ("--ipvs", "--vproto", "--vaddr", "--vport", "--vdir", "--vmethod", "--vportctl"), _IPVS
     ),

@@ -38,7 +38,7 @@ KINDS: Final = {
         "--cluster-local-nodemask": "node",
         "--cluster-hash-seed": "hash-seed",
     },
-    "hbh": {"--hbh-len": "rt"},
+    "hbh": {"--hbh-len": "rt", "--hbh-opts": "hop-options"},
     "dst": {"--dst-len": "rt"},
     "frag": {"--fragid": "segments", "--fraglen": "rt"},
     "ipv6header": {"--header": "headers"},

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
-from translate.ir import AnyOf, Family, Field, FieldTest, Interval, Option, Test
+from translate.ir import AnyOf, Family, Field, FieldTest, Interval, Option, Test, Word, WordOperator, WordTest
 from translate.read.extensions.declaration import (
     Context,
     MatchExtension,
@@ -24,36 +25,102 @@ _UNIT: Final = 8
 """Bytes in one unit of a header's length field, which does not count the first unit."""
 
 
-def _of_options(name: str, field: Field) -> MatchExtension:
-    """Return the match of a header with options: hop-by-hop, or of the destination."""
-    option = f"--{name}-len"
-
-    def meaning(options: Options, _context: Context) -> tuple[Test, ...]:
-        occurrence = options.find(option)
-        if occurrence is None:
-            return (_present(field),)
-        index, length = occurrence
-        units, rest = divmod(parse_number(length.arguments[0], _MOST, option=index), _UNIT)
-        if rest or not 0 < units <= _BYTE + 1:
-            return (FieldTest(field=field, values=(Interval(0, _BYTE),), negated=not length.negated),)
-        return (FieldTest(field=field, values=(Interval.point(units - 1),), negated=length.negated),)
-
-    refused = "nftables and the tc program do not read the options in this header"
-    return MatchExtension(
-        name=name,
-        options=(
-            OptionSpec(name=option, invertible=True),
-            OptionSpec(name=f"--{name}-opts", refused=refused, kind="header-options"),
-        ),
-        meaning=meaning,
-        family=Family.IP6,
-    )
+def _length(field: Field, name: str, options: Options) -> Test:
+    """Return the test of the header's length, or only that the packet has the header."""
+    occurrence = options.find(name)
+    if occurrence is None:
+        return _present(field)
+    index, length = occurrence
+    units, rest = divmod(parse_number(length.arguments[0], _MOST, option=index), _UNIT)
+    if rest or not 0 < units <= _BYTE + 1:
+        return FieldTest(field=field, values=(Interval(0, _BYTE),), negated=not length.negated)
+    return FieldTest(field=field, values=(Interval.point(units - 1),), negated=length.negated)
 
 
-HBH: Final = _of_options("hbh", Field.HOP_LENGTH)
+_FIRST_OPTION: Final = 42
+"""The place of the first option after the IP header, if this header follows it (RFC 8200)."""
+_NEXT_HEADER: Final = Word(
+    offset=4, steps=((WordOperator.RIGHT, 8), (WordOperator.AND, _BYTE)), values=(Interval.point(0),)
+)
+"""Hop-by-hop options follow the header of IPv6."""
+_MOST_OPTIONS: Final = 16  # IP6T_OPTS_OPTSNR
+
+
+def _hbh(options: Options, _context: Context) -> tuple[Test, ...]:
+    tests = [_length(Field.HOP_LENGTH, "--hbh-len", options)]
+    occurrence = options.find("--hbh-opts")
+    if occurrence is not None:
+        tests += _listed(occurrence[1].arguments[0], occurrence[0])
+    return tuple(tests)
+
+
+def _listed(text: str, index: int) -> Iterator[Test]:
+    """Yield the tests that the header begins with these options, in order (``hbh_mt6``)."""
+    words = [_NEXT_HEADER]
+    at, end = _FIRST_OPTION, _FIRST_OPTION
+    listed = _kinds(text, index)
+    for number, (kind, length) in enumerate(listed, 1):
+        whole = bool(kind) and length is not None
+        if not whole and kind and number < len(listed):
+            what = "--hbh-opts with an option without its length before another"
+            raise NotModelledError(what, option=index)
+        # the last two bytes of the word are the option's kind and length, or its last byte is the kind
+        value, bits = (kind << 8 | (length or 0), 0xFFFF) if whole else (kind, _BYTE)
+        place = at - 2 if whole else at - 3
+        words.append(Word(offset=place, steps=((WordOperator.AND, bits),), values=(Interval.point(value),)))
+        end = at + (2 if kind else 1)
+        at += (length or 0) + 2 if kind else 1
+        if number < len(listed):
+            end = at
+    units = -(-(end - _FIRST_OPTION + 2) // _UNIT) - 1
+    if units:
+        yield between(Field.HOP_LENGTH, units, _BYTE, negated=False, family=Family.IP6)
+    yield WordTest(words=tuple(words))
+
+
+def _kinds(text: str, index: int) -> list[tuple[int, int | None]]:
+    """Return the kind and length of each option; a length of 255 is any length (``parse_options``)."""
+    listed: list[tuple[int, int | None]] = []
+    offset = 0
+    for word in text.split(","):
+        kind_text, colon, length_text = word.partition(":")
+        kind = parse_number(kind_text, _MOST, option=index, offset=offset) & _BYTE
+        length: int | None = None
+        if colon:
+            if not kind:
+                raise OptionError("option 0 (Pad1) has no length", option=index, offset=offset)
+            place = offset + len(kind_text) + 1
+            length = parse_number(length_text, _MOST, option=index, offset=place) & _BYTE
+        listed.append((kind, None if length == _BYTE else length))
+        offset += len(word) + 1
+    if len(listed) > _MOST_OPTIONS:
+        raise OptionError(f"--hbh-opts takes at most {_MOST_OPTIONS} options", option=index)
+    if len(listed) == _MOST_OPTIONS and ":" in text.rpartition(",")[2]:
+        raise OptionError(f"the option {_MOST_OPTIONS} of --hbh-opts has a length", option=index)
+    return listed
+
+
+HBH: Final = MatchExtension(
+    name="hbh",
+    options=(OptionSpec(name="--hbh-len", invertible=True), OptionSpec(name="--hbh-opts")),
+    meaning=_hbh,
+    family=Family.IP6,
+)
 """``-m hbh`` (``hbh_mt6``): a packet without the header never matches, negated or not."""
 
-DST: Final = _of_options("dst", Field.DESTINATION_LENGTH)
+DST: Final = MatchExtension(
+    name="dst",
+    options=(
+        OptionSpec(name="--dst-len", invertible=True),
+        OptionSpec(
+            name="--dst-opts",
+            refused="nftables and the tc program do not read the options in this header",
+            kind="header-options",
+        ),
+    ),
+    meaning=lambda options, _context: (_length(Field.DESTINATION_LENGTH, "--dst-len", options),),
+    family=Family.IP6,
+)
 """``-m dst`` (``hbh_mt6``): the first header of this kind."""
 
 

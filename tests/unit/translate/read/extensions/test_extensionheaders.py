@@ -7,7 +7,8 @@ import pytest
 from tests.unit.translate.read.conftest import ReadRule
 from tests.unit.translate.read.helpers.fieldtests import field_test
 from translate.errors import ParseError
-from translate.ir import AnyOf, Family, Field, FieldTest, Interval, Test
+from translate.ir import AnyOf, Family, Field, FieldTest, Interval, Test, WordTest
+from translate.ir.words import read_words
 from translate.nft import emit
 from translate.passes import lower
 from translate.read import read_ruleset
@@ -16,6 +17,11 @@ from translate.read.listing.printed import parse_printed
 HOP, DESTINATION, ID, PROTO = Field.HOP_LENGTH, Field.DESTINATION_LENGTH, Field.FRAGMENT_ID, Field.L4PROTO
 BYTE, WORD = (0, 255), (0, 0xFFFFFFFF)
 PAYLOAD = FieldTest(field=PROTO, values=(Interval.point(50), Interval.point(59)), negated=True)
+
+
+def words(*texts: str) -> WordTest:
+    """Return the test of words behind a header that is followed by hop-by-hop options."""
+    return WordTest(words=read_words("&&".join(("4>>8&0xff=0", *texts))))
 
 
 @pytest.mark.parametrize(
@@ -28,6 +34,27 @@ PAYLOAD = FieldTest(field=PROTO, values=(Interval.point(50), Interval.point(59))
         ("hbh --hbh-len 2056", [field_test(HOP, *BYTE, no=True)]),
         ("dst --dst-len 0", [field_test(DESTINATION, *BYTE, no=True)]),
         ("dst ! --dst-len 9", [field_test(DESTINATION, *BYTE)]),
+        ("hbh --hbh-opts 5", [field_test(HOP, *BYTE), words("39&0xff=5")]),
+        (
+            "hbh ! --hbh-len 8 --hbh-opts 1:4,0,300:2",
+            [
+                field_test(HOP, 0, 0, no=True),
+                field_test(HOP, 1, 255),
+                words("40&0xffff=0x104", "45&0xff=0", "47&0xffff=0x2c02"),
+            ],
+        ),
+        (
+            "hbh --hbh-opts 1:3,0",
+            [field_test(HOP, *BYTE), words("40&0xffff=0x103", "44&0xff=0")],
+        ),
+        (
+            "hbh --hbh-opts 1:3,0,0",
+            [
+                field_test(HOP, *BYTE),
+                field_test(HOP, 1, 255),
+                words("40&0xffff=0x103", "44&0xff=0", "45&0xff=0"),
+            ],
+        ),
         ("frag", [field_test(ID, *WORD)]),
         ("frag --fragid 5", [field_test(ID, 5, 5)]),
         ("frag ! --fragid 5:7", [field_test(ID, 5, 7, no=True)]),
@@ -59,7 +86,8 @@ def test_meaning(read_rule: ReadRule, options: str, expected: list[Test]) -> Non
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ("hbh --hbh-opts 1:2", "do not read the options in this header"),
+        ("hbh --hbh-opts 1:2,3,0", "an option without its length before another"),
+        ("hbh --hbh-opts 1:255,0", "an option without its length before another"),
         ("dst --dst-len 8 --dst-opts 1:2,5", "do not read the options in this header"),
         ("ipv6header --header dst", "without --soft"),
         ("ipv6header --header dst,auth --soft", "--header ah"),
@@ -73,6 +101,10 @@ def test_what_is_kept_as_written(read_rule: ReadRule, options: str, reason: str)
     ("options", "family", "message"),
     [
         ("hbh --hbh-len 8:16", Family.IP6, '"8:16" is not a number from 0 to 4294967295'),
+        ("hbh --hbh-opts 0:1", Family.IP6, "option 0 (Pad1) has no length"),
+        ("hbh --hbh-opts 1:x", Family.IP6, '"x" is not a number'),
+        ("hbh --hbh-opts 1,", Family.IP6, '"" is not a number'),
+        (f"hbh --hbh-opts {','.join('1' * 17)}", Family.IP6, "at most 16 options"),
         ("dst --dst-len 4294967296", Family.IP6, "is not a number from 0 to 4294967295"),
         ("frag --fragid 4294967296", Family.IP6, "is not a number from 0 to 4294967295"),
         ("frag --fraglen 1:2", Family.IP6, '"1:2" is not a number'),
