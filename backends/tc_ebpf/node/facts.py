@@ -25,7 +25,7 @@ from translate.bpf import DeviceFlag, Structure, runtime_types
 from translate.errors import MachineError
 from translate.ir import Family
 
-__all__ = ["NodeFacts", "SourceChecks", "read_facts", "settings_of"]
+__all__ = ["NodeFacts", "SourceChecks", "read_facts", "settings_of", "tai_lead"]
 
 _U32: Final = struct.Struct("=I")
 _TABLE_MAIN: Final = 254

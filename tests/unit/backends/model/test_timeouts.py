@@ -8,7 +8,7 @@ import pytest
 
 from backends.model.node import Interface, Node
 from backends.model.timeouts import TIMEOUT_DEFAULTS, timeouts_of
-from backends.tc_ebpf.node.facts import settings_of
+from backends.tc_ebpf.node.facts import settings_of, tai_lead
 from translate.bpf import runtime_types
 from translate.errors import InputError
 from translate.ir import Family
@@ -51,5 +51,6 @@ def test_the_program_has_every_timeout_in_its_settings() -> None:
     assert len(packed) == settings.size
     assert values.pop("tcp_timeout") == given.tcp
     assert values.pop("icmp") == (given.icmpv6,)
+    assert values.pop("tai_lead") == (tai_lead(),)
     assert [values.pop(name) for name in ("tcp_loose", "tcp_liberal", "checksum")] == [(1,), (0,), (1,)]
     assert values == {name: (getattr(given, name),) for name in values}
