@@ -127,7 +127,7 @@ HOP_OPTIONS = (
     *("1e0c" + "00" * 12, "010c" + "00" * 12, "01040000000009" + "00" * 7, "c20400010000", "050200000102"),
     *("0007" + "00" * 4, "070400000000", "01ff00000000", "00000000000001" + "00" * 7),
 )
-"""What is behind the first two bytes of hop-by-hop options."""
+"""Hop-by-hop options without the first two bytes of their header."""
 HOP_NEVER = {"--hbh-opts 1:4,17:0", "--hbh-opts 0,0,0,0,0,0,0", "--hbh-opts 30:12,9"}
 
 

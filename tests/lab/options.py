@@ -180,11 +180,11 @@ class _Unmodelled:
     """An option that is not modelled: the feature of refusals, and the Linux that first lacked it."""
 
     kind: str
-    gone: str
+    removed_in: str
 
     def support(self) -> dict[str, Support]:
-        if self.gone:
-            return dict.fromkeys(BACKENDS, Support(Status.GONE, (self.gone,)))
+        if self.removed_in:
+            return dict.fromkeys(BACKENDS, Support(Status.GONE, (self.removed_in,)))
         refused = dict.fromkeys(BACKENDS, Support(Status.REFUSED, (self.kind,)))
         return {**refused, "simulator": Support(Status.UNMODELLED)}
 
@@ -202,13 +202,13 @@ def _declared(users: Mapping[Use, set[str]]) -> dict[Use, _Unmodelled | None]:
         extensions: dict[str, MatchExtension | TargetExtension] = {**modelled, **others}
         for name, extension in sorted(extensions.items()):
             bare = Use(kind, name, "")
-            gone = extension.gone if isinstance(extension, TargetExtension) else ""
-            whole = None if name in modelled else _Unmodelled(extension.kind, gone)
+            removed_in = extension.removed_in if isinstance(extension, TargetExtension) else ""
+            whole = None if name in modelled else _Unmodelled(extension.kind, removed_in)
             if not extension.options or users.get(bare):
                 declared[bare] = whole
             for spec in extension.options:
-                one = None if spec.refused is None else _Unmodelled(spec.kind, spec.gone)
-                declared[Use(kind, name, spec.name)] = whole or one
+                unmodelled = None if spec.refused is None else _Unmodelled(spec.kind, spec.removed_in)
+                declared[Use(kind, name, spec.name)] = whole or unmodelled
     return declared
 
 

@@ -69,8 +69,8 @@ def _rules(hook: str, matches: Sequence[str], counts: Sequence[str]) -> str:
 def _counted(command: str, number: int) -> list[int]:
     """Return how many packets each of iptables' rules has counted."""
     saved = _run(f"{command}-save", "-c", "-t", "mangle")
-    found = re.findall(r"^\[(\d+):\d+\] -A .*--comment \"?a(\d+)\.", saved, re.MULTILINE)
-    counts = {int(n): int(count) for count, n in found}
+    lines = re.findall(r"^\[(\d+):\d+\] -A .*--comment \"?a(\d+)\.", saved, re.MULTILINE)
+    counts = {int(n): int(count) for count, n in lines}
     return [counts[n] for n in range(number)]
 
 
@@ -92,9 +92,9 @@ def main() -> None:
     for packet in packets:
         program.map("recents").clear()
         sender.sendto(bytes.fromhex(packet), (to, 0))
-        held = {lists[struct.unpack_from("=I", key)[0]] for key, _ in program.map("recents").entries()}
+        matched = {lists[struct.unpack_from("=I", key)[0]] for key, _ in program.map("recents").entries()}
         after = _counted(_LEGACY[family], len(matches))
-        states.append(([a > b for a, b in zip(after, before, strict=True)], [n in held for n in numbers]))
+        states.append(([a > b for a, b in zip(after, before, strict=True)], [n in matched for n in numbers]))
         before = after
     print(json.dumps(states))
 

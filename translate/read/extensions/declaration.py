@@ -58,7 +58,7 @@ class OptionSpec:
     ``repeated`` options may be given more than once. The value of an ``optional`` one is the next word,
     unless that begins with ``-`` or ``!``. ``refused`` is the reason why an option of iptables is not
     modelled: a rule with it is kept as spelled, and ``hides`` is the unknown part of the rule. ``kind`` is
-    the feature by which translations refuse it, and ``gone`` the Linux that first lacked it, if there is one.
+    the feature by which translations refuse it, and ``removed_in`` the Linux that first lacked it.
     """
 
     name: str
@@ -70,7 +70,7 @@ class OptionSpec:
     refused: str | None = None
     hides: Hidden | None = None
     kind: str = ""
-    gone: str = ""
+    removed_in: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,8 +170,8 @@ class TargetExtension:
 
     ``tables`` None allows every table; ``hooks`` are those from which its chain may be reached. ``meaning``
     is None if it is not modelled. Then ``hides`` is the unknown part of the rule, ``reason`` explains why it
-    cannot be translated at all, ``kind`` is the feature by which translations refuse it, and ``gone`` is the
-    Linux that first lacked it, if there is one. A rule that has the option ``alone`` and any other option
+    cannot be translated at all, ``kind`` is the feature by which translations refuse it, and ``removed_in``
+    is the Linux that first lacked it. A rule that has the option ``alone`` and any other option
     of the target is kept as spelled. For a target whose effect is that of tests, ``meaning`` returns tests
     that always hold instead of an action.
     """
@@ -183,7 +183,7 @@ class TargetExtension:
     hides: Hidden = Hidden.ACTION
     reason: str = ""
     kind: str = ""
-    gone: str = ""
+    removed_in: str = ""
     alone: str = ""
     tables: frozenset[TableName] | None = None
     hooks: frozenset[Hook] | None = None

@@ -65,7 +65,7 @@ OWNER: Final = MatchExtension(
             kind="supplementary-groups",
         ),
         *(
-            OptionSpec(name=name, invertible=True, refused=_OLD, kind="owner-process", gone="2.6.14")
+            OptionSpec(name=name, invertible=True, refused=_OLD, kind="owner-process", removed_in="2.6.14")
             for name in ("--pid-owner", "--sid-owner", "--cmd-owner")
         ),
     ),

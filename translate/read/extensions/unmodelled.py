@@ -99,7 +99,7 @@ def _targets(text: str, hides: Hidden) -> tuple[TargetExtension, ...]:
             family=_ONE_FAMILY.get(name),
             reason=_REASONS[name],
             kind=name.lower(),
-            gone=_GONE.get(name, ""),
+            removed_in=_GONE.get(name, ""),
         )
         for name, options in _declared(text).items()
     )
