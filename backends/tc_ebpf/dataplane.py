@@ -21,6 +21,7 @@ from backends.tc_ebpf.node.facts import NodeFacts, read_facts
 from backends.tc_ebpf.node.sourcechecks import read_checks, taken_sysctls, write_sysctl
 from backends.tc_ebpf.programs.bpfmap import BpfMap, wait_for_readers
 from backends.tc_ebpf.programs.program import LoadedProgram
+from backends.tc_ebpf.programs.runtimes import Runtimes
 from translate.bpf import BpfOutput, MapChange, RuntimePart
 from translate.collector import collector_paused
 from translate.ir import Family
@@ -35,7 +36,7 @@ class Dataplane:
 
     ``sysctls`` are conntrack's, which a namespace without conntrack does not have. Without ``direct``,
     forwarded packets always go through the stack and its hooks. Without ``cached``, the program is always
-    compiled.
+    compiled. With ``runtimes``, it uses one of these until it is closed.
     """
 
     def __init__(
@@ -45,11 +46,13 @@ class Dataplane:
         *,
         direct: bool = True,
         cached: bool = True,
+        runtimes: Runtimes | None = None,
     ) -> None:
         self._output = output
         self._node = Node((), sysctls=sysctls or {})
         self._direct = direct
         self._cached = cached
+        self._runtimes = runtimes
         self._program: LoadedProgram | None = None
 
     def load(self) -> None:
@@ -57,7 +60,7 @@ class Dataplane:
         family = self._output.family
         devices = [name for _, name in socket.if_nameindex()]
         checks = read_checks(devices) if family is Family.IP else {}
-        program = LoadedProgram(fitted(self._output), cached=self._cached)
+        program = LoadedProgram(fitted(self._output), cached=self._cached, runtimes=self._runtimes)
         if family is Family.IP:
             for (device, name), value in taken_sysctls(devices).items():
                 write_sysctl(device, name, value)
@@ -70,6 +73,19 @@ class Dataplane:
                     filters.attach(index, side, family, program.entries[side])
         switch(program.map("gate"), on=True)
         self._program = program
+
+    def close(self) -> None:
+        """Switch the program off, detach it from the devices that remain, and end it."""
+        program, self._program = self._program, None
+        if program is None:
+            return
+        switch(program.map("gate"), on=False)
+        with Filters() as filters:
+            for index in filters.with_clsact():
+                for side in Side:
+                    filters.detach(index, side, self._output.family)
+        wait_for_readers()
+        program.close()
 
     def change(self, steps: tuple[MapChange, ...]) -> None:
         """Change the maps while packets pass (:meth:`BpfChange.live`); connections stay.

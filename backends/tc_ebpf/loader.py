@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from backends.model.packet import Packet
 from backends.replay.loader import Loader
 from backends.tc_ebpf.connections import Connections
 from backends.tc_ebpf.dataplane import Dataplane
 from backends.tc_ebpf.node.sourcechecks import TAKEN
+from backends.tc_ebpf.programs.runtimes import Runtimes
 from backends.testbed.suppress_stack_rst import ResetFallback
 from backends.testbed.tapnode import TapNode
 from translate.bpf import BpfOutput, MapChange
 from translate.ir import Family
 
 __all__ = ["TcEbpfLoader"]
+
+
+_RUNTIMES: Final = Runtimes()
+"""The runtimes of the process that holds the node, for this session and later ones."""
 
 
 class TcEbpfLoader(Loader):
@@ -46,7 +51,13 @@ class TcEbpfLoader(Loader):
 
     def load(self, tap: TapNode) -> None:
         """Load the program; raises MachineError with the message of BCC or the verifier."""
-        dataplane = Dataplane(self._output, tap.node.sysctls, direct=self._direct, cached=self._cached)
+        dataplane = Dataplane(
+            self._output,
+            tap.node.sysctls,
+            direct=self._direct,
+            cached=self._cached,
+            runtimes=_RUNTIMES if self._cached else None,
+        )
         dataplane.load()
         if self.family is Family.IP:
             # The program has set them: the node's values must not be set again.
@@ -80,6 +91,11 @@ class TcEbpfLoader(Loader):
         with the kernel's error.
         """
         self._loaded().change(steps)
+
+    def close(self) -> None:
+        """End the program."""
+        if self.dataplane is not None:
+            self.dataplane.close()
 
     def _known(self) -> Connections:
         if self._connections is None:

@@ -39,6 +39,7 @@ ELSEWHERE: Final = {
     "backends.tc_ebpf.node.sourcechecks": "kernel/test_tc_routing.py",
     "backends.tc_ebpf.programs.bpfmap": "kernel/test_live_maps.py",
     "backends.tc_ebpf.programs.program": "kernel/test_tc_cache.py",
+    "backends.tc_ebpf.programs.runtimes": "kernel/test_tc_runtimes.py",
     "backends.testbed.controlmessages": "kernel/test_tapnode.py",
     "backends.testbed.localroutes": "kernel/test_local_routes.py",
     "backends.testbed.netlink": "unit/backends/tc_ebpf/test_filters.py",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
+import struct
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, Self
@@ -17,6 +18,8 @@ __all__ = ["BpfMap", "wait_for_readers"]
 _MEMBARRIER: Final = {"x86_64": 324, "aarch64": 283}
 _MEMBARRIER_CMD_GLOBAL: Final = 1
 _HASHES: Final = frozenset({1, 9})
+_ARRAYS: Final = frozenset({2, 6})
+_PROGRAMS: Final = 3
 _PER_CPU: Final = frozenset({5, 6, 10})
 _FIRST_BATCH: Final = 256
 _LARGEST_BATCH: Final = 8192
@@ -80,6 +83,18 @@ class BpfMap:
     def clear(self) -> None:
         """Delete all entries. Nothing else may change the map at the same time."""
         self.delete([key for key, _ in self.entries()])
+
+    def reset(self) -> None:
+        """Make the map like a new one: empty, or full of zeros. Nothing else may use it at the same time."""
+        if self.info.kind in _ARRAYS:
+            keys = struct.pack(f"={self.info.max_entries}I", *range(self.info.max_entries))
+            zeros = bytes(self._width * self.info.max_entries)
+            bpfcall.update_batch(self.descriptor, keys, zeros, self.info.max_entries)
+        elif self.info.kind == _PROGRAMS:
+            for number in range(self.info.max_entries):
+                bpfcall.delete(self.descriptor, struct.pack("=I", number))
+        else:
+            self.clear()
 
     def get(self, key: bytes) -> bytes | None:
         """Return the value of a key; for a per-CPU map, the values of all CPUs in order."""

@@ -63,6 +63,14 @@ class CompiledProgram:
 
         Raises ValueError if a map of ``other`` is missing here or is declared differently.
         """
+        places = self.places(other)
+        if places == list(range(len(places))):
+            return replace(self, functions=(*self.functions, *other.functions))
+        moved = (replace(f, instructions=with_maps(f.instructions, places)) for f in other.functions)
+        return replace(self, functions=(*self.functions, *moved))
+
+    def places(self, other: CompiledProgram) -> list[int]:
+        """Return the places of the maps of ``other`` among this program's; ValueError as for linking."""
         places = {declared.name: place for place, declared in enumerate(self.maps)}
         numbers = []
         for declared in other.maps:
@@ -70,16 +78,19 @@ class CompiledProgram:
             if place is None or _untyped(self.maps[place].info) != _untyped(declared.info):
                 raise ValueError(f"the map {declared.name} is not the same in both")
             numbers.append(place)
-        moved = (replace(f, instructions=with_maps(f.instructions, numbers)) for f in other.functions)
-        return replace(self, functions=(*self.functions, *moved))
+        return numbers
 
-    def load(self, sizes: Mapping[str, int], kept: Mapping[str, int]) -> Descriptors:
+    def load(
+        self, sizes: Mapping[str, int], kept: Mapping[str, int], loaded: Mapping[bytes, int] | None = None
+    ) -> Descriptors:
         """Create the maps with these sizes, in entries, load the functions, and return descriptors of both.
 
-        ``kept`` are descriptors of maps to use instead of new ones; a copy of each is returned. Raises
+        ``kept`` are descriptors of maps to use instead of new ones; a copy of each is returned. So are
+        ``loaded`` of functions, by their instructions, which must have been loaded with the same maps. Raises
         OSError with the kernel's error, ValueError for a kept map that does not fit; then nothing remains
         open.
         """
+        loaded = loaded or {}
         with ExitStack() as opened:
             types = 0
             if self.types:
@@ -93,8 +104,12 @@ class CompiledProgram:
                 descriptors = list(maps.values())
                 functions: dict[str, int] = {}
                 for function in self.functions:
-                    code = with_maps(function.instructions, descriptors)
-                    functions[function.name] = bpfcall.load_program(function.name, code)
+                    present = loaded.get(function.instructions)
+                    if present is None:
+                        code = with_maps(function.instructions, descriptors)
+                        functions[function.name] = bpfcall.load_program(function.name, code)
+                    else:
+                        functions[function.name] = os.dup(present)
                     created.callback(os.close, functions[function.name])
                 created.pop_all()
         return Descriptors(maps, functions)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import struct
 import sys
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from functools import reduce
 from pathlib import Path
 from typing import Final, Self
@@ -17,6 +17,7 @@ from backends.tc_ebpf.programs.bpfmap import BpfMap
 from backends.tc_ebpf.programs.cache import Cache, cache_folder, program_key
 from backends.tc_ebpf.programs.compiled import CompiledProgram, Descriptors
 from backends.tc_ebpf.programs.compiler import compile_program, explain_refusal
+from backends.tc_ebpf.programs.runtimes import Runtime, Runtimes
 from translate.bpf import FUNCTIONS, PROGRAMS, BpfOutput, TranslationUnit
 from translate.errors import MachineError
 
@@ -65,8 +66,9 @@ class LoadedProgram:
     """A translation, loaded from the cache or compiled now.
 
     ``kept`` are pinned maps that it uses instead of new ones, by name. ``log`` is the file for the whole log
-    of the compiler or the verifier if they refuse. Without ``cached``, it is always compiled. Raises
-    MachineError with the relevant lines of the log.
+    of the compiler or the verifier if they refuse. Without ``cached``, it is always compiled. With
+    ``runtimes``, it uses one of these until it is closed. Raises MachineError with the relevant lines of the
+    log.
     """
 
     def __init__(
@@ -76,10 +78,18 @@ class LoadedProgram:
         *,
         kept: Mapping[str, Path] | None = None,
         cached: bool = True,
+        runtimes: Runtimes | None = None,
     ) -> None:
         _insist_on_permission()
-        program = compiled(output, log, cache=Cache(cache_folder()) if cached else None)
-        self._descriptors = _load(program, output, kept or {}, log)
+        cache = Cache(cache_folder()) if cached else None
+        self._runtime: Runtime | None = None
+        if runtimes is None:
+            program = compiled(output, log, cache=cache)
+            self._descriptors = _load(program, output, kept or {}, log)
+        else:
+            rules, rest = (_unit(unit, log, cache) for unit in output.units)
+            with _explained(output, log):
+                self._runtime, self._descriptors = runtimes.load(rules, rest, _sizes(output))
         functions = self._descriptors.functions
         self.entries = {side: functions[f"nfparity_{side.word}"] for side in Side}
         """Descriptors of the programs for the two sides of a device."""
@@ -96,10 +106,13 @@ class LoadedProgram:
         self.close()
 
     def close(self) -> None:
-        """Close all descriptors; attached and pinned objects stay."""
+        """Close all descriptors, and reset a runtime of ``runtimes``; attached and pinned objects stay."""
         for descriptor in (*self._descriptors.maps.values(), *self._descriptors.functions.values()):
             os.close(descriptor)
         self._descriptors = Descriptors({}, {})
+        if self._runtime is not None:
+            self._runtime.reset()
+            self._runtime = None
 
     def map(self, name: str) -> BpfMap:
         """Return one of its maps. Raises KeyError."""
@@ -117,7 +130,6 @@ def _insist_on_permission() -> None:
 def _load(
     program: CompiledProgram, output: BpfOutput, kept: Mapping[str, Path], log: Path | None
 ) -> Descriptors:
-    sizes = {name: declared.size for name, declared in output.declared.items()}
     with ExitStack() as opened:
         pinned_maps = {}
         for name, path in kept.items():
@@ -126,9 +138,19 @@ def _load(
             except OSError as e:
                 raise MachineError(f"cannot open {path}: {e.strerror}") from e
             opened.callback(os.close, pinned_maps[name])
-        try:
-            return program.load(sizes, pinned_maps)
-        except ValueError as e:
-            raise MachineError(f"the tc program does not load: {e}") from e
-        except OSError as e:
-            raise explain_refusal(output.source, FUNCTIONS, log) from e
+        with _explained(output, log):
+            return program.load(_sizes(output), pinned_maps)
+
+
+def _sizes(output: BpfOutput) -> dict[str, int]:
+    return {name: declared.size for name, declared in output.declared.items()}
+
+
+@contextmanager
+def _explained(output: BpfOutput, log: Path | None) -> Iterator[None]:
+    try:
+        yield
+    except ValueError as e:
+        raise MachineError(f"the tc program does not load: {e}") from e
+    except OSError as e:
+        raise explain_refusal(output.source, FUNCTIONS, log) from e
