@@ -50,6 +50,8 @@ class IptablesLoader(Loader):
     ``accounts`` are the nfacct objects to create first, ``ipsets`` is text for ``ipset restore``.
     """
 
+    leaves_nothing = True
+
     def __init__(
         self,
         variant: str,
@@ -133,6 +135,11 @@ class IptablesLoader(Loader):
     def counters(self) -> Mapping[RuleId, int]:
         """Return the packet counter of every rule, read back with ``-c``."""
         return read_counters(self._run(f"{self._variant}-save", "", "-c"))
+
+    def close(self) -> None:
+        """Close the files of the lists."""
+        while self._lists:
+            os.close(self._lists.pop())
 
     def _run(self, command: str, text: str, *arguments: str) -> str:
         with own_xtables_lock() as lock:

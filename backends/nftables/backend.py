@@ -35,6 +35,8 @@ class NftablesLoader(Loader):
     and to empty it the kernel walks its whole table (``nft_rhash_walk``): milliseconds for a million entries.
     """
 
+    leaves_nothing = True
+
     def __init__(self, text: str, family: Family = Family.IP, *, flush: str = "") -> None:
         self._text = _FILLED.sub(lambda size: f"{size[1]}{min(int(size[2]), _MOST)}", text)
         self._flush = flush

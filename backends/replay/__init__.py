@@ -10,6 +10,7 @@ with imports of earlier ones only:
 - ``replayer``: replays of flows through a TAP node, with the outcome of each packet
 - ``sampler``: counts of the destinations of many equal packets
 - ``worker``: a child process in its own namespace that dies with its parent
+- ``successive``: workers that hold one session after the other
 - ``pipe``: flows and results as bytes between the two processes
 - ``session``: ``open_session(node, loader)``, which joins all of these to a Session
 - ``availability``: ``kernel_lacks(loader)``, a probe in a throwaway namespace
@@ -17,7 +18,8 @@ with imports of earlier ones only:
 The ``open`` of a backend translates the rules in the harness's process, where it may raise UnsupportedError.
 It puts the result as plain data into a picklable ``Loader``, whose ``load(tap)`` runs in the child, and
 returns ``open_session(job.node, loader)``. A loader whose connections are not in conntrack overrides
-``forget_connections``; one that must not switch on conntrack sets ``reset_fallback = ResetFallback.ALL``.
+``forget_connections``; one that must not switch on conntrack sets ``reset_fallback = ResetFallback.ALL``. One
+whose ``close`` leaves nothing in the process sets ``leaves_nothing``.
 """
 
 __all__: list[str] = []

@@ -7,7 +7,7 @@ interpreter is started once, and forks on request. It has one thread, and only i
 It ends when the other end of its socket closes, so it ends with its parent in any case. The kernel kills its
 children with it (``PR_SET_PDEATHSIG``). A child gets the parent's present environment, directory and standard
 error. The other inherited properties (namespaces, limits, user, umask, import path) are those of
-:func:`_inherited`, and there is one server for each value of these.
+:func:`inherited`, and there is one server for each value of these.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from backends.replay.messages import pack_message
 from backends.replay.served import Server, serve
 from translate.collector import collector_seldom
 
-__all__ = ["ForkedProcess", "fork_process", "server_main"]
+__all__ = ["ForkedProcess", "fork_process", "inherited", "server_main"]
 
 _REQUEST: Final = struct.Struct("=Qi")
 """Number of the request, and the process to reap; 0 to fork one."""
@@ -156,22 +156,22 @@ def fork_process(start: Callable[[], Server], channel: socket.socket) -> ForkedP
 
     Raises OSError if no process can be created, and the exceptions of pickle.
     """
-    inherited = _inherited()
+    key = inherited()
     with _starting:
-        server = _servers.get(inherited)
+        server = _servers.get(key)
         if server is None:
-            server = _servers[inherited] = _ForkServer()
+            server = _servers[key] = _ForkServer()
     try:
         return ForkedProcess(server, server.fork(start, channel))
     except ConnectionError:  # it was killed
         with _starting:
-            if _servers.get(inherited) is server:
-                del _servers[inherited]
+            if _servers.get(key) is server:
+                del _servers[key]
                 server.close()
     return fork_process(start, channel)
 
 
-def _inherited() -> object:
+def inherited() -> object:
     """Return the properties that a child inherits from the server instead of from this process."""
     own = Path("/proc/thread-self")
     root = os.stat("/")

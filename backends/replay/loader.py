@@ -98,6 +98,9 @@ class Loader(ABC):
     The choice of a source port does not count.
     """
 
+    leaves_nothing: bool = False
+    """True if :meth:`close` releases everything in the process, so that it can hold another session."""
+
     @abstractmethod
     def load(self, tap: TapNode) -> None:
         """Load the rules. Devices, addresses, routes and sysctls are already in place.

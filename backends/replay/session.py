@@ -17,6 +17,7 @@ from backends.replay.loader import Loader, RuleId
 from backends.replay.pipe import pack_flows, pack_results, unpack_flows, unpack_results
 from backends.replay.replayer import Replayer
 from backends.replay.sampler import Destination, sample
+from backends.replay.successive import lent_worker
 from backends.replay.worker import Worker
 from backends.testbed.suppress_stack_rst import suppress_stack_rst
 from backends.testbed.sysctls import set_accounting
@@ -91,6 +92,7 @@ class _Server:
         raise TypeError(f"no such request: {message!r}")
 
     def close(self) -> None:
+        self.replayer.tap.close()
         self.replayer.loader.close()
 
 
@@ -147,5 +149,6 @@ def open_session(node: Node, loader: Loader, *, limits: tuple[Note, ...] = ()) -
     ``limits`` are the notes of the session. The namespace and everything in it end with the context. Raises
     the errors of :class:`TapNode` and of the loader.
     """
-    with Worker(_Start(node, loader)) as worker:
+    kind = type(loader).__name__ if loader.leaves_nothing else None
+    with lent_worker(kind, _Start(node, loader)) as worker:
         yield KernelSession(worker, loader.family, limits)

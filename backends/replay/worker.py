@@ -16,7 +16,7 @@ from weakref import WeakSet
 
 from backends.replay.forkserver import fork_process
 from backends.replay.messages import pack_message, receive_message
-from backends.replay.served import Server, thaw
+from backends.replay.served import Begin, End, Server, thaw
 from translate.errors import MachineError
 
 __all__ = ["Worker", "WorkerEndedError", "end_workers"]
@@ -95,6 +95,17 @@ class Worker:
         except ConnectionError as e:
             raise self._ended() from e
         return self._answer()
+
+    def begin(self, start: Callable[[], Server]) -> None:
+        """Create a server in the child's next network namespace, after :meth:`finish`.
+
+        Raises what the constructor raises; then the child ends.
+        """
+        self.ask(Begin(start))
+
+    def finish(self) -> bool:
+        """Close the server; return True if the child is ready for another as a new child would be."""
+        return bool(self.ask(End()))
 
     def _answer(self) -> Any:
         try:

@@ -33,6 +33,8 @@ class TcEbpfLoader(Loader):
     # Conntrack stays off, and REJECT answers from the program never pass netfilter's OUTPUT.
     reset_fallback = ResetFallback.ALL
 
+    leaves_nothing = True
+
     def __init__(self, output: BpfOutput, *, direct: bool = True, cached: bool = True) -> None:
         self._output = output
         self._direct = direct

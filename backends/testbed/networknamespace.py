@@ -1,4 +1,4 @@
-"""A private network namespace for this process, also for users other than root."""
+"""Private network namespaces for this process, one after the other, also for users other than root."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import Final
 
 from translate.errors import MachineError
 
-__all__ = ["enter_network_namespace"]
+__all__ = ["NetworkNamespaces"]
 
 _CLONE_NEWNET: Final = 0x40000000
 _CLONE_NEWUSER: Final = 0x10000000
+_LIBC: Final = ctypes.CDLL(None, use_errno=True)
 _SWITCHES: Final = (
     Path("/proc/sys/kernel/unprivileged_userns_clone"),  # Debian's; 0 forbids
     Path("/proc/sys/user/max_user_namespaces"),  # 0 forbids
@@ -20,19 +21,51 @@ _SWITCHES: Final = (
 )
 
 
-def enter_network_namespace() -> None:
-    """Move this process, which must have one thread, into a fresh network namespace.
+class NetworkNamespaces:
+    """Fresh network namespaces for this process, which must have one thread.
 
-    Without permission to create one, it is created inside a user namespace, in which this process is root.
-    That is enough for devices, iptables and nft, but not for BPF programs. Raises MachineError; it names the
-    sysctl that forbids user namespaces, if there is one.
+    Each is made from the same one, because a namespace inherits sysctls from the one that it is made from if
+    ``net.core.devconf_inherit_init_net`` is 3.
     """
-    libc = ctypes.CDLL(None, use_errno=True)
-    if not libc.unshare(_CLONE_NEWNET):
-        return
-    why = os.strerror(ctypes.get_errno())
+
+    def __init__(self) -> None:
+        self._origin = -1
+
+    def enter(self) -> None:
+        """Move this process into a fresh network namespace.
+
+        Without permission to create one, it is created inside a user namespace, in which this process is
+        root. That is enough for devices, iptables and nft, but not for BPF programs. Raises MachineError; it
+        names the sysctl that forbids user namespaces, if there is one.
+        """
+        if self._origin >= 0:
+            _insist(_LIBC.setns(self._origin, _CLONE_NEWNET))
+            _insist(_LIBC.unshare(_CLONE_NEWNET))
+            return
+        origin = _present()
+        if _LIBC.unshare(_CLONE_NEWNET):
+            why = os.strerror(ctypes.get_errno())
+            os.close(origin)
+            _enter_user_namespace(why)
+            # This process could not return to the namespace that it comes from.
+            origin = _present()
+            _insist(_LIBC.unshare(_CLONE_NEWNET))
+        self._origin = origin
+
+
+def _present() -> int:
+    return os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+
+
+def _insist(status: int) -> None:
+    if status:
+        raise MachineError(f"cannot make a network namespace: {os.strerror(ctypes.get_errno())}")
+
+
+def _enter_user_namespace(why: str) -> None:
+    """Enter a new user namespace with a network namespace; ``why`` there is none without it."""
     user, group = os.geteuid(), os.getegid()
-    if libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNET):
+    if _LIBC.unshare(_CLONE_NEWUSER | _CLONE_NEWNET):
         reason = os.strerror(ctypes.get_errno())
         raise MachineError(
             f"cannot make a network namespace: {why}; "

@@ -93,6 +93,7 @@ class TapNode:
         self._listening: dict[int, socket.socket] = {}
         self._poll = select.epoll()
         self._cpu: int | None = None
+        self._cpus: set[int] = set()
         set_own_sysctls(family)
         self._links()
         self._sniffer = Sniffer(_ETHERTYPES[family])
@@ -104,6 +105,18 @@ class TapNode:
         icmp = Protocol.ICMP if family is Family.IP else Protocol.ICMPV6
         for proto in (Protocol.TCP, Protocol.UDP, icmp):
             self.listen(proto)
+
+    def close(self) -> None:
+        """Delete the devices, close the sockets, and let this process run on all its processors again."""
+        for fd in self._taps.values():
+            os.close(fd)
+        for each in (*self._raw.values(), *self._senders.values(), self._fence):
+            each.close()
+        self._sniffer.close()
+        self.conntrack.close()
+        self._poll.close()
+        if self._cpus:
+            os.sched_setaffinity(0, self._cpus)
 
     # Sending
 
@@ -144,6 +157,8 @@ class TapNode:
         """
         if cpu == self._cpu:
             return
+        if self._cpu is None:
+            self._cpus = os.sched_getaffinity(0)
         try:
             os.sched_setaffinity(0, {cpu})
         except (OSError, ValueError, OverflowError):

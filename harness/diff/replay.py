@@ -17,6 +17,7 @@ from typing import Self
 from backends.model.contract import Backend, Job, Session
 from backends.model.flow import Flow, Repeated
 from backends.model.outcome import FlowResult
+from backends.replay.successive import workers_kept
 from backends.replay.worker import end_workers
 from harness.diff.compare import DifferentPath, shows_all
 from harness.diff.sampling import ONCE, Sampling, is_settled
@@ -104,8 +105,10 @@ class Replays:
         self._stop = threading.Event()
         self._pool = ThreadPoolExecutor(max_workers=_WORKERS, thread_name_prefix="replay")
         self._futures: list[Future[Replayed]] = []
+        self._workers = workers_kept()
 
     def __enter__(self) -> Self:
+        self._workers.__enter__()
         return self
 
     def __exit__(
@@ -118,6 +121,7 @@ class Replays:
         if error is not None and wait(self._futures, timeout=_PATIENCE).not_done:
             end_workers()
         self._pool.shutdown(wait=True)
+        self._workers.__exit__(None, None, None)
 
     def add(
         self, backend: Backend, job: Job, flows: Sequence[Flow], options: ReplayOptions = _DEFAULTS

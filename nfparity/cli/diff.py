@@ -120,6 +120,13 @@ def _count(text: str) -> int:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the report; return 0 for parity, 1 for differences, 4 if something was not tested."""
+    from backends.replay.successive import workers_kept
+
+    with workers_kept():
+        return _run(arguments)
+
+
+def _run(arguments: argparse.Namespace) -> int:
     from harness.diff.deciding_rules import deciding_rules
     from harness.diff.parity import Plan, choose_backends, run_parity
     from harness.report.progress import progress

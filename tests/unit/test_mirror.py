@@ -28,6 +28,7 @@ ELSEWHERE: Final = {
     "backends.replay.messages": "kernel/test_fork_server.py",
     "backends.replay.served": "kernel/test_worker.py",
     "backends.replay.session": "kernel/test_cleanup.py",
+    "backends.replay.successive": "kernel/test_successive.py",
     "backends.replay.worker": "kernel/test_worker.py",
     "backends.tc_ebpf.backend": "kernel/test_tc_ebpf.py",
     "backends.tc_ebpf.connections": "kernel/test_forgetting.py",
