@@ -16,12 +16,12 @@ from backends.given_nftables.trace import ListedChain, Tracer, filled_sets, read
 from backends.model.contract import Availability, Job
 from backends.model.node import Node
 from backends.nftables.emptying import SetEmptier
-from backends.nftables.libnftables import NftHandle, find_bindings
 from backends.replay.availability import kernel_lacks
 from backends.replay.limits import bounded, death_by
 from backends.replay.loader import JIFFIES, Loader, Watched
 from backends.replay.session import KernelSession, open_session
 from backends.replay.worker import WorkerEndedError
+from backends.testbed.libnftables import NftHandle, find_bindings
 from backends.testbed.tapnode import TapNode
 from translate.errors import Diagnostic, InputError, MachineError, Note, ParseError
 from translate.ir import Family, Origin

@@ -19,8 +19,8 @@ from functools import lru_cache
 from typing import Final
 
 from backends.given_nftables.variation import declaration_may_vary, rule_may_vary
-from backends.nftables.libnftables import NftHandle
 from backends.replay.loader import Watched
+from backends.testbed.libnftables import NftHandle
 from translate.ir import Family
 
 __all__ = ["ListedChain", "Tracer", "filled_sets", "read_chains"]

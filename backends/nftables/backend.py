@@ -8,10 +8,10 @@ from typing import Final
 
 from backends.model.contract import Availability, Job
 from backends.nftables.emptying import SetEmptier, only_empties_sets
-from backends.nftables.libnftables import NftHandle, find_bindings
 from backends.replay.availability import kernel_lacks
 from backends.replay.loader import JIFFIES, Loader, refuse_endless_walks
 from backends.replay.session import KernelSession, open_session
+from backends.testbed.libnftables import NftHandle, find_bindings
 from backends.testbed.tapnode import TapNode
 from translate.errors import MachineError
 from translate.ir import Family

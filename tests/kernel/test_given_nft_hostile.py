@@ -16,9 +16,9 @@ from backends.given_nftables import backend as nftgiven
 from backends.given_nftables.backend import GivenNftLoader
 from backends.model.node import node_from_json
 from backends.nftables.backend import NftablesBackend, NftablesLoader
-from backends.nftables.libnftables import NftHandle
 from backends.replay import limits
 from backends.replay.session import open_session
+from backends.testbed.libnftables import NftHandle
 from backends.testbed.tapnode import TapNode
 from tests.kernel.helpers.availability import require
 from translate.errors import InputError, ParseError

@@ -11,10 +11,10 @@ import pytest
 from backends.given_nftables.backend import GivenNftBackend, GivenNftLoader
 from backends.model.node import Node
 from backends.nftables.backend import NftablesBackend, NftablesLoader
-from backends.nftables.libnftables import NftHandle
 from backends.replay.session import open_session
 from backends.simulator import SimulatorBackend
 from backends.testbed.command import run
+from backends.testbed.libnftables import NftHandle
 from backends.testbed.tapnode import TapNode
 from harness.corpus.cases import read_cases
 from harness.diff.batch import Batch

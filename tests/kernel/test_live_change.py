@@ -12,9 +12,9 @@ from typing import Any, Final
 
 import pytest
 
-from backends.nftables.libnftables import NftHandle
 from backends.replay.worker import Worker
 from backends.testbed.command import run
+from backends.testbed.libnftables import NftHandle
 from tests.lab.kuberules import Cluster, Endpoint, Service, Shape, draw_cluster, kube_proxy_rules
 from translate.ir import Family
 from translate.nft import ChangeKind, NftOutput, emit

@@ -13,11 +13,11 @@ from backends.model.contract import Job
 from backends.model.flow import Flow, Reply
 from backends.model.node import Node
 from backends.nftables.backend import NftablesBackend, NftablesLoader
-from backends.nftables.libnftables import NftHandle
 from backends.replay.session import KernelSession, open_session
 from backends.replay.worker import Worker
 from backends.simulator import SimulatorBackend
 from backends.testbed.command import run
+from backends.testbed.libnftables import NftHandle
 from backends.testbed.tapnode import TapNode
 from harness.corpus.cases import read_cases
 from harness.corpus.random.flows import random_flows

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import NoReturn
+
 import pytest
 
 from backends.model.flow import Reply
 from backends.model.outcome import Outcome, Verdict
-from translate.ir import TcpFlag
+from backends.replay.worker import Worker
+from backends.testbed.command import run
+from backends.testbed.suppress_stack_rst import ResetFallback, suppress_stack_rst
+from translate.errors import MachineError
+from translate.ir import Family, TcpFlag
 
 KINDS = {
     1: "icmp-net-unreachable",
@@ -97,3 +104,23 @@ def test_hundreds_of_rejects_are_not_rate_limited(rejecting, flows):
     )
     found = {flows.outcomes(r)[0].reject_with for r in rejecting.replay(many)}
     assert found == {"icmp-port-unreachable"}
+
+
+def _table(family: Family, *, bindings: bool) -> str:
+    def missing() -> NoReturn:
+        raise MachineError("no bindings")
+
+    if not bindings:
+        suppress_stack_rst.__globals__["NftHandle"] = missing
+    suppress_stack_rst(ResetFallback.UNTRACKED, family)
+    return run(("nft", "list", "ruleset")).stdout
+
+
+@pytest.mark.parametrize("family", list(Family))
+def test_the_stacks_resets_are_dropped_by_the_same_table_without_bindings(family: Family) -> None:
+    listed = []
+    for bindings in (True, False):
+        with Worker(partial(eval, "lambda message: message()")) as worker:
+            listed.append(worker.ask(partial(_table, family, bindings=bindings)))
+    assert "nfparity_stack_rst" in listed[0]
+    assert listed[0] == listed[1]

@@ -20,9 +20,9 @@ RULES: Final = (str(KIND / "rules.iptables-save"),)
 PACKET: Final = "udp 10.244.0.5:1 > 10.96.0.10:53 in pod5"
 _WITHOUT_BINDINGS: Final = """
 import sys
-import backends.nftables.libnftables, backends.tc_ebpf.programs.bcc, nfparity.cli, nfparity.doctor
+import backends.testbed.libnftables, backends.tc_ebpf.programs.bcc, nfparity.cli, nfparity.doctor
 assert nfparity.__file__.startswith(sys.argv[1])
-for module in (backends.nftables.libnftables, backends.tc_ebpf.programs.bcc, nfparity.doctor):
+for module in (backends.testbed.libnftables, backends.tc_ebpf.programs.bcc, nfparity.doctor):
     module._PLACES = ()
 sys.exit(nfparity.cli.main(sys.argv[2:]))
 """

@@ -16,7 +16,7 @@ VENV = Path(sys.prefix)
 
 LOADED = """
 import subprocess, sys
-from backends.nftables.libnftables import NftHandle
+from backends.testbed.libnftables import NftHandle
 from backends.testbed.command import run
 NftHandle()
 print(next(line.split()[-1] for line in open("/proc/self/maps") if "libnftables" in line))

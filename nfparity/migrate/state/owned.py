@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Final, Self
 
 from backends.model.variant import Variant
-from backends.nftables.libnftables import NftHandle
 from backends.testbed.command import run
+from backends.testbed.libnftables import NftHandle
 from nfparity.migrate.state.saved import SavedFamily
 from translate.errors import MachineError
 from translate.ir import Family

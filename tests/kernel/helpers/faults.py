@@ -18,8 +18,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from backends.nftables.libnftables import NftHandle
 from backends.testbed.command import run
+from backends.testbed.libnftables import NftHandle
 from nfparity.migrate.state import owned, tables
 from nfparity.persistent_state import disk, locking
 from translate.errors import MachineError

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from backends.nftables.libnftables import NftHandle
 from backends.tc_ebpf.counters import read_counters
 from backends.testbed.command import own_xtables_lock, run
+from backends.testbed.libnftables import NftHandle
 from nfparity.tc import DataplaneRules, Installed, LoadResult
 from nfparity.tc.place import here
 from nfparity.tc.record import Record

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from backends.nftables import libnftables
 from backends.nftables.backend import NftablesBackend
+from backends.testbed import libnftables
 from translate.errors import MachineError
 
 # Like the distribution's package: the public class comes from a submodule of the same name.
