@@ -25,7 +25,7 @@ class Connections:
     def __init__(self, map_of: Callable[[str], BpfMap], family: Family) -> None:
         types = runtime_types(family).structures
         self._tuple = types["tuple"]
-        offsets = {declarator.name: offset for declarator, offset in types["conn"].offsets()}
+        offsets = {declarator.name: offset for declarator, offset in types["conn"].offsets}
         self._reply = slice(offsets["reply"], offsets["reply"] + self._tuple.size)
         self._conns, self._replies, self._sources = map(map_of, ("conns", "replies", "sources"))
         self._counters = map_of("counters")

@@ -75,7 +75,7 @@ def insist(types: list[Type], number: int, structure: Structure) -> int:
     there = resolved(types, number)
     assert (there.kind, there.name, there.size) == (KINDS["struct"], structure.name, structure.size)
     assert [(name, offset) for name, _, offset in there.members] == [
-        (declared.name, offset) for declared, offset in structure.offsets()
+        (declared.name, offset) for declared, offset in structure.offsets
     ]
     compared = 0
     for declared, (_, of, _) in zip(structure.declarators, there.members, strict=True):

@@ -110,11 +110,26 @@ class Structure:
     name: str
     declarators: tuple[Declarator, ...]
     comment: str = ""
+    align: int = field(init=False, repr=False, compare=False)
+    """The alignment in bytes."""
+    size: int = field(init=False, repr=False, compare=False)
+    """The size in bytes, with the padding at the end."""
+    offsets: tuple[tuple[Declarator, int], ...] = field(init=False, repr=False, compare=False)
+    """The declarators with their offsets in bytes."""
     members: tuple[Member, ...] = field(init=False, repr=False, compare=False)
     """The numbers in the structure and in its inner structures, in order."""
 
     def __post_init__(self) -> None:
-        """Compute the members once, because tens of thousands of connections are read."""
+        """Compute the layout once, because tens of thousands of connections are read and written."""
+        align = max(declarator.type.align for declarator in self.declarators)
+        end, offsets = 0, []
+        for declarator in self.declarators:
+            offset = -(-end // declarator.type.align) * declarator.type.align
+            offsets.append((declarator, offset))
+            end = offset + declarator.size
+        object.__setattr__(self, "align", align)
+        object.__setattr__(self, "size", -(-end // align) * align)
+        object.__setattr__(self, "offsets", tuple(offsets))
         object.__setattr__(self, "members", tuple(self._members()))
 
     @property
@@ -122,27 +137,8 @@ class Structure:
         """The name of the type in declarations."""
         return f"struct {self.name}"
 
-    @property
-    def align(self) -> int:
-        """The alignment in bytes."""
-        return max(declarator.type.align for declarator in self.declarators)
-
-    @property
-    def size(self) -> int:
-        """The size in bytes, with the padding at the end."""
-        *_, (last, offset) = self.offsets()
-        return -(-(offset + last.size) // self.align) * self.align
-
-    def offsets(self) -> Iterator[tuple[Declarator, int]]:
-        """Yield the declarators with their offsets in bytes."""
-        offset = 0
-        for declarator in self.declarators:
-            offset = -(-offset // declarator.type.align) * declarator.type.align
-            yield declarator, offset
-            offset += declarator.size
-
     def _members(self) -> Iterator[Member]:
-        for declarator, offset in self.offsets():
+        for declarator, offset in self.offsets:
             if isinstance(declarator.type, Structure) and declarator.count == 1:
                 for inner in declarator.type.members:
                     name = f"{declarator.name}.{inner.name}"
@@ -168,7 +164,7 @@ class Structure:
         Raises ValueError for an unknown member or for a value of another size.
         """
         data = bytearray(self.size)
-        for declarator, offset in self.offsets():
+        for declarator, offset in self.offsets:
             if declarator.name in values:
                 data[offset : offset + declarator.size] = declarator.bytes_of(values.pop(declarator.name))
         if values:

@@ -46,7 +46,7 @@ def test_the_program_has_every_timeout_in_its_settings() -> None:
     settings = runtime_types(Family.IP6).structures["settings"]
     values = {
         declarator.name: struct.unpack_from(f"={declarator.count}I", packed, offset)
-        for declarator, offset in settings.offsets()
+        for declarator, offset in settings.offsets
     }
     assert len(packed) == settings.size
     assert values.pop("tcp_timeout") == given.tcp
