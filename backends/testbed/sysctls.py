@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Final
 
 from backends.model.node import DEFAULT_SYSCTLS, Node
@@ -96,7 +95,8 @@ def _set(name: str, value: str, *, missing_ok: bool) -> None:
     if parts[0] != "net" or not {"", ".", ".."}.isdisjoint(parts) or "\0" in path:
         raise MachineError(f"sysctl {name}: only net.* belongs to a network namespace")
     try:
-        Path("/proc/sys", path).write_text(value)
+        with open(f"/proc/sys/{path}", "wb", buffering=0) as file:
+            file.write(value.encode())
     except FileNotFoundError as e:
         if not missing_ok:
             raise MachineError(f"this kernel has no sysctl {name}") from e

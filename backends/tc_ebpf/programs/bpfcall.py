@@ -19,7 +19,6 @@ from translate.errors import MachineError
 __all__ = [
     "MapInfo",
     "create_map",
-    "delete",
     "delete_batch",
     "load_program",
     "load_types",
@@ -36,7 +35,7 @@ __all__ = [
 ]
 
 _CALL: Final = {"x86_64": 321, "aarch64": 280}
-_CREATE, _LOOKUP, _UPDATE, _DELETE, _NEXT_KEY, _LOAD, _PIN, _GET, _INFO = 0, 1, 2, 3, 4, 5, 6, 7, 15
+_CREATE, _LOOKUP, _UPDATE, _NEXT_KEY, _LOAD, _PIN, _GET, _INFO = 0, 1, 2, 4, 5, 6, 7, 15
 _LOAD_TYPES, _OPEN_TYPES = 18, 19
 _SCHED_CLS: Final = 3  # BPF_PROG_TYPE_SCHED_CLS
 _TYPES_AT: Final = 64  # offset of btf_id in struct bpf_map_info
@@ -192,13 +191,6 @@ def update(descriptor: int, key: bytes, value: bytes) -> None:
     value_buffer = ctypes.create_string_buffer(value, len(value))
     at = struct.pack("=I4xQQQ", descriptor, ctypes.addressof(key_buffer), ctypes.addressof(value_buffer), 0)
     _call(_UPDATE, at)
-
-
-def delete(descriptor: int, key: bytes) -> None:
-    """Delete one entry, if it exists; for maps of programs, which do not support batches."""
-    key_buffer = ctypes.create_string_buffer(key, len(key))
-    with contextlib.suppress(FileNotFoundError):
-        _call(_DELETE, struct.pack("=I4xQQQ", descriptor, ctypes.addressof(key_buffer), 0, 0))
 
 
 def update_batch(descriptor: int, keys: bytes, values: bytes, count: int) -> None:

@@ -19,7 +19,6 @@ _MEMBARRIER: Final = {"x86_64": 324, "aarch64": 283}
 _MEMBARRIER_CMD_GLOBAL: Final = 1
 _HASHES: Final = frozenset({1, 9})
 _ARRAYS: Final = frozenset({2, 6})
-_PROGRAMS: Final = 3
 _PER_CPU: Final = frozenset({5, 6, 10})
 _FIRST_BATCH: Final = 256
 _LARGEST_BATCH: Final = 8192
@@ -90,9 +89,6 @@ class BpfMap:
             keys = struct.pack(f"={self.info.max_entries}I", *range(self.info.max_entries))
             zeros = bytes(self._width * self.info.max_entries)
             bpfcall.update_batch(self.descriptor, keys, zeros, self.info.max_entries)
-        elif self.info.kind == _PROGRAMS:
-            for number in range(self.info.max_entries):
-                bpfcall.delete(self.descriptor, struct.pack("=I", number))
         else:
             self.clear()
 

@@ -38,9 +38,13 @@ class Runtime:
         return loaded
 
     def reset(self) -> None:
-        """Make all maps like new ones, after a program has ended. Raises MachineError."""
+        """Make all maps like new ones, after a program has ended. Raises MachineError.
+
+        The map ``programs`` is not among them: each program writes all of its entries.
+        """
         for name, descriptor in self.maps.items():
-            BpfMap(name, descriptor).reset()
+            if name != "programs":
+                BpfMap(name, descriptor).reset()
 
 
 class Runtimes:
