@@ -114,14 +114,16 @@ class Replays:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._stop.set()
-        self._pool.shutdown(wait=False, cancel_futures=True)
-        # Sessions are generators and contexts: a thread that sees the flag leaves them properly. A thread
-        # that waits for a hanging child process does not see it.
-        if error is not None and wait(self._futures, timeout=_PATIENCE).not_done:
-            end_workers()
-        self._pool.shutdown(wait=True)
-        self._workers.__exit__(None, None, None)
+        try:
+            self._stop.set()
+            self._pool.shutdown(wait=False, cancel_futures=True)
+            # Sessions are generators and contexts: a thread that sees the flag leaves them properly. A thread
+            # that waits for a hanging child process does not see it.
+            if error is not None and wait(self._futures, timeout=_PATIENCE).not_done:
+                end_workers()
+            self._pool.shutdown(wait=True)
+        finally:
+            self._workers.__exit__(None, None, None)
 
     def add(
         self, backend: Backend, job: Job, flows: Sequence[Flow], options: ReplayOptions = _DEFAULTS
