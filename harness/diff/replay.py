@@ -29,7 +29,7 @@ Progress = Callable[[str, int, int], None]
 """Progress callback: the backend's name, the numbers of finished and of all flows. Threads may share it."""
 
 _WORKERS = min(8, 2 * len(os.sched_getaffinity(0)))
-"""Replays at a time. About half of its time a replay waits: for its packets, and for the child to end."""
+"""Replays at a time. About half of its time a replay waits: for packets, and for its devices to close."""
 _PATIENCE = 5.0
 """Seconds for backends to end properly after the replay failed or was interrupted."""
 
