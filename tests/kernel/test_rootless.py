@@ -66,6 +66,23 @@ def test_iptables_and_nftables_run_in_a_user_namespace(python: str) -> None:
     assert "parity" in done.stdout
 
 
+_ONE_AFTER_ANOTHER = """
+from functools import partial
+from backends.replay.successive import lent_worker, workers_kept
+with workers_kept():
+    for _ in range(3):
+        with lent_worker("k", partial(eval, "lambda message: message()")) as worker:
+            print(worker.pid, worker.ask(partial(eval, "__import__('os').readlink('/proc/self/ns/net')")))
+"""
+
+
+def test_one_process_enters_one_namespace_after_another(python: str) -> None:
+    done = run(python, "-c", _ONE_AFTER_ANOTHER)
+    assert done.returncode == 0, done.stderr
+    pids, namespaces = zip(*(line.split() for line in done.stdout.splitlines()), strict=True)
+    assert (len(pids), len(set(pids)), len(set(namespaces))) == (3, 1, 3)
+
+
 def test_bpf_programs_need_root(python: str) -> None:
     done = diff(python, "tc-ebpf")
     assert done.returncode == 3
