@@ -96,3 +96,14 @@ def test_another_family_or_size_has_maps_of_its_own() -> None:
             seen.append(program.map("conns").info)
     assert len({info.number for info in seen}) == 3
     assert [info.max_entries for info in seen] == [65536, 65536, 1024]
+
+
+def test_programs_at_the_same_time_have_no_map_in_common() -> None:
+    translated, runtimes = output("cases/kube-ipvs"), Runtimes()
+    with (
+        LoadedProgram(translated, runtimes=runtimes) as one,
+        LoadedProgram(translated, runtimes=runtimes) as other,
+    ):
+        maps = [{program.map(n).info.number for n in translated.declared} for program in (one, other)]
+        assert maps[0].isdisjoint(maps[1])
+        assert set(numbers(one).values()).isdisjoint(numbers(other).values())

@@ -18,16 +18,21 @@ from backends.tc_ebpf.programs.compiled import CompiledProgram, Descriptors
 __all__ = ["Runtime", "Runtimes"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Runtime:
-    """The maps of runtimes that declare the same ones, and the functions that refer to them."""
+    """The maps of runtimes that declare the same ones, and the functions that refer to them.
+
+    ``used``: a program has them, or their maps could not be reset after it.
+    """
 
     maps: dict[str, int] = field(default_factory=dict)
     functions: dict[bytes, int] = field(default_factory=dict)
     """Descriptors by the instructions."""
+    used: bool = False
 
     def load(self, unit: CompiledProgram, sizes: Mapping[str, int]) -> Descriptors:
         """Load the unit of a program that runs no chain; a map or function that is there is not new."""
+        self.used = True
         loaded = unit.load(sizes, self.maps, self.functions)
         for name, descriptor in loaded.maps.items():
             if name not in self.maps:
@@ -38,17 +43,18 @@ class Runtime:
         return loaded
 
     def reset(self) -> None:
-        """Make all maps like new ones, after a program has ended. Raises MachineError.
+        """Make all maps like new ones, after the program has ended. Raises MachineError.
 
         The map ``programs`` is not among them: each program writes all of its entries.
         """
         for name, descriptor in self.maps.items():
             if name != "programs":
                 BpfMap(name, descriptor).reset()
+        self.used = False
 
 
 class Runtimes:
-    """The runtimes of this process, where one program ends before another is loaded."""
+    """The runtimes of this process. Programs at the same time have no maps in common."""
 
     def __init__(self) -> None:
         self._runtimes: dict[object, Runtime] = {}
@@ -63,7 +69,9 @@ class Runtimes:
         """
         rules.places(rest)
         key = rest.maps, tuple(sizes[declared.name] for declared in rest.maps)
-        runtime = self._runtimes.setdefault(key, Runtime())
+        runtime = self._runtimes.get(key)
+        if runtime is None or runtime.used:
+            runtime = self._runtimes[key] = Runtime()
         with ExitStack() as opened:
             shared = runtime.load(rest, sizes)
             for descriptor in shared.maps.values():
