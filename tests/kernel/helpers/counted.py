@@ -11,14 +11,14 @@ import re
 import subprocess
 import sys
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from translate.ir import Family
 from translate.nft import emit
 from translate.passes import lower
 from translate.read import read_ruleset
 
-__all__ = ["counts_of_both"]
+__all__ = ["answer_in_namespace", "counts_of_both", "counts_of_iptables"]
 
 _SCRIPT: Final = """
 import json, socket, subprocess, sys
@@ -60,20 +60,23 @@ def counts_of_both(
     legacy = rules.replace(" -m nfacct", " -m comment").replace("--nfacct-name", "--comment")
     text = emit(lower(read_ruleset(rules.encode(), name="rules", family=family), level=level)).text
     request = json.dumps((family is Family.IP6, legacy, text, [packet.hex() for packet in packets]))
-    done = subprocess.run(
-        ["unshare", "-n", sys.executable, "-c", _SCRIPT],
-        input=request,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    states = json.loads(done.stdout)
+    states = answer_in_namespace(("-c", _SCRIPT), request)
     assert len(states) == len(packets)
-    return [(_of_iptables(saved), _of_nft(listed, len(matches))) for saved, listed in states]
+    return [(counts_of_iptables(saved), _of_nft(listed, len(matches))) for saved, listed in states]
 
 
-def _of_iptables(saved: str) -> list[int]:
+def answer_in_namespace(program: Sequence[str], request: str) -> Any:
+    """Return the JSON that a Python program prints in a network namespace of its own.
+
+    Raises AssertionError with the error output of the program if it fails.
+    """
+    words = ("unshare", "-n", sys.executable, *program)
+    done = subprocess.run(words, input=request, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def counts_of_iptables(saved: str) -> list[int]:
     """Return the counts of the rules that have the comment of a match, in the order of these."""
     pattern = re.compile(r"^\[(\d+):\d+\] -A .*--comment \"?a(\d+)\.", re.MULTILINE)
     counts = {int(match[2]): int(match[1]) for match in pattern.finditer(saved)}

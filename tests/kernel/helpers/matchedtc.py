@@ -8,7 +8,6 @@ states are kept.
 from __future__ import annotations
 
 import json
-import re
 import socket
 import struct
 import subprocess
@@ -17,6 +16,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from backends.tc_ebpf.dataplane import Dataplane
+from tests.kernel.helpers.counted import answer_in_namespace, counts_of_iptables
 from translate.bpf import emit
 from translate.ir import Family
 from translate.passes import lower
@@ -44,15 +44,8 @@ def matched_in_both(
     with the error output of the process if a rule is refused.
     """
     request = json.dumps((family.name, level, hook, matches, [packet.hex() for packet in packets]))
-    done = subprocess.run(
-        ["unshare", "-n", sys.executable, "-m", __name__],
-        input=request,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    states: list[tuple[list[bool], list[bool]]] = [(a, b) for a, b in json.loads(done.stdout)]
+    answer = answer_in_namespace(("-m", __name__), request)
+    states: list[tuple[list[bool], list[bool]]] = [(a, b) for a, b in answer]
     assert len(states) == len(packets)
     return states
 
@@ -66,12 +59,9 @@ def _rules(hook: str, matches: Sequence[str], counts: Sequence[str]) -> str:
     return "\n".join(("*mangle", *written, "COMMIT", ""))
 
 
-def _counted(command: str, number: int) -> list[int]:
+def _counted(command: str) -> list[int]:
     """Return how many packets each of iptables' rules has counted."""
-    saved = _run(f"{command}-save", "-c", "-t", "mangle")
-    lines = re.findall(r"^\[(\d+):\d+\] -A .*--comment \"?a(\d+)\.", saved, re.MULTILINE)
-    counts = {int(n): int(count) for count, n in lines}
-    return [counts[n] for n in range(number)]
+    return counts_of_iptables(_run(f"{command}-save", "-c", "-t", "mangle"))
 
 
 def main() -> None:
@@ -88,12 +78,12 @@ def main() -> None:
     program.load()
     kind, to = (socket.AF_INET, "127.0.0.1") if family is Family.IP else (socket.AF_INET6, "::1")
     sender = socket.socket(kind, socket.SOCK_RAW, socket.IPPROTO_RAW)
-    states, before = [], _counted(_LEGACY[family], len(matches))
+    states, before = [], _counted(_LEGACY[family])
     for packet in packets:
         program.map("recents").clear()
         sender.sendto(bytes.fromhex(packet), (to, 0))
         matched = {lists[struct.unpack_from("=I", key)[0]] for key, _ in program.map("recents").entries()}
-        after = _counted(_LEGACY[family], len(matches))
+        after = _counted(_LEGACY[family])
         states.append(([a > b for a, b in zip(after, before, strict=True)], [n in matched for n in numbers]))
         before = after
     print(json.dumps(states))

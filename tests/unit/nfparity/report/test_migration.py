@@ -37,7 +37,19 @@ def test_where_kube_proxys_rules_are_replaced_it_names_what_follows_services() -
 
 def report(**flows: int) -> ParityReport:
     backends = tuple(BackendReport(name=name, flows=count) for name, count in flows.items())
-    return SimpleNamespace(flows=9, backends=backends)  # type: ignore[return-value]
+    return ParityReport(
+        level=2,
+        flows=9,
+        chancy=0,
+        repeated=0,
+        miss=0.0,
+        left_open=0,
+        open_rules=(),
+        share_tests=0,
+        false_alarm_rate=0.0,
+        backends=backends,
+        differences=(),
+    )
 
 
 def test_a_backend_that_was_sent_fewer_flows_has_their_number() -> None:
