@@ -50,7 +50,6 @@ _TEST_PROGRAMS: Final = {
 }
 _LIBRARIES: Final = {
     "deepdiff": "nfparity diff",
-    "pyroute2": "kernel backends",
     "rich": "tables and progress on a terminal",
     "scapy": "pcap import and export",
 }

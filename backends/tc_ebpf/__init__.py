@@ -2,7 +2,7 @@
 
 ``programs`` compiles a program and loads it; ``node`` reads the facts of the node that its maps need;
 ``dataplane`` fills the maps and attaches the program by ``filters``, and ``loader`` does so for a session.
-Importing this package needs neither root nor BCC nor pyroute2; opening the backend does. The namespace's own
+Importing this package needs neither root nor BCC; opening the backend does. The namespace's own
 conntrack stays switched off.
 """
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from backends.model.packet import Packet
 from backends.replay.loader import Loader
@@ -44,12 +43,6 @@ class TcEbpfLoader(Loader):
         self.family = output.family
         self.dataplane: Dataplane | None = None
         self._connections: Connections | None = None
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Import pyroute2, too: the fork server unpickles a loader, so its children need not import it."""
-        self.__dict__.update(state)
-        with contextlib.suppress(ImportError):  # read_facts reports it
-            import pyroute2  # noqa: F401
 
     def load(self, tap: TapNode) -> None:
         """Load the program; raises MachineError with the message of BCC or the verifier."""

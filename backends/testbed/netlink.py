@@ -1,8 +1,7 @@
 """The few netlink requests that a node needs, packed by hand.
 
-pyroute2 is not used: importing it takes longer than all other work of a replay before its first packet, and
-forgetting a connection between two flows must take microseconds. There are only requests with an
-acknowledgement; see rtnetlink(7) and ``linux/netfilter/nfnetlink*.h``.
+Importing a library takes longer than all other work of a replay before its first packet, and forgetting a
+connection between two flows must take microseconds. See rtnetlink(7), ``linux/netfilter/nfnetlink*.h``.
 """
 
 from __future__ import annotations
@@ -26,6 +25,7 @@ _NLMSG_DONE: Final = 3
 _REQUEST: Final = 0x1
 _ACK: Final = 0x4
 _DUMP: Final = 0x300
+_DUMP_INTR: Final = 0x10
 _CREATE: Final = 0x400
 _REPLACE: Final = 0x100
 _EXCL: Final = 0x200
@@ -33,11 +33,9 @@ _EXCL: Final = 0x200
 _RTM_NEWLINK: Final = 16
 _RTM_NEWADDR: Final = 20
 _RTM_NEWROUTE: Final = 24
-_RTM_NEWRULE: Final = 32
-_RTM_DELRULE: Final = 33
+_RTM_NEWRULE, _RTM_DELRULE = 32, 33
 _RTM_NEWQDISC: Final = 36
-_IFF_UP: Final = 0x1
-_IFF_NOARP: Final = 0x80
+_IFF_UP, _IFF_NOARP = 0x1, 0x80
 _IFLA_ADDRESS: Final = 1
 _IFLA_TXQLEN: Final = 13
 _IFLA_GROUP: Final = 27
@@ -147,19 +145,24 @@ class Netlink:
                 return data[16:length]
 
     def dump(self, kind: int, body: bytes) -> list[bytes]:
-        """Return the messages that answer a dump, without their headers. Raises OSError."""
+        """Return the messages that answer a dump, without their headers. Raises OSError.
+
+        The kernel marks messages of a dump during which its objects have changed; the dump is then repeated.
+        """
         self._sequence += 1
         header = _HEADER.pack(16 + len(body), kind, _DUMP | _REQUEST, self._sequence, 0)
         self._socket.send(header + body)
         messages: list[bytes] = []
+        marks = 0
         while True:
             data = self._socket.recv(1 << 20)
             while len(data) >= 16:
-                length, kind, _, sequence, _ = _HEADER.unpack_from(data)
+                length, answered, flags, sequence, _ = _HEADER.unpack_from(data)
                 if sequence == self._sequence:
-                    if kind == _NLMSG_DONE:
-                        return messages
-                    if kind == _NLMSG_ERROR:
+                    marks |= flags & _DUMP_INTR
+                    if answered == _NLMSG_DONE:
+                        return self.dump(kind, body) if marks else messages
+                    if answered == _NLMSG_ERROR:
                         number = -int(struct.unpack_from("=i", data, 16)[0])
                         raise OSError(number, os.strerror(number))
                     messages.append(data[16:length])

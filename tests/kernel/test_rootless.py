@@ -19,7 +19,7 @@ SITE = next(path for path in sys.path if path.endswith("site-packages"))
 
 # /dev/net/tun as most distributions have it, in a mount namespace of its own; then as an ordinary user.
 _START = """
-import os, sys, nfparity.cli.main, pyroute2
+import os, sys, nfparity.cli.main, deepdiff
 os.execv(sys.executable, ["python", "-V"])
 """
 SCRIPT = f"""

@@ -246,7 +246,7 @@ def test_every_other_library_stays_in_few_modules() -> None:
         library = one.target.partition(".")[0]
         if library not in sys.stdlib_module_names and library not in ROOMS:
             users.setdefault(library, set()).add(one.module)
-    assert set(users) <= {*LIBRARIES, "bcc", "nftables", "pyroute2", "pytest"}
+    assert set(users) <= {*LIBRARIES, "bcc", "nftables", "pytest"}
     crowded = {k: v for k, v in users.items() if len(v) > MOST_IMPORTERS}
     assert not crowded
 

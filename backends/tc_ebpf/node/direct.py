@@ -7,54 +7,43 @@ up a route and a neighbour, packets continue to go through it.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
+from backends.tc_ebpf.node.listings import Link
 from backends.testbed.netlink import Netlink
 from translate.ir import Family
 
-if TYPE_CHECKING:
-    from pyroute2 import IPRoute
-
-__all__ = ["direct_devices", "has_plain_rules"]
+__all__ = ["direct_devices"]
 
 _ETHERNET: Final = 1  # ARPHRD_ETHER
 _IFF_LOOPBACK: Final = 0x8
 _NETLINK_XFRM: Final = 6
 _XFRM_MSG_GETPOLICY: Final = 0x15
 _SELECTOR: Final = bytes(64)  # struct xfrm_userpolicy_id: any
-_PLAIN_RULES: Final = {(0, 255), (32766, 254), (32767, 253)}
-"""Preferences and tables of the initial rules of every namespace: local, main, default."""
-_OF_RULES: Final = {"FRA_TABLE", "FRA_PRIORITY", "FRA_PROTOCOL", "FRA_SUPPRESS_PREFIXLEN"}
-_TO_TABLE: Final = 1
 _IPV6: Final = Path("/proc/sys/net/ipv6/conf")
 
 
-def direct_devices(ipr: IPRoute, links: list[Any], family: Family, bridges: frozenset[int]) -> frozenset[int]:
+def direct_devices(links: list[Link], family: Family, bridges: frozenset[int]) -> frozenset[int]:
     """Return the devices of the current namespace between which packets may bypass the stack.
 
-    There are none if rules choose among routing tables (before Linux 6.10 ``bpf_fib_lookup`` has no mark), if
-    there are IPsec policies, or if the node answers for its neighbours. Otherwise they are the devices with
-    Ethernet frames that are not ports of another device, except ``bridges``, whose packets ``br_netfilter``
-    sees.
+    The namespace must have no routing rules but the initial ones: before Linux 6.10 ``bpf_fib_lookup`` has no
+    mark. There are none if there are IPsec policies, or if the node answers for its neighbours. Otherwise
+    they are the devices with Ethernet frames that are not ports of another device, except ``bridges``, whose
+    packets ``br_netfilter`` sees.
     """
-    if not has_plain_rules(ipr, family) or _has_policies():
+    if _has_policies():
         return frozenset()
     if family is Family.IP6 and _ipv6("all", "proxy_ndp"):
         return frozenset()
     return frozenset(
-        link["index"]
+        link.index
         for link in links
-        if link["ifi_type"] == _ETHERNET
-        and not link["flags"] & _IFF_LOOPBACK
-        and link.get_attr("IFLA_MASTER") is None
-        and link["index"] not in bridges
-        and (family is Family.IP or _forwards(link.get_attr("IFLA_IFNAME")))
+        if link.hardware == _ETHERNET
+        and not link.flags & _IFF_LOOPBACK
+        and not link.master
+        and link.index not in bridges
+        and (family is Family.IP or _forwards(link.name))
     )
-
-
-def has_plain_rules(ipr: IPRoute, family: Family) -> bool:
-    """Return whether the current namespace has no routing rules but the initial ones."""
-    return all(map(_is_plain, ipr.get_rules(family=family.socket_family)))
 
 
 def _forwards(device: str) -> bool:
@@ -63,13 +52,6 @@ def _forwards(device: str) -> bool:
     The lookup checks the sysctl ``forwarding`` of the device, ``ip6_forward`` only that of ``all``.
     """
     return _ipv6("all", "forwarding") or not _ipv6(device, "forwarding")
-
-
-def _is_plain(rule: Any) -> bool:
-    table = rule.get_attr("FRA_TABLE") or rule["table"]
-    attributes = {name for name, _ in rule["attrs"]}
-    is_initial = ((rule.get_attr("FRA_PRIORITY") or 0), table) in _PLAIN_RULES
-    return is_initial and rule["action"] == _TO_TABLE and attributes <= _OF_RULES
 
 
 def _has_policies() -> bool:

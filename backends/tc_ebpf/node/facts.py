@@ -7,18 +7,19 @@ a local packet whose destination has changed.
 
 from __future__ import annotations
 
-import socket
+import os
 import struct
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from backends.model.node import Node
 from backends.model.timeouts import timeouts_of
-from backends.tc_ebpf.node.direct import direct_devices, has_plain_rules
+from backends.tc_ebpf.node.direct import direct_devices
+from backends.tc_ebpf.node.listings import Link, ListedRoute, Listings
 from backends.tc_ebpf.node.sources import OwnAddress, select4, sources
 from backends.wire.checksums import CRC_TABLE
 from translate.bpf import DeviceFlag, Structure, runtime_types
@@ -30,10 +31,6 @@ __all__ = ["NodeFacts", "SourceChecks", "read_facts", "settings_of", "tai_lead"]
 _U32: Final = struct.Struct("=I")
 _TABLE_MAIN: Final = 254
 _TABLE_LOCAL: Final = 255
-_IFA_F_SECONDARY: Final = 0x01  # of IPv4; the same bit means temporary in IPv6
-_IFA_F_DADFAILED: Final = 0x08
-_IFA_F_DEPRECATED: Final = 0x20
-_IFA_F_TENTATIVE: Final = 0x40
 _RTN_UNICAST: Final = 1
 _RTN_LOCAL: Final = 2
 _RTN_REFUSING: Final = (6, 7, 8, 9)  # blackhole, unreachable, prohibit, throw
@@ -80,47 +77,37 @@ def read_facts(
     ``checks`` has the source checks of each device; ``node`` has conntrack's sysctls. Without ``direct``, all
     packets go through the stack. Raises MachineError for routes of a kind that the program does not support.
     """
-    try:
-        from pyroute2 import IPRoute
-    except ImportError as e:
-        raise MachineError(f"pyroute2 is not installed for {sys.executable}") from e
-
-    number = family.socket_family
-    with IPRoute() as ipr:
-        links = list(ipr.get_links())
-        addresses = [_address(a) for a in ipr.get_addr(family=number)]
-        local = list(ipr.get_routes(family=number, table=_TABLE_LOCAL))
-        main = list(ipr.get_routes(family=number, table=_TABLE_MAIN))
-        bridges = frozenset(link["index"] for link in links if _is_bridge(link, family))
-        shortest = direct_devices(ipr, links, family, bridges) if direct else frozenset()
-        plain = has_plain_rules(ipr, family)
-    names = {link["index"]: link.get_attr("IFLA_IFNAME") for link in links}
-    macs = {link["index"]: _mac(link.get_attr("IFLA_ADDRESS")) for link in links}
-    groups = {link["index"]: link.get_attr("IFLA_GROUP") or 0 for link in links}
-    reader = _Reader(family, names, addresses, bridges, shortest, plain, groups)
+    with Listings() as listings:
+        links = listings.links()
+        addresses = listings.addresses(family)
+        routes = listings.routes(family)
+        plain = listings.has_plain_rules(family)
+    bridges = frozenset(link.index for link in links if _is_bridge(link, family))
+    shortest = direct_devices(links, family, bridges) if direct and plain else frozenset()
+    reader = _Reader(family, links, addresses, bridges, shortest, plain)
     entries = {
-        "devices": list(reader.devices(macs, checks)),
-        "locals": list(reader.locals(local)),
-        "routes": list(reader.routes(main)),
+        "devices": list(reader.devices(checks)),
+        "locals": list(reader.locals([route for route in routes if route.table == _TABLE_LOCAL])),
+        "routes": list(reader.routes([route for route in routes if route.table == _TABLE_MAIN])),
         "primary": list(reader.primary()),
         "settings": [(_U32.pack(0), settings_of(node, family))],
         "crc_tables": [(_U32.pack(0), struct.pack("=256I", *CRC_TABLE))],
     }
-    return NodeFacts(entries, tuple(_attached(links)), names)
+    return NodeFacts(entries, tuple(_attached(links)), {link.index: link.name for link in links})
 
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
     family: Family
-    links: dict[int, str]
+    links: list[Link]
     addresses: list[OwnAddress]
     bridges: frozenset[int]
     direct: frozenset[int]
     plain_rules: bool
-    groups: Mapping[int, int]
 
-    def devices(self, macs: dict[int, bytes], checks: Mapping[str, SourceChecks]) -> Iterator[Entry]:
-        for index, name in self.links.items():
+    def devices(self, checks: Mapping[str, SourceChecks]) -> Iterator[Entry]:
+        for link in self.links:
+            index, name = link.index, link.name
             here = [a.value for a in self.addresses if a.index == index]
             first = next(iter(here), 0)
             near: tuple[int, ...] = (0,)
@@ -143,67 +130,62 @@ class _Reader:
             if self.plain_rules:
                 flags |= DeviceFlag.PLAIN_RULES
             value = self._structure("device").pack(
-                name=name.encode().ljust(16, b"\0"),
+                name=os.fsencode(name).ljust(16, b"\0"),
                 address=first,
                 near=near,
                 flags=flags,
-                group=self.groups.get(index, 0),
-                mac=macs[index],
+                group=link.group,
+                mac=link.mac[:6].ljust(8, b"\0"),
             )
             yield _U32.pack(index), value
 
-    def locals(self, routes: list[Any]) -> Iterator[Entry]:
+    def locals(self, routes: list[ListedRoute]) -> Iterator[Entry]:
         # If several devices have the same IPv4 address, __ip_dev_find finds the last one.
         own = {a.value: a.index for a in self.addresses}
         # Without routing rules, IPv4 refuses only the node's addresses as sources (fib_validate_source).
         checked_in_full = self.family is Family.IP and not self.plain_rules
         known = set()
         for route in routes:
-            address, length = self._destination(route)
+            address, length = route.destination, route.length
             if (address, length) in known:
                 continue  # a later device with the same address: the lookup of a route finds the first one
             known.add((address, length))
-            is_host_address = route["type"] == _RTN_LOCAL and length == self.family.bits
+            is_host_address = route.type == _RTN_LOCAL and length == self.family.bits
             home = own.get(address, 0) if is_host_address else 0
             if checked_in_full and not home:
-                home = route.get_attr("RTA_OIF") or 0  # no valid source either (__fib_validate_source)
-            value = self._structure("local").pack(
-                type=route["type"], oif=route.get_attr("RTA_OIF") or 0, own=home
-            )
+                home = route.oif or 0  # no valid source either (__fib_validate_source)
+            value = self._structure("local").pack(type=route.type, oif=route.oif or 0, own=home)
             yield self._prefix(address, length), value
 
-    def routes(self, routes: list[Any]) -> Iterator[Entry]:
+    def routes(self, routes: list[ListedRoute]) -> Iterator[Entry]:
         best: dict[tuple[int, int], tuple[int, bytes]] = {}
         for route in routes:
-            address, length = self._destination(route)
-            oif = route.get_attr("RTA_OIF")
-            if route["type"] in _RTN_REFUSING:
+            address, length = route.destination, route.length
+            oif = route.oif
+            if route.type in _RTN_REFUSING:
                 oif = 0
-            elif route["type"] != _RTN_UNICAST or oif is None:
+            elif route.type != _RTN_UNICAST or oif is None:
                 raise MachineError("the tc program supports only unicast routes through one device")
-            gateway = route.get_attr("RTA_GATEWAY")
-            via = _number(gateway) if gateway else 0
+            via = route.gateway or 0
             source = 0
             if self.family is Family.IP6:
-                if not gateway and length < _WITHOUT_ANYCAST:
+                if route.gateway is None and length < _WITHOUT_ANYCAST:
                     source = address
             else:
-                preferred = route.get_attr("RTA_PREFSRC")
-                source = _number(preferred) if preferred else select4(self.addresses, oif, via or None) or 0
-            metric = route.get_attr("RTA_PRIORITY") or 0
+                source = route.source or select4(self.addresses, oif, via or None) or 0
             known = best.get((address, length))
-            if known is None or metric < known[0]:
+            if known is None or route.metric < known[0]:
                 value = self._structure("route").pack(via=via, source=source, oif=oif)
-                best[address, length] = metric, value
+                best[address, length] = route.metric, value
         for (address, length), (_, value) in best.items():
             yield self._prefix(address, length), value
 
     def primary(self) -> Iterator[Entry]:
         """Yield the entries of the trie of source addresses by device and destination (IPv4: next hop)."""
-        for index in self.links:
-            for address, length, source in sources(self.family, self.addresses, index):
+        for link in self.links:
+            for address, length, source in sources(self.family, self.addresses, link.index):
                 key = self._structure("source_prefix").pack(
-                    length=32 + length, oif=index, address=self._wire(address)
+                    length=32 + length, oif=link.index, address=self._wire(address)
                 )
                 yield key, source.to_bytes(self.family.bits // 8, sys.byteorder)
 
@@ -216,63 +198,37 @@ class _Reader:
     def _prefix(self, address: int, length: int) -> bytes:
         return self._structure("prefix").pack(length=length, address=self._wire(address))
 
-    def _destination(self, route: Any) -> tuple[int, int]:
-        text = route.get_attr("RTA_DST")
-        return (_number(text) if text else 0), route["dst_len"]
-
-
-def _address(message: Any) -> OwnAddress:
-    flags = message.get_attr("IFA_FLAGS") or message["flags"]
-    # In IPv6 IFA_ADDRESS is the node's own address if there is no peer.
-    text = message.get_attr("IFA_LOCAL") or message.get_attr("IFA_ADDRESS")
-    return OwnAddress(
-        index=message["index"],
-        value=_number(text),
-        length=message["prefixlen"],
-        scope=message["scope"],
-        secondary=bool(flags & _IFA_F_SECONDARY),
-        usable=not flags & (_IFA_F_TENTATIVE | _IFA_F_DADFAILED),
-        aging=bool(flags & _IFA_F_DEPRECATED),
-    )
-
 
 _PORTS: Final = frozenset({"bridge", "bond", "team", "openvswitch"})
 _ETHERNET: Final = (1, 772)  # ARPHRD_ETHER, ARPHRD_LOOPBACK
 _IFF_UP: Final = 1
 
 
-def _attached(links: list[Any]) -> Iterator[int]:
+def _attached(links: list[Link]) -> Iterator[int]:
     """Yield the devices where netfilter sees packets. Raises MachineError if one has no Ethernet headers.
 
     The master of a port takes its packets (``rx_handler``) before IP sees them.
     """
     for link in links:
-        info = link.get_attr("IFLA_LINKINFO")
-        if info is not None and info.get_attr("IFLA_INFO_SLAVE_KIND") in _PORTS:
+        if link.port_kind in _PORTS:
             continue
-        if link["ifi_type"] in _ETHERNET:
-            yield link["index"]
-        elif link["flags"] & _IFF_UP:
-            name = link.get_attr("IFLA_IFNAME")
+        if link.hardware in _ETHERNET:
+            yield link.index
+        elif link.flags & _IFF_UP:
             raise MachineError(
-                f"device {name} carries packets without an Ethernet header, which the tc program needs"
+                f"device {link.name} carries packets without an Ethernet header, which the tc program needs"
             )
 
 
-def _is_bridge(link: Any, family: Family) -> bool:
+def _is_bridge(link: Link, family: Family) -> bool:
     """Return whether packets from this device have passed ``br_netfilter`` at one of its ports."""
-    info = link.get_attr("IFLA_LINKINFO")
-    if info is None or info.get_attr("IFLA_INFO_KIND") != "bridge":
+    if link.kind != "bridge":
         return False
     tables = "iptables" if family is Family.IP else "ip6tables"
     try:
         return Path(f"/proc/sys/net/bridge/bridge-nf-call-{tables}").read_text().strip() != "0"
     except OSError:
         return False  # no br_netfilter
-
-
-def _mac(text: str | None) -> bytes:
-    return bytes.fromhex((text or "").replace(":", ""))[:6].ljust(8, b"\0")
 
 
 def tai_lead() -> int:
@@ -312,10 +268,6 @@ def settings_of(node: Node, family: Family) -> bytes:
             tai_lead=tai_lead(),
         )
     )
-
-
-def _number(text: str) -> int:
-    return int.from_bytes(socket.inet_pton(socket.AF_INET6 if ":" in text else socket.AF_INET, text), "big")
 
 
 def _conf(device: str, name: str) -> bool:

@@ -59,7 +59,6 @@ def test_help_imports_nothing_heavy() -> None:
         "'scapy'",
         "'deepdiff'",
         "'rich'",
-        "'pyroute2'",
         "'backends.simulator'",
         "'translate.read'",
     ):
