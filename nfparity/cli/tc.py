@@ -26,6 +26,7 @@ from translate.errors import MachineError
 from translate.ir import Family
 
 if TYPE_CHECKING:
+    from backends.model.node import Node
     from nfparity.tc.place import DataplanePlace
     from nfparity.tc.record import Record
     from nfparity.tc.status import Status
@@ -143,12 +144,11 @@ def _load(arguments: argparse.Namespace) -> int:
     ruleset = load_large_rules(arguments.rules, input_options(arguments))
     print_unknown(ruleset.sample)
     from nfparity import tc
-    from nfparity.livenode import live_node
     from nfparity.tc.routing import check_this_node
     from translate import bpf
     from translate.condense import lower, whole_program
 
-    check_this_node(ruleset.sample, live_node)
+    check_this_node(ruleset.sample, _live_node)
     output = bpf.emit(whole_program(lower(ruleset, level=arguments.level)))
     print_notes(output.notes)
     if arguments.connections is not None:
@@ -167,6 +167,12 @@ def _load(arguments: argparse.Namespace) -> int:
     _print(arguments, data, [f"{ruleset.family.value}: {outcome.value}"])
     _warn_of_others(ruleset.family)
     return 0
+
+
+def _live_node() -> Node:
+    from nfparity.livenode import live_node
+
+    return live_node()
 
 
 def _status(arguments: argparse.Namespace) -> int:
@@ -264,13 +270,9 @@ def _status_lines(family: Family, status: Status) -> Iterator[str]:
 
 
 def _warn_of_others(family: Family) -> None:
-    from nfparity.tc.place import here
-    from nfparity.tc.record import Record
-    from nfparity.tc.status import status_of
+    from nfparity.tc.status import attachments
 
-    place = here(family)
-    record = Record.read(place.record)
-    for attached in status_of(place, record).attached if record is not None else ():
+    for attached in attachments(family):
         for other in attached.before:
             print(
                 f"nfparity: {attached.device}: the {other.kind} filter {other.name or other.preference} runs "

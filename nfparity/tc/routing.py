@@ -9,6 +9,7 @@ from typing import Final
 
 from backends.model.node import Node
 from backends.model.routes import RoutingRule
+from backends.tc_ebpf.node.listings import Listings
 from backends.tc_ebpf.node.routingrules import check_routing
 from nfparity.snapshot.routingrules import UNKNOWN_RULE
 from translate.ir import Family, Ruleset
@@ -32,12 +33,16 @@ def check_node(node: Node, ruleset: Ruleset) -> None:
 
 
 def check_this_node(ruleset: Ruleset, read: Callable[[], Node]) -> None:
-    """Do the same for the current network namespace; ``read`` returns its node.
+    """Do the same for the current network namespace; ``read`` returns its node, which takes time.
 
-    A namespace without devices but lo has no other routes.
+    A namespace without devices but lo has no other routes. One that routes as a new one is never refused.
     """
-    if any(name != _LOOPBACK for _, name in socket.if_nameindex()):
-        check_node(read(), ruleset)
+    if all(name == _LOOPBACK for _, name in socket.if_nameindex()):
+        return
+    with Listings() as listings:
+        if listings.routes_as_a_new_namespace(ruleset.family):
+            return
+    check_node(read(), ruleset)
 
 
 def _any_packet(family: Family) -> RoutingRule:

@@ -15,7 +15,7 @@ from nfparity.tc.place import DataplanePlace
 from nfparity.tc.record import Record
 from translate.ir import Family
 
-__all__ = ["Attachment", "Status", "TableUse", "status_of"]
+__all__ = ["Attachment", "Status", "TableUse", "attachments", "status_of"]
 
 _TABLES: Final = frozenset({1, 9, 11})
 """Types of maps whose number of entries changes: hash, LRU hash, trie (``enum bpf_map_type``)."""
@@ -97,7 +97,7 @@ def status_of(place: DataplanePlace, record: Record) -> Status:
     return Status(
         record=record,
         open=_is_open(place),
-        attached=tuple(_attachments(place.family)),
+        attached=tuple(attachments(place.family)),
         tables=tuple(_uses(place, record)),
         counters=_counters(place),
     )
@@ -123,7 +123,8 @@ def _counters(place: DataplanePlace) -> dict[str, int]:
     return values
 
 
-def _attachments(family: Family) -> Iterator[Attachment]:
+def attachments(family: Family) -> Iterator[Attachment]:
+    """Yield the devices to which programs of a family are attached. Raises MachineError."""
     with Filters() as filters:
         for index, name in socket.if_nameindex():
             attached = {side: list(filters.on(index, side)) for side in Side}

@@ -48,6 +48,7 @@ with Listings() as listings:
         "links": [asdict(link) | {"mac": link.mac.hex(":")} for link in listings.links()],
         **{f"addresses {f.value}": [asdict(a) for a in listings.addresses(f)] for f in Family},
         **{f"routes {f.value}": [asdict(r) for r in listings.routes(f)] for f in Family},
+        **{f"new {f.value}": listings.routes_as_a_new_namespace(f) for f in Family},
         **{f"plain {f.value}": listings.has_plain_rules(f) for f in Family},
     }))
 """
@@ -166,10 +167,34 @@ def test_routes_are_those_of_ip(both: tuple[dict[str, Any], list[Any]], family: 
         ("true", [True, True]),
         ("ip rule del table default", [True, True]),
         ("ip rule add fwmark 1 lookup main", [False, True]),
-        ("ip -6 rule add priority 32766 lookup main suppress_prefixlength 0", [True, True]),
+        ("ip -6 rule add priority 32766 lookup main suppress_prefixlength 0", [True, False]),
+        ("ip rule add priority 32766 tos 0x10 lookup main", [False, True]),
+        ("ip -6 rule add priority 32766 not from all lookup main", [True, False]),
         ("ip -6 rule add from 2001:db8::/32 prohibit", [True, False]),
     ],
 )
 def test_plain_rules_are_the_initial_ones(change: str, plain: list[bool]) -> None:
     listings = json.loads(in_namespace(f'{change}\n$PYTHON -c "$LISTED"'))
     assert [listings["plain ip"], listings["plain ip6"]] == plain
+
+
+@pytest.mark.parametrize(
+    ("change", "new"),
+    [
+        ("true", [True, True]),
+        (
+            "ip address add 192.0.2.2/24 dev lo; ip route add local 192.0.2.128/25 dev lo table local",
+            [True, True],
+        ),
+        ("ip rule del table default", [False, True]),
+        ("ip rule add fwmark 1 lookup main", [False, True]),
+        ("ip -6 rule add priority 9 lookup main", [True, False]),
+        ("ip route add local 192.0.2.0/24 dev lo table 100", [False, True]),
+        ("ip -6 route add local 2001:db8::/64 dev lo table 100", [True, False]),
+    ],
+)
+def test_a_new_namespace_has_all_initial_rules_and_delivers_by_the_local_table(
+    change: str, new: list[bool]
+) -> None:
+    listings = json.loads(in_namespace(f'ip link set lo up; {change}\n$PYTHON -c "$LISTED"'))
+    assert [listings["new ip"], listings["new ip6"]] == new

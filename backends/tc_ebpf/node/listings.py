@@ -36,8 +36,12 @@ _RTA_DST, _RTA_OIF, _RTA_GATEWAY, _RTA_PRIORITY, _RTA_PREFSRC, _RTA_TABLE = 1, 4
 _FRA_PRIORITY, _FRA_SUPPRESS_PREFIXLEN, _FRA_TABLE, _FRA_PROTOCOL = 6, 14, 15, 21
 _OF_EVERY_RULE: Final = {_FRA_PRIORITY, _FRA_SUPPRESS_PREFIXLEN, _FRA_TABLE, _FRA_PROTOCOL}
 _FR_ACT_TO_TBL: Final = 1
-_INITIAL_RULES: Final = {(0, 255), (32766, 254), (32767, 253)}
-"""Preferences and tables of the initial rules of every namespace: local, main, default."""
+_FIB_RULE_INVERT: Final = 2
+_NOT_SUPPRESSED: Final = 0xFFFFFFFF
+_INITIAL_RULES: Final = ((0, 255), (32766, 254), (32767, 253))
+"""Preferences and tables of the initial rules of a namespace: local, main, and in IPv4 default."""
+_TABLE_LOCAL: Final = 255
+_RTN_LOCAL: Final = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +151,18 @@ class Listings(Netlink):
 
     def has_plain_rules(self, family: Family) -> bool:
         """Return whether there are no routing rules but the initial ones."""
-        return all(map(_is_initial, self._of_family("routing rules", _RTM_GETRULE, family, _ROUTE.size)))
+        return all(place in _INITIAL_RULES for place in self._rules(family))
+
+    def routes_as_a_new_namespace(self, family: Family) -> bool:
+        """Return whether all initial rules are the only ones, and only the local table delivers packets."""
+        rules = _INITIAL_RULES if family is Family.IP else _INITIAL_RULES[:-1]
+        return tuple(self._rules(family)) == rules and not any(
+            route.type == _RTN_LOCAL and route.table != _TABLE_LOCAL for route in self.routes(family)
+        )
+
+    def _rules(self, family: Family) -> Iterator[tuple[int, int] | None]:
+        """Yield the preference and table of each routing rule, None for one that is not for all packets."""
+        yield from map(_rule_place, self._of_family("routing rules", _RTM_GETRULE, family, _ROUTE.size))
 
     def _of_family(self, what: str, kind: int, family: Family, size: int) -> Iterator[bytes]:
         # Without a handler for this family, the kernel lists all of them (rtnetlink_rcv_msg).
@@ -162,11 +177,14 @@ class Listings(Netlink):
             raise MachineError(f"cannot list the {what}: {e.strerror}") from e
 
 
-def _is_initial(message: bytes) -> bool:
-    _, _, _, _, table, _, _, action, _ = _ROUTE.unpack_from(message)
+def _rule_place(message: bytes) -> tuple[int, int] | None:
+    _, _, _, tos, table, _, _, action, flags = _ROUTE.unpack_from(message)
     values = attributes(message[_ROUTE.size :])
-    place = _number(values, _FRA_PRIORITY) or 0, _number(values, _FRA_TABLE) or table
-    return place in _INITIAL_RULES and action == _FR_ACT_TO_TBL and values.keys() <= _OF_EVERY_RULE
+    if action != _FR_ACT_TO_TBL or tos or flags & _FIB_RULE_INVERT or not values.keys() <= _OF_EVERY_RULE:
+        return None
+    if _number(values, _FRA_SUPPRESS_PREFIXLEN) not in (None, _NOT_SUPPRESSED):
+        return None
+    return _number(values, _FRA_PRIORITY) or 0, _number(values, _FRA_TABLE) or table
 
 
 def _number(values: dict[int, bytes], kind: int) -> int | None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from backends.model.node import Node, node_from_json
+from backends.tc_ebpf.node.listings import Listings
 from nfparity.snapshot.routingrules import UNKNOWN_RULE
 from nfparity.tc.routing import check_node, check_this_node
 from translate.errors import UnsupportedError
@@ -39,13 +40,16 @@ def test_an_unknown_routing_rule_may_match_any_packet(rules: Ruleset) -> None:
     assert (refusal.origin.line, refusal.feature) == (3, "routing-rules")
 
 
-def test_a_namespace_without_devices_has_no_routes_to_check(
+def test_a_namespace_without_devices_or_that_routes_as_a_new_one_is_not_read(
     rules: Ruleset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     unknown = replace(node(), assumed=(f"{UNKNOWN_RULE} ipproto tcp: the routes are not known",))
     monkeypatch.setattr("socket.if_nameindex", lambda: [(1, "lo")])
     check_this_node(rules, lambda: unknown)
     monkeypatch.setattr("socket.if_nameindex", lambda: [(1, "lo"), (2, "eth0")])
+    monkeypatch.setattr(Listings, "routes_as_a_new_namespace", lambda *_: True)
+    check_this_node(rules, lambda: unknown)
+    monkeypatch.setattr(Listings, "routes_as_a_new_namespace", lambda *_: False)
     with pytest.raises(UnsupportedError):
         check_this_node(rules, lambda: unknown)
 
