@@ -6,13 +6,13 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from backends.model.contract import Availability, Job
 from backends.tc_ebpf.node.routingrules import check_routing
 from backends.tc_ebpf.programs.bcc import find_headers, find_package, headers_package
 from translate.bpf import BACKEND, emit
 from translate.ir import Family, Program
 
 if TYPE_CHECKING:
+    from backends.model.contract import Availability, Job
     from backends.replay.session import KernelSession
 
 __all__ = ["TcEbpfBackend"]
@@ -32,6 +32,8 @@ class TcEbpfBackend:
 
     def probe(self) -> Availability:
         """Return whether BCC, kernel headers, clsact and all other requirements are available."""
+        from backends.model.contract import Availability
+
         if find_package() is None:
             return Availability(False, "BCC is not installed (Debian package python3-bpfcc)")
         if find_headers() is None:
