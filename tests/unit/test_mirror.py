@@ -45,7 +45,6 @@ ELSEWHERE: Final = {
     "backends.tc_ebpf.programs.runtimes": "kernel/test_tc_runtimes.py",
     "backends.testbed.controlmessages": "kernel/test_tapnode.py",
     "backends.testbed.localroutes": "kernel/test_local_routes.py",
-    "backends.testbed.netlink": "unit/backends/tc_ebpf/test_filters.py",
     "backends.testbed.networknamespace": "kernel/test_cleanup.py",
     "backends.testbed.offloads": "kernel/test_tapnode.py",
     "backends.testbed.ownership": "kernel/test_rootless.py",
