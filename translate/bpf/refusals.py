@@ -37,7 +37,6 @@ REFUSED: Final = {
     "socket-owner": "`-m owner` and `-m cgroup`",
     "synproxy": "`-j SYNPROXY`",
     "path-mtu": "`-j TCPMSS --clamp-mss-to-pmtu`",
-    "npt": "`-j SNPT` and `-j DNPT`",
     "tee": "`-j TEE`",
     "tproxy": "`-j TPROXY`",
 }

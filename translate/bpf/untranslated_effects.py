@@ -1,4 +1,4 @@
-"""Effects of rules that the tc program omits: LOG, NFLOG, AUDIT, TRACE, CHECKSUM, nfacct, an added MSS."""
+"""Effects that the tc program omits: LOG, NFLOG, AUDIT, TRACE, CHECKSUM, nfacct, an MSS, NPT's errors."""
 
 from __future__ import annotations
 
@@ -6,7 +6,18 @@ from collections.abc import Iterator
 from typing import Final
 
 from translate.errors import Note
-from translate.ir import Audit, FillChecksum, LimitMss, Log, NfLog, Origin, Program, Trace, alternatives
+from translate.ir import (
+    Audit,
+    FillChecksum,
+    LimitMss,
+    Log,
+    NfLog,
+    Origin,
+    Program,
+    Trace,
+    TranslatePrefix,
+    alternatives,
+)
 from translate.passes.inventory import Inventory
 from translate.passes.states import account_origins
 
@@ -47,5 +58,8 @@ def _left_out(program: Program) -> Iterator[tuple[str, str, Origin]]:
                         case LimitMss():
                             does = "add an MSS to a SYN without one; TCPMSS adds 536 at most (IPv6: 1220)"
                             yield "tcpmss", does, each.origin
+                        case TranslatePrefix(bits=bits) if bits > 48:
+                            does = "report that it drops a packet whose last four words are 0xffff"
+                            yield "npt", does, each.origin
                         case _:
                             pass

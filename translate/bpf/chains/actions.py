@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Protocol, assert_never
+from typing import Final, assert_never
 
 from translate.bpf.chains.code import NO_NEEDS, Code, Feature, Needs, Variable
-from translate.bpf.chains.conditions import literal
 from translate.bpf.chains.context import Context
+from translate.bpf.chains.numbers import NumberText, as_literal
+from translate.bpf.chains.prefixes import prefix_code
 from translate.bpf.refusals import CannotExpress
 from translate.ir import (
     REJECT_ICMP_CODES,
@@ -56,20 +57,7 @@ from translate.ir import (
     TranslatePrefix,
 )
 
-__all__ = ["NumberText", "action_code", "as_literal"]
-
-
-class NumberText(Protocol):
-    """Renders a number of an action in C: as a literal, or as a member of a map entry."""
-
-    def __call__(self, value: int, bits: int = 32) -> str:
-        """Return the text of a number with this many bits."""
-        ...
-
-
-def as_literal(value: int, bits: int = 32) -> str:
-    """Render a number as its literal."""
-    return literal(value)
+__all__ = ["action_code"]
 
 
 def action_code(actions: Sequence[Action], context: Context, number: NumberText = as_literal) -> Code:
@@ -143,7 +131,7 @@ def _action(action: Action, context: Context, number: NumberText) -> Code:
         case SetTos(value, mask):
             return Code((f"set_tos(skb, p, (p->tos & ~{number(mask)}) ^ {number(value)});",))
         case TranslatePrefix():
-            raise CannotExpress("npt", "the tc program changes an address only together with a connection")
+            return prefix_code(action, number)
         case SetTcpFlags(value, mask):
             return Code((f"set_tcp_flags(skb, p, (p->tcp_flags & ~{number(mask)}) ^ {number(value)});",))
         case SetTtl(value):

@@ -9,6 +9,7 @@ from typing import Final, assert_never
 from translate.bpf.chains.code import Condition, Feature, Needs
 from translate.bpf.chains.context import Context
 from translate.bpf.chains.fields import FIELDS, refuse_field, refuse_type
+from translate.bpf.chains.numbers import literal
 from translate.bpf.chains.words import words_condition
 from translate.bpf.layout.tables import RuntimePart
 from translate.bpf.refusals import CannotExpress
@@ -40,14 +41,7 @@ from translate.ir import (
 )
 from translate.passes.recents import counted, inexact
 
-__all__ = ["conditions", "equals", "in_key", "literal", "present"]
-
-
-def literal(value: int) -> str:
-    """Return a number in C, which has no literals wider than 64 bits."""
-    if value >> 64:
-        return f"ADDRESS({value >> 64:#x}, {value & (1 << 64) - 1:#x})"
-    return f"{value:#x}"
+__all__ = ["conditions", "equals", "in_key", "present"]
 
 
 def conditions(tests: Iterable[Test], context: Context) -> Condition:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from translate.bpf.chains.actions import NumberText, action_code
+from translate.bpf.chains.actions import action_code
 from translate.bpf.chains.code import Code, Condition, Declaration, Needs
 from translate.bpf.chains.conditions import conditions, equals, in_key, present
 from translate.bpf.chains.context import Context
 from translate.bpf.chains.fields import refuse_type
+from translate.bpf.chains.numbers import NumberText
 from translate.bpf.layout.maps import MapContents, MapEntry, max_entries_for
 from translate.bpf.layout.structures import Declarator, Structure
 from translate.bpf.layout.tables import ARGUMENTS, ENTRY, U32, runtime_types

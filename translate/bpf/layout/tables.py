@@ -76,6 +76,7 @@ class RuntimePart(Enum):
     QUOTA = "quota"
     HASHLIMIT = "hashlimit"
     CLUSTER = "cluster"
+    NPT = "npt"
 
 
 class DeviceFlag(IntFlag):

@@ -239,7 +239,7 @@ INLINE int handle_output(struct __sk_buff *skb, struct pkt *p)
 	mark = p->mark;
 	header = routed_by(p);
 	RUN(chain_mangle_output);
-	if ((p->mark != mark || routed_by(p) != header) && route_output(p, &oif, &via))
+	if ((p->mark != mark || routed_by(p) != header || p->daddr != p->first_daddr) && route_output(p, &oif, &via))
 		return TC_ACT_SHOT; /* ipt_mangle_out routes the packet again */
 	p->rerouted = oif;
 	p->via = via;

@@ -40,7 +40,6 @@ from translate.ir import (
     SetUpdate,
     Statement,
     Template,
-    TranslatePrefix,
 )
 from translate.passes import lower
 from translate.read import read_ruleset
@@ -138,7 +137,6 @@ CASES: dict[str, tuple[Case, int]] = {
     "ct-expire": (rules("-m conntrack --ctexpire 5 -j DROP"), 3),
     "realm": (rules("-m realm --realm 5 -j DROP"), 3),
     "sctp-chunks": (rules("-p sctp -m sctp --chunk-types any INIT -j DROP"), 3),
-    "npt": (does(TranslatePrefix(source=True, old=0, old_bits=64, new=0, bits=64)), 3),
     "connlabel": (rules("-m connlabel --label 5 -j DROP"), 3),
     "tee": (rules("-j TEE --gateway 10.0.0.9"), 3),
     "synproxy": (rules("-p tcp -j SYNPROXY"), 3),

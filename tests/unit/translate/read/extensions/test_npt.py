@@ -3,8 +3,11 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.translate.read.conftest import ReadRule
+from translate.bpf import emit
 from translate.errors import ParseError
 from translate.ir import Family, TranslatePrefix, parse_address
+from translate.passes import lower
+from translate.read import read_ruleset
 from translate.read.listing.printed import parse_printed
 
 
@@ -48,3 +51,15 @@ def test_words_of_a_listing(side: str) -> None:
     assert parse_printed(text.strip(), side, Family.IP6).options == [
         *("--src-pfx", "fd00::/64", "--dst-pfx", "fd01::/64")
     ]
+
+
+def test_the_tc_program() -> None:
+    line = "-A POSTROUTING -j SNPT --src-pfx fd00:1::/48 --dst-pfx fd00:2::/56"
+    text = "\n".join(("*mangle", line, "COMMIT", ""))
+    output = emit(lower(read_ruleset(text.encode(), name="rules", family=Family.IP6), level=0))
+    numbers = (
+        *("0", "ADDRESS(0xfd00000100000000, 0x0)", "ADDRESS(0xffffffffffff0000, 0x0)"),
+        *("ADDRESS(0xfd00000200000000, 0x0)", "ADDRESS(0xffffffffffffff00, 0x0)", "0xfffe", "0"),
+    )
+    assert f"translate_prefix(skb, p, {', '.join(numbers)})" in output.chains
+    assert [note.feature for note in output.notes] == ["npt"]
