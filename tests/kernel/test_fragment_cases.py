@@ -64,7 +64,7 @@ def written(rule: str) -> str:
 @pytest.mark.parametrize("level", [0, 1, 2])
 @pytest.mark.parametrize("case", FAMILIES)
 def test_both_kernels_rules_agree_with_the_simulator(case: str, level: int) -> None:
-    backends = "simulator,iptables-legacy,nftables"
+    backends = "simulator,iptables-legacy,nftables,tc-ebpf"
     assert main(["diff", "--corpus", str(CASES / case), "--backends", backends, f"-O{level}"]) == 0
 
 

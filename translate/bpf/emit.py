@@ -83,9 +83,10 @@ def emit(program: Program) -> BpfOutput:
     runtime = before_chains(
         program.family, needs.parts, needs.counters, len(context.buckets), len(context.quotas)
     )
-    alone = (*_macros(needs), before_chains(program.family, ()), *_absent((), has_nat=has_nat))
+    macros = _macros(needs, program)
+    alone = (*macros, before_chains(program.family, ()), *_absent((), has_nat=has_nat))
     return BpfOutput(
-        before="\n".join((*_macros(needs), runtime)),
+        before="\n".join((*macros, runtime)),
         chains=f"{text}\n",
         after="\n".join((after_chains(program.family), program_entries())),
         without_chains="\n".join((*alone, "")),
@@ -128,8 +129,11 @@ def _context(inventory: Inventory, order: Iterable[LoweredChain], lists: Mapping
     )
 
 
-def _macros(needs: Needs) -> list[str]:
-    return [f"#define {feature.value} {int(feature in needs.features)}" for feature in Feature]
+def _macros(needs: Needs, program: Program) -> list[str]:
+    features = set(needs.features)
+    if not program.tracked and not program.reassembled:
+        features.add(Feature.PASSES_FRAGMENTS)
+    return [f"#define {feature.value} {int(feature in features)}" for feature in Feature]
 
 
 def _note(recent_list: RecentList) -> Note:

@@ -21,7 +21,6 @@ REFUSED: Final = {
     "entry-size": "rules that become one map entry whose actions have more than twelve numbers",
     "ct-expire": "`-m conntrack --ctexpire`",
     "external": "`-j IDLETIMER`, `LED` and `RATEEST`",
-    "fragments": "`-m frag`, and `-m ipv6header --header frag`",
     "helper": "`-m helper`",
     "interface-mask": "an interface compared under a mask",
     "ipsec": "`-m policy`",

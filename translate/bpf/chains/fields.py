@@ -31,7 +31,7 @@ _PORTS: Final = (Field.BRIDGED_ON, Field.BRIDGE_PORT_IN, Field.BRIDGE_PORT_OUT)
 _ROUTING: Final = Needs(features=frozenset({Feature.ROUTING}))
 _SEGMENTS: Final = Needs(features=frozenset({Feature.ROUTING, Feature.SEGMENTS}))
 _OPTIONS: Final = Needs(features=frozenset({Feature.OPTIONS}))
-_FRAGMENTS: Final = frozenset(field for field in Field if field.text.partition(".")[0] == "fragment")
+_FRAGMENTS: Final = Needs(features=frozenset({Feature.FRAGMENTS}))
 _MOBILITY: Final = Needs(features=frozenset({Feature.MOBILITY}))
 _DCCP: Final = Needs(features=frozenset({Feature.DCCP}))
 _TCP_OPTIONS: Final = Needs(features=frozenset({Feature.TCP_OPTIONS}))
@@ -48,7 +48,7 @@ _EUI64: Final = "((p->ether_saddr >> 24 << 40 | 0xfffe000000ULL | (p->ether_sadd
 FIELDS: Final = {
     Field.SADDR: _Column("p->saddr"),
     Field.DADDR: _Column("p->daddr"),
-    Field.FRAGMENT: _Column("p->fragment"),
+    Field.FRAGMENT: _Column("(p->fragment == LATER_FRAGMENT)"),
     Field.L4PROTO: _Column("p->proto"),
     Field.SPORT: _Column("p->sport", "p->has_ports"),
     Field.DPORT: _Column("p->dport", "p->has_ports"),
@@ -85,6 +85,11 @@ FIELDS: Final = {
     ),
     Field.HOP_LENGTH: _Column("p->hop_length", "p->has_hop", _OPTIONS),
     Field.DESTINATION_LENGTH: _Column("p->destination_length", "p->has_destination", _OPTIONS),
+    Field.FRAGMENT_ID: _Column("p->fragment_id", "p->fragment_at", _FRAGMENTS),
+    Field.FRAGMENT_OFFSET: _Column("(p->fragment_word >> 3)", "p->fragment_at", _FRAGMENTS),
+    Field.FRAGMENT_MORE: _Column("(p->fragment_word & 1)", "p->fragment_at", _FRAGMENTS),
+    Field.FRAGMENT_RESERVED: _Column("p->fragment_reserved", "p->fragment_at", _FRAGMENTS),
+    Field.FRAGMENT_RESERVED2: _Column("(p->fragment_word >> 1 & 3)", "p->fragment_at", _FRAGMENTS),
     Field.MARK: _Column("p->mark"),
     Field.CPU: _Column("bpf_get_smp_processor_id()"),
     Field.IIF: _Column("p->in"),
@@ -128,7 +133,6 @@ FIELDS: Final = {
             *_TAKERS,
             *_IPSEC,
             *_PORTS,
-            *_FRAGMENTS,
             Field.SCTP_CHUNKS,
             Field.REALM,
             Field.CT_HELPER,
@@ -158,8 +162,6 @@ def refuse_field(field: Field, family: Family) -> None:
         raise CannotExpress("ct-expire", "the tc program's connections have timers of their own")
     if field is Field.CT_HELPER:
         raise CannotExpress("helper", "the tc program has no helpers, so it expects no connections")
-    if field in _FRAGMENTS:
-        raise CannotExpress("fragments", "the tc program does not store the fields of a fragment header")
     if field in _PORTS:
         raise CannotExpress("bridge-port", "a tc program does not see the ports of a bridge")
     if field in _IPSEC:

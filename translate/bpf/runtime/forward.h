@@ -27,7 +27,7 @@ INLINE int forwards_directly(struct __sk_buff *skb, struct pkt *p)
 
 	if (!(p->in_flags & DEVICE_DIRECT) || skb->pkt_type != FOR_THIS_HOST || p->l4 != ETH_LENGTH + HEADER_LENGTH ||
 	    p->ttl <= 1 || skb->len != ETH_LENGTH + p->length || !fits || fits > 65535 || stays_on_link(p) ||
-	    p->regarded) /* bpf_redirect_neigh drops a frame to a multicast address */
+	    p->fragment || p->regarded) /* bpf_redirect_neigh drops a frame to a multicast address */
 		return 0;
 	way.ifindex = skb->ifindex;
 	way.tot_len = fits;

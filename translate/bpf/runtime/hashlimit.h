@@ -3,14 +3,18 @@
  * One map has all tables. When it is full, the kernel forgets the least recently used buckets.
  */
 
-/* The bytes that count as ports (hashlimit_init_dst): of ESP and AH, the two halves of the SPI. */
+/* The bytes that count as ports (hashlimit_init_dst): of ESP and AH, the two halves of the SPI; of a later fragment over
+ * IPv4, the first bytes. */
 INLINE u32 hashed_ports(struct __sk_buff *skb, struct pkt *p)
 {
 	u32 at = p->l4 + (p->proto == PROTO_AH ? 4 : 0), ports = 0;
 
 	if (p->has_ports)
 		return p->sport << 16 | p->dport;
-	if ((p->proto == PROTO_ESP || p->proto == PROTO_AH) && !bpf_skb_load_bytes(skb, at, &ports, 4))
+	if (p->fragment == LATER_FRAGMENT && (FAMILY == 10 || (!is_port_protocol(p->proto) && p->proto != PROTO_ESP &&
+							       p->proto != PROTO_AH)))
+		return 0;
+	if ((p->fragment == LATER_FRAGMENT || p->proto == PROTO_ESP || p->proto == PROTO_AH) && !bpf_skb_load_bytes(skb, at, &ports, 4))
 		return swap32(ports);
 	return 0;
 }

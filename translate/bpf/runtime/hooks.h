@@ -106,12 +106,12 @@ int nfparity_ingress(struct __sk_buff *skb)
 		parse_frame(skb, p);
 	if (not_received(p))
 		return TC_ACT_SHOT;
-	p->bad_sum = !p->looped && bad_checksum(skb, p, 0);
-	if (p->fragment)
+	p->bad_sum = !p->looped && !p->fragment && bad_checksum(skb, p, 0);
+	if (!PASSES_FRAGMENTS && (p->fragment || (p->fragment_at && !p->looped && strip_fragment_header(skb, p))))
 		return lose(COUNT_FRAGMENT); /* conntrack would reassemble it; a tc program cannot */
 	RUN(chain_raw_prerouting);
 	p->incoming = 1;
-	if (p->proto == PROTO_SCTP && !p->looped) {
+	if (p->proto == PROTO_SCTP && !p->looped && !p->fragment) {
 		begin_sctp_checksum(p);
 		programs.call(skb, PROGRAM_SCTP_VERIFY);
 	}
@@ -122,7 +122,7 @@ int nfparity_ingress(struct __sk_buff *skb)
 
 INLINE int handle_track(struct __sk_buff *skb, struct pkt *p)
 {
-	if (!p->looped && !p->has_ct && p->ct_state != CT_UNTRACKED)
+	if (!p->looped && !p->has_ct && p->ct_state != CT_UNTRACKED && !p->fragment)
 		track(skb, p);
 	if (p->incoming)
 		programs.call(skb, PROGRAM_PREROUTING);
@@ -164,6 +164,8 @@ INLINE int handle_arrived(struct __sk_buff *skb, struct pkt *p)
 
 INLINE int handle_input(struct __sk_buff *skb, struct pkt *p)
 {
+	if (PASSES_FRAGMENTS && FAMILY == 2 && p->fragment)
+		return lose(COUNT_FRAGMENT); /* ip_local_deliver would reassemble it */
 	RUN(chain_mangle_input);
 	RUN(chain_filter_input);
 	RUN(chain_security_input);
@@ -218,7 +220,7 @@ int nfparity_egress(struct __sk_buff *skb)
 	/* A packet may have come in by a device without the program, or before it was attached: it begins at FORWARD. */
 	set_in(p, skb->ingress_ifindex);
 	set_out(p, skb->ifindex);
-	if (p->fragment)
+	if (p->fragment && (!PASSES_FRAGMENTS || !p->iif)) /* packets made here are cut into fragments behind the rules */
 		return lose(COUNT_FRAGMENT);
 	if (!p->iif) {
 		p->attached = HAS_NOTRACK && is_about_untracked(skb, p);

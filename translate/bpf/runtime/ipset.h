@@ -4,6 +4,8 @@
  */
 INLINE int ipset_port(struct pkt *p, int src)
 {
+	if (FAMILY == 10 && p->fragment == LATER_FRAGMENT)
+		return -1;
 	if (p->proto == PROTO_TCP || p->proto == PROTO_UDP || p->proto == PROTO_SCTP ||
 	    p->proto == PROTO_UDPLITE) {
 		if (!p->has_ports)

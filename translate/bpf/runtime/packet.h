@@ -80,6 +80,10 @@ INLINE int parse(struct __sk_buff *skb, struct pkt *p)
 	p->spi_of = p->has_options = p->regarded = 0;
 	if (READS_CLOCK)
 		p->clock = seconds_now();
+	if (PASSES_FRAGMENTS && p->fragment == LATER_FRAGMENT) {
+		p->has_mobility = p->has_dccp = 0;
+		return 0;
+	}
 	if (READS_MOBILITY)
 		parse_mobility(skb, p);
 	if (READS_DCCP)

@@ -82,9 +82,11 @@ INLINE int handle_reject(struct __sk_buff *skb, struct pkt *p)
 	u32 oif;
 	u16 quoted_l4, quoted_segment;
 
-	if (is_unverified(p->proto))
+	if (p->fragment == LATER_FRAGMENT)
+		p->bad_sum = 1; /* reject6_csum_ok; over IPv4, no later fragment is answered */
+	else if (is_unverified(p->proto))
 		p->bad_sum = 0;
-	else if (!p->incoming || p->looped || !is_summed(p->proto))
+	else if (!p->incoming || p->looped || p->fragment || !is_summed(p->proto))
 		p->bad_sum = bad_checksum(skb, p, 1);
 	if (!deserves_answer(skb, p))
 		return TC_ACT_SHOT;

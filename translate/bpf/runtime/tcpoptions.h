@@ -60,6 +60,8 @@ INLINE int limit_mss(struct __sk_buff *skb, struct pkt *p, u16 most)
 {
 	u16 old, new;
 
+	if (p->fragment == LATER_FRAGMENT)
+		return 0;
 	if (!p->has_options)
 		return 1;
 	if (!p->mss_at || p->mss <= most)
@@ -80,6 +82,8 @@ INLINE int strip_options(struct __sk_buff *skb, struct pkt *p, u64 first, u64 se
 	s64 diff = 0;
 	struct bytes *b = scratch.lookup(&zero);
 
+	if (p->fragment == LATER_FRAGMENT)
+		return 0;
 	if (!b || !p->has_options)
 		return 1;
 	p->stripped[0] = first;

@@ -26,6 +26,9 @@ enum {
 	ST_DST_NAT_DONE = 1 << 8,
 };
 
+/* A fragment with the transport header, and one without it. */
+enum { FIRST_FRAGMENT = 1, LATER_FRAGMENT };
+
 /* Kinds of GRE headers in conntrack: too short; without a key; with a key, which is part of the tuple; of a
  * version that NAT does not know; without a tuple. */
 enum gre { GRE_SHORT = 0, GRE_PLAIN, GRE_KEYED, GRE_UNKNOWN, GRE_STRANGE };
@@ -67,6 +70,9 @@ struct pkt {
 	u8 has_routing, routing_type, routing_left, routing_length; /* of the first routing header of IPv6 */
 	u8 routing_size, routing[40]; /* its first bytes, and how many of them the packet has: 0, 8, 24 or 40 */
 	u16 routing_at;        /* its offset in the frame */
+	u16 fragment_at, fragment_word; /* of the fragment header of IPv6: its offset in the frame, or 0; its second word */
+	u8 fragment_reserved;
+	u32 fragment_id;
 	u32 iif, oif, in_flags; /* in_flags: DEVICE_* of iif */
 	u64 in[2], out[2];     /* interface names, 16 bytes each; zero where the hook has none */
 	/* conntrack */

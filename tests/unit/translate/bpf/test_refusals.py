@@ -108,7 +108,6 @@ CASES: dict[str, tuple[Case, int]] = {
     "supplementary-groups": (rules("-m owner --gid-owner 5 --suppl-groups -j DROP", hook="OUTPUT"), 3),
     "ulog": (rules("-j ULOG --ulog-nlgroup 1"), 3),
     "addrtype6": (rules("-m addrtype --dst-type UNICAST -j DROP", family=Family.IP6), 3),
-    "fragments": (rules("-m frag --fragid 5 -j DROP", family=Family.IP6), 3),
     "ipset": (rules("-m set --match-set somebody src -j DROP"), 3),
     "program-size": (rules(*["-o eth0 -j MARK --set-mark 1"] * (MOST_STATEMENTS + 1), level=0), 2),
     "recent-hitcount": (rules(RECENT.format("rcheck --hitcount 3")), 3),

@@ -23,13 +23,15 @@ INLINE int parse_network(struct __sk_buff *skb, struct pkt *p)
 	p->proto = ip[9];
 	p->saddr = read32(ip + SADDR_AT);
 	p->daddr = read32(ip + DADDR_AT);
-	p->fragment = ((ip[6] & 0x3f) | ip[7]) != 0; /* more fragments, or an offset */
+	p->fragment = (ip[6] & 0x1f) | ip[7] ? LATER_FRAGMENT : ip[6] & 0x20 ? FIRST_FRAGMENT : 0;
 	p->l4 = ETH_LENGTH + header;
 	p->segment = p->length - header;
 	if (READS_AH)
-		parse_ah(skb, p, p->proto == PROTO_AH ? p->l4 : 0);
+		parse_ah(skb, p, p->proto == PROTO_AH && p->fragment != LATER_FRAGMENT ? p->l4 : 0);
 	return p->length < header ? -1 : 0;
 }
+
+INLINE int strip_fragment_header(struct __sk_buff *skb, struct pkt *p) { return 0; }
 
 /* Read the header of the packet that an ICMP error quotes. Returns -1 if conntrack would not accept it. */
 INLINE int parse_quoted(struct __sk_buff *skb, struct pkt *p, struct tuple *inner, u16 *id)

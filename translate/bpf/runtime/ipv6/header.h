@@ -12,7 +12,7 @@ enum { NEXT_HOP_BY_HOP = 0, NEXT_ROUTING = 43, NEXT_FRAGMENT = 44, NEXT_AH = 51,
 
 /* Find the transport header (ipv6_skip_exthdr). `offset` and `proto` are those of the first header, and become
  * those of the last one. The fields of the other headers are stored in p unless it is 0 (ipv6_find_hdr).
- * Returns 1 for a fragment, -1 if there are too many headers. */
+ * Returns 0, FIRST_FRAGMENT, LATER_FRAGMENT, or -1 if there are too many headers. */
 INLINE int skip_extensions(struct __sk_buff *skb, u32 *offset, u8 *proto, struct pkt *p)
 {
 	int fragment = 0;
@@ -45,11 +45,16 @@ INLINE int skip_extensions(struct __sk_buff *skb, u32 *offset, u8 *proto, struct
 			p->routing_left = head[3];
 			p->routing_at = *offset;
 		}
+		if (p && kind == NEXT_FRAGMENT && !p->fragment_at) {
+			p->fragment_at = *offset;
+			p->fragment_word = head[2] << 8 | head[3];
+			p->fragment_reserved = head[1];
+		}
 		if (kind == NEXT_FRAGMENT) {
 			if (head[2] | (head[3] & 0xf9)) /* it has an offset, or more fragments follow */
-				fragment = 1;
+				fragment = FIRST_FRAGMENT;
 			if (head[2] | (head[3] & 0xf8))
-				return 1; /* no header follows */
+				return LATER_FRAGMENT; /* no header follows */
 			*offset += 8;
 		} else if (kind == NEXT_AH) {
 			*offset += (head[1] + 2) << 2;
@@ -100,10 +105,15 @@ INLINE int parse_network(struct __sk_buff *skb, struct pkt *p)
 	p->saddr = read_address(ip + SADDR_AT);
 	p->daddr = read_address(ip + DADDR_AT);
 	proto = ip[6];
-	p->has_routing = p->has_hop = p->has_destination = p->ah_at = 0;
+	p->has_routing = p->has_hop = p->has_destination = p->ah_at = p->fragment_at = 0;
 	found = skip_extensions(skb, &offset, &proto, p);
 	p->proto = proto;
-	p->fragment = found == 1;
+	p->fragment = found > 0 ? found : 0;
+	if (READS_FRAGMENTS && p->fragment_at) {
+		if (bpf_skb_load_bytes(skb, p->fragment_at + 4, ip, 4))
+			return -1;
+		p->fragment_id = read32(ip);
+	}
 	if (READS_AH)
 		parse_ah(skb, p, p->ah_at);
 	if (READS_SEGMENTS)
@@ -111,6 +121,61 @@ INLINE int parse_network(struct __sk_buff *skb, struct pkt *p)
 	p->l4 = offset;
 	p->segment = p->length + ETH_LENGTH - offset;
 	return found < 0 || p->length + ETH_LENGTH < offset ? -1 : 0;
+}
+
+#define MOST_BEFORE_FRAGMENT 32 /* the most bytes, in units of 8, of headers before a fragment header that is removed */
+
+/* Remove the fragment header of a packet in one piece, as conntrack does (nf_ct_frag6_reasm), and keep its fields in
+ * step. Returns -1 if this fails. */
+INLINE int strip_fragment_header(struct __sk_buff *skb, struct pkt *p)
+{
+	u32 begin = ETH_LENGTH + HEADER_LENGTH, before = (p->fragment_at - begin) >> 3, length = p->length - HEADER_LENGTH;
+	u32 named_at = ETH_LENGTH + 6, at = begin;
+	u8 next = 0, head[8] = {}, size[2] = {};
+
+	if (before > MOST_BEFORE_FRAGMENT || bpf_skb_load_bytes(skb, p->fragment_at, &next, 1) || next == NEXT_FRAGMENT)
+		return -1;
+	/* the place of the byte that names the fragment header */
+	for (u32 i = 0; i < MOST_EXTENSIONS; i++) {
+		asm volatile("" : "+r"(i));
+		if (at >= p->fragment_at)
+			break;
+		if (bpf_skb_load_bytes(skb, at, head, 4))
+			return -1;
+		named_at = at;
+		at += (head[1] + 1) << 3;
+	}
+	if (at != p->fragment_at) /* behind an AH header, whose length has another unit */
+		return -1;
+	if (bpf_skb_store_bytes(skb, named_at, &next, 1, BPF_F_RECOMPUTE_CSUM))
+		return -1;
+	/* move the headers before it to its end */
+	for (u32 i = 0; i < MOST_BEFORE_FRAGMENT; i++) {
+		asm volatile("" : "+r"(i));
+		at -= 8;
+		if (i >= before)
+			break;
+		if (bpf_skb_load_bytes(skb, at, head, 8) || bpf_skb_store_bytes(skb, at + 8, head, 8, BPF_F_RECOMPUTE_CSUM))
+			return -1;
+	}
+	if (bpf_skb_adjust_room(skb, -8, BPF_ADJ_ROOM_NET, BPF_F_ADJ_ROOM_NO_CSUM_RESET))
+		return -1;
+	p->ip_id ^= length ^ (length - 8);
+	length -= 8;
+	size[0] = length >> 8;
+	size[1] = length;
+	if (bpf_skb_store_bytes(skb, ETH_LENGTH + 4, size, 2, BPF_F_RECOMPUTE_CSUM))
+		return -1;
+	p->length -= 8;
+	p->l4 -= 8;
+	if (p->routing_at > p->fragment_at)
+		p->routing_at -= 8;
+	if (p->ah_at > p->fragment_at)
+		p->ah_at -= 8;
+	if (p->mss_at)
+		p->mss_at -= 8;
+	p->fragment_at = 0;
+	return 0;
 }
 
 /* Read the headers of the packet that an ICMPv6 error quotes. Returns -1 if conntrack would not accept it. */
