@@ -99,11 +99,15 @@ class Dataplane:
         return Connections(self.map, self._output.family)
 
     def forget_lists(self) -> None:
-        """Empty the lists of ``-m recent``, and fill buckets and quotas, if there are any."""
+        """Empty the lists of ``-m recent``, fill buckets and quotas, and restore sets that rules change."""
         parts = self._output.parts
         for part, name in ((RuntimePart.RECENT, "recents"), (RuntimePart.HASHLIMIT, "hashed")):
             if part in parts:
                 self.map(name).clear()
+        for members in self._output.sets:
+            if members.filled:
+                self.map(members.name).clear()
+                self.map(members.name).update(members.packed())
         for part, name, number in (
             (RuntimePart.LIMIT, "buckets", self._output.buckets),
             (RuntimePart.QUOTA, "quotas", self._output.quotas),

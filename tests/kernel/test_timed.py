@@ -14,12 +14,9 @@ from harness.diff.backends import backend
 from harness.diff.batch import Batch
 from harness.diff.compare import compare
 from nfparity.inputs.batches import load_batches
-from translate.errors import UnsupportedError
 
 FOLDER = Path(__file__).parent.parent / "corpus" / "cases-timed"
 BATCHES = load_batches(rules=None, corpus=str(FOLDER), node=None)
-REFUSED = {("set-updates", "tc-ebpf")}
-"""Cases that a backend's translation refuses."""
 BACKENDS = ("iptables-legacy", "iptables-nft", "nftables", "tc-ebpf")
 ATTEMPTS = 3
 """A machine that stalls is no difference: a flow may try again."""
@@ -28,10 +25,6 @@ ATTEMPTS = 3
 def differing(name: str, batch: Batch) -> list[str]:
     """Return the flows that go another way than the simulator says, each time that they are tried."""
     job = Job(rules=batch.ruleset, node=batch.node, level=1)
-    if (Path(batch.rules_path).parent.name, name) in REFUSED:
-        with pytest.raises(UnsupportedError), backend(name).open(job):
-            pass
-        return []
     flows: tuple[Flow, ...] = tuple(batch.flows)
     with backend(name).open(job) as session:
         for _ in range(ATTEMPTS):

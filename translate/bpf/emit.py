@@ -17,7 +17,7 @@ from typing import Final
 
 from translate.bpf.chains.code import Code, Feature, Needs, Variable
 from translate.bpf.chains.context import Context
-from translate.bpf.chains.ipsets import set_maps
+from translate.bpf.chains.ipsets import SetMap, set_maps
 from translate.bpf.chains.statements import called_chains, statement_code
 from translate.bpf.layout.programs import program_entries
 from translate.bpf.layout.tables import HASHED_SIZE, RECENT_SIZE
@@ -36,6 +36,7 @@ from translate.ir import (
     Policy,
     Program,
     SetTest,
+    SetUpdate,
     TableName,
 )
 from translate.passes.calls import callees_first
@@ -101,6 +102,7 @@ def emit(program: Program) -> BpfOutput:
         notes=(
             *(_note(known) for known in lists.values() if known.limited),
             *(_note_of_table(name, origin) for name, (_, origin) in hash_tables(inventory).items()),
+            *_notes_of_sets(inventory, context.sets),
             *(_note_of_clock(origin) for origin in dict.fromkeys(inventory.testing(CLOCKS))),
             *untranslated_effects(inventory),
         ),
@@ -114,7 +116,7 @@ def _context(inventory: Inventory, order: Iterable[LoweredChain], lists: Mapping
         for chain in order
         for statement in chain.statements
         for test in statement.tests
-        if isinstance(test, SetTest)
+        if isinstance(test, SetTest | SetUpdate)
     )
     return Context(
         family=program.family,
@@ -125,7 +127,12 @@ def _context(inventory: Inventory, order: Iterable[LoweredChain], lists: Mapping
         tables={
             name: (number, test) for number, (name, (test, _)) in enumerate(hash_tables(inventory).items())
         },
-        sets=set_maps(tested, {known.name: known for known in program.sets}, program.family),
+        sets=set_maps(
+            tested,
+            {known.name: known for known in program.sets},
+            {update.name for update, _ in inventory.tests_of_type(SetUpdate)},
+            program.family,
+        ),
     )
 
 
@@ -151,6 +158,19 @@ def _note_of_clock(origin: Origin) -> Note:
         " program such as chrony sets the lead later, nfparity tc refresh has to read it again"
     )
     return Note(origin, BACKEND, "clock-lead", text)
+
+
+def _notes_of_sets(inventory: Inventory, sets: Mapping[str, SetMap]) -> Iterator[Note]:
+    """Yield a note for each set that rules change; the origin is that of its first change."""
+    origins = {update.name: origin for update, origin in reversed(list(inventory.tests_of_type(SetUpdate)))}
+    for name, origin in origins.items():
+        text = f"the tc program has an ipset {name} of its own: no other program sees what rules change in it"
+        if sets[name].contents.timeouts:
+            text += (
+                f"; it holds {sets[name].contents.max_entries} elements and forgets the least recently used,"
+                " where the kernel adds none to a full set"
+            )
+        yield Note(origin, BACKEND, "set-update", text)
 
 
 def _note_of_table(name: str, origin: Origin) -> Note:

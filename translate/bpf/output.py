@@ -19,7 +19,12 @@ __all__ = ["BpfOutput", "TranslationUnit", "remark"]
 PROCESSORS: Final = 16
 """The default number of processors for which a program has slots."""
 
-_KEEPING: Final = frozenset({RuntimePart.RECENT, RuntimePart.LIMIT, RuntimePart.QUOTA, RuntimePart.HASHLIMIT})
+_KEEPING: Final = frozenset(
+    {
+        *(RuntimePart.RECENT, RuntimePart.LIMIT, RuntimePart.QUOTA, RuntimePart.HASHLIMIT),
+        RuntimePart.FILLED_SET,
+    }
+)
 """The parts of the runtime that keep a state from packet to packet, other than connections and counters."""
 
 _REMARK: Final = re.compile(r"^\t*/\* (?:line \d+|generated) \*/\n", re.MULTILINE)
@@ -70,7 +75,7 @@ class BpfOutput:
 
     @property
     def lists(self) -> bool:
-        """True if rules use lists of ``-m recent`` (the map ``recents``), ``buckets`` or ``quotas``."""
+        """True if rules use lists of ``-m recent``, buckets or quotas, or change sets."""
         return not self.parts.isdisjoint(_KEEPING)
 
     @property

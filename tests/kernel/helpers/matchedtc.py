@@ -22,7 +22,7 @@ from translate.ir import Family
 from translate.passes import lower
 from translate.passes.inventory import Inventory
 from translate.passes.recents import recent_lists
-from translate.read import read_ruleset
+from translate.read import read_ipsets, read_ruleset, with_sets
 
 __all__ = ["matched_in_both"]
 
@@ -37,13 +37,18 @@ def matched_in_both(
     *,
     level: int = 2,
     hook: str = "PREROUTING",
+    before: Sequence[str] = (),
+    ipsets: str = "",
 ) -> list[tuple[list[bool], list[bool]]]:
     """Return which matches hold for each packet: in iptables-legacy, and in the tc program.
 
-    ``matches`` are the words of rules of ``hook`` of table mangle before their target. Raises AssertionError
-    with the error output of the process if a rule is refused.
+    ``matches`` are the words of rules of ``hook`` of table mangle before their target. The rules ``before``
+    them are complete, without ``-A``; ``ipsets`` is ``ipset save`` text. Raises AssertionError with the error
+    output of the process if a rule is refused.
     """
-    request = json.dumps((family.name, level, hook, matches, [packet.hex() for packet in packets]))
+    request = json.dumps(
+        (family.name, level, hook, matches, [packet.hex() for packet in packets], before, ipsets)
+    )
     answer = answer_in_namespace(("-m", __name__), request)
     states: list[tuple[list[bool], list[bool]]] = [(a, b) for a, b in answer]
     assert len(states) == len(packets)
@@ -54,8 +59,9 @@ def _run(*words: str, text: str | None = None) -> str:
     return subprocess.run(words, input=text, text=True, check=True, capture_output=True).stdout
 
 
-def _rules(hook: str, matches: Sequence[str], counts: Sequence[str]) -> str:
-    written = [f"-A {hook} {words} {count}" for words, count in zip(matches, counts, strict=True)]
+def _rules(hook: str, matches: Sequence[str], counts: Sequence[str], before: Sequence[str]) -> str:
+    written = [f"-A {hook} {words}" for words in before]
+    written += [f"-A {hook} {words} {count}" for words, count in zip(matches, counts, strict=True)]
     return "\n".join(("*mangle", *written, "COMMIT", ""))
 
 
@@ -66,26 +72,29 @@ def _counted(command: str) -> list[int]:
 
 def main() -> None:
     """Load both, send the packets of the request, and print the results."""
-    name, level, hook, matches, packets = json.load(sys.stdin)
+    name, level, hook, matches, packets, before, ipsets = json.load(sys.stdin)
     family, numbers = Family[name], range(len(matches))
-    rules = _rules(hook, matches, [_LIST.format(n) for n in numbers])
-    legacy = _rules(hook, matches, [f"-m comment --comment a{n}." for n in numbers])
+    rules = _rules(hook, matches, [_LIST.format(n) for n in numbers], before)
+    legacy = _rules(hook, matches, [f"-m comment --comment a{n}." for n in numbers], before)
     _run("ip", "link", "set", "lo", "up")
+    if ipsets:
+        _run("ipset", "restore", text=ipsets)
     _run(f"{_LEGACY[family]}-restore", text=legacy)
-    lowered = lower(read_ruleset(rules.encode(), name="rules", family=family), level=level)
+    ruleset = read_ruleset(rules.encode(), name="rules", family=family)
+    lowered = lower(with_sets(ruleset, read_ipsets(ipsets.encode(), name="sets")), level=level)
     lists = [int(known.removeprefix("a")) for known in sorted(recent_lists(Inventory.of(lowered)))]
     program = Dataplane(emit(lowered))
     program.load()
     kind, to = (socket.AF_INET, "127.0.0.1") if family is Family.IP else (socket.AF_INET6, "::1")
     sender = socket.socket(kind, socket.SOCK_RAW, socket.IPPROTO_RAW)
-    states, before = [], _counted(_LEGACY[family])
+    states, counted = [], _counted(_LEGACY[family])
     for packet in packets:
         program.map("recents").clear()
         sender.sendto(bytes.fromhex(packet), (to, 0))
         matched = {lists[struct.unpack_from("=I", key)[0]] for key, _ in program.map("recents").entries()}
         after = _counted(_LEGACY[family])
-        states.append(([a > b for a, b in zip(after, before, strict=True)], [n in matched for n in numbers]))
-        before = after
+        states.append(([a > b for a, b in zip(after, counted, strict=True)], [n in matched for n in numbers]))
+        counted = after
     print(json.dumps(states))
 
 

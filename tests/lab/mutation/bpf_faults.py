@@ -188,6 +188,10 @@ _CHAINS: Final[Operators] = (
     ("side", each(r"(address_type\(p->)([sd])", lambda m: f"{m[1]}{'d' if m[2] == 's' else 's'}")),
     ("side", each(r"(translate_prefix\(skb, p, )([01])", lambda m: f"{m[1]}{1 - int(m[2])}")),
     ("prefix", each(r"(translate_prefix\(.*, )(0x[0-9a-f]+)(?=, [01]\)\))", _shifted)),
+    (
+        "lost-change",
+        each(r"\b(add_to|renew_in|remove_from)_set_\w+\(p\)(?=\)| &&)", lambda m: "1"),
+    ),
     ("lost-nat", each(r"return ask_nat\(.*\);", lambda m: "return ACCEPT;")),
     ("randomness", each(r"BIND_MASQUERADE \| BIND_RANDOM", lambda m: "BIND_MASQUERADE")),
     ("randomness", each(r"BIND_MASQUERADE\)", lambda m: "BIND_MASQUERADE | BIND_RANDOM)")),

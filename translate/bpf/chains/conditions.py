@@ -94,7 +94,7 @@ def _test(test: Test, context: Context) -> Condition:
             numbers = f"{test.total}, {test.nodes:#x}, {test.seed:#x}, {int(test.negated)}"
             return Condition(f"cluster_share(skb, p, {numbers})", _CLUSTER)
         case SetUpdate():
-            raise CannotExpress("set-update", "the tc program does not change ipsets")
+            return context.sets[test.name].change(test, context.family)
         case Account():
             return Condition("1")  # see untranslated_effects
         case CgroupTest():

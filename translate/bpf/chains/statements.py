@@ -20,6 +20,7 @@ from translate.ir import (
     Jump,
     Lookup,
     Recent,
+    SetUpdate,
     Statement,
     Test,
     alternatives,
@@ -68,4 +69,6 @@ def _choice(statement: Choose, context: Context) -> Code:
 
 def _acts(test: Test) -> bool:
     """Return whether a test has an effect in addition to its result."""
-    return isinstance(test, HashLimit | ClusterShare) or (isinstance(test, Recent) and changes_list(test))
+    return isinstance(test, HashLimit | ClusterShare | SetUpdate) or (
+        isinstance(test, Recent) and changes_list(test)
+    )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from translate.bpf.layout.structures import DeclaredMap, Number, Structure
-from translate.bpf.layout.tables import ARGUMENTS, ENTRY, U32
+from translate.bpf.layout.tables import ARGUMENTS, ENTRY, SET_ELEMENT, U32
 from translate.ir import NOWHERE, Origin
 
 __all__ = [
@@ -95,7 +95,11 @@ class SetEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetContents:
-    """The map of an ipset: a ``trie`` of longest prefixes, or a hash."""
+    """The map of an ipset: a ``trie`` of longest prefixes, or a hash.
+
+    Rules change a ``filled`` set. One with ``timeouts`` forgets the least recently used element if it is
+    full; others then take no new one (``mtype_add``).
+    """
 
     name: str
     fields: tuple[str, ...]
@@ -103,12 +107,16 @@ class SetContents:
     entries: tuple[SetEntry, ...]
     trie: bool = False
     max_entries: int = LEAST_ENTRIES
+    filled: bool = False
+    timeouts: bool = False
     origin: Origin = field(default=NOWHERE, compare=False)
 
     @property
     def declared(self) -> DeclaredMap:
         """The declaration of the map."""
-        return _declared(self.name, self.key, U32, self.max_entries, trie=self.trie)
+        value = SET_ELEMENT if self.filled else U32
+        declared = _declared(self.name, self.key, value, self.max_entries, trie=self.trie)
+        return replace(declared, kind="lru_hash", flags="") if self.timeouts else declared
 
     def packed(self) -> list[tuple[bytes, bytes]]:
         """Return keys and values as bytes of the C structures; a trie compares from the first byte."""
@@ -117,7 +125,7 @@ class SetContents:
             (
                 (struct.pack("=I", e.length) if self.trie else b"")
                 + struct.pack(f"{order}{len(e.words)}I", *e.words),
-                struct.pack("=I", e.member),
+                SET_ELEMENT.pack(member=e.member) if self.filled else struct.pack("=I", e.member),
             )
             for e in self.entries
         ]

@@ -25,6 +25,7 @@ __all__ = [
     "ENTRY",
     "HASHED_SIZE",
     "RECENT_SIZE",
+    "SET_ELEMENT",
     "U32",
     "DeviceFlag",
     "RuntimePart",
@@ -64,12 +65,23 @@ ENTRY: Final = Structure(
     "The value of a lookup: the code of the actions, and their numbers.",
 )
 
+SET_ELEMENT: Final = Structure(
+    "set_element",
+    (
+        Declarator(U64, "ends", comment="as bpf_ktime_get_ns(); 0: never"),
+        Declarator(U32, "member", comment="0: the element has `nomatch`"),
+        Declarator(U32, "spare"),
+    ),
+    "The value of an ipset that rules change.",
+)
+
 
 class RuntimePart(Enum):
     """A part of the runtime that only some programs contain; the value is the name of its file."""
 
     RECENT = "recent"
     IPSET = "ipset"
+    FILLED_SET = "filledset"
     NTH = "nth"
     LIMIT = "limit"
     WORDS = "words"
@@ -124,6 +136,7 @@ _OPTIONAL: Final = {
     "turn": RuntimePart.NTH,
     "bucket": RuntimePart.LIMIT,
     "quota": RuntimePart.QUOTA,
+    "set_element": RuntimePart.FILLED_SET,
     **dict.fromkeys(("hash_key", "hash_bucket"), RuntimePart.HASHLIMIT),
 }
 
@@ -254,6 +267,7 @@ def runtime_types(family: Family) -> RuntimeTypes:
         Structure("crc_table", (Declarator(U32, "after", 256),), "The CRC of each byte after another."),
         Structure("lock", (Declarator(_SPIN_LOCK, "lock"),)),
         ENTRY,
+        SET_ELEMENT,
         recent_key,
         Structure("turn", (Declarator(_SPIN_LOCK, "lock"), Declarator(U32, "next"))),
         Structure(

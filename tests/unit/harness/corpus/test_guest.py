@@ -26,7 +26,6 @@ NOT_TRANSLATED = {
     "-j SNPT",
     "-j DNPT",
     "-j NFQUEUE",
-    "-j SET",
     "-j QUEUE",
     "-j SYNPROXY",
     "-j TEE",

@@ -35,14 +35,12 @@ from translate.ir import (
     Queue,
     Reject,
     RejectKind,
-    SetDirection,
     SetMark,
-    SetUpdate,
     Statement,
     Template,
 )
 from translate.passes import lower
-from translate.read import read_ruleset
+from translate.read import read_ipsets, read_ruleset, with_sets
 
 HERE = Origin("rules", 3)
 RECENT = "-m recent --name a --{} --mask 255.255.255.255 --rsource -j DROP"
@@ -76,6 +74,13 @@ def lowered(statement: Statement) -> Case:
         return replace(program, chains=tuple(chains))
 
     return made
+
+
+def with_set(line: str, ipset: str) -> Case:
+    """One rule, with an ipset."""
+    text = "\n".join(("*filter", ":FORWARD ACCEPT [0:0]", f"-A FORWARD {line}", "COMMIT", ""))
+    ruleset = read_ruleset(text.encode(), name="rules")
+    return lambda: lower(with_sets(ruleset, read_ipsets(f"{ipset}\n".encode(), name="sets")), level=1)
 
 
 def does(action: Action) -> Case:
@@ -141,16 +146,8 @@ CASES: dict[str, tuple[Case, int]] = {
     "synproxy": (rules("-p tcp -j SYNPROXY"), 3),
     "external": (rules("-j IDLETIMER --timeout 5 --label a"), 3),
     "secmark": (rules("-j CONNSECMARK --save", hook="PREROUTING"), 3),
-    "set-update": (
-        lowered(
-            Apply(
-                origin=HERE,
-                tests=(SetUpdate(name="seen", directions=(SetDirection.SRC,)),),
-                actions=(),
-            )
-        ),
-        3,
-    ),
+    "set-nets": (with_set("-j SET --add-set a src", "create a hash:net family inet"), 3),
+    "set-forceadd": (with_set("-j SET --add-set a src", "create a hash:ip family inet forceadd"), 3),
     "queue": (does(Queue(first=1, last=1)), 3),
     "ipsec": (rules("-m policy --dir in --pol ipsec -j DROP"), 3),
     "empty-nat": (does(Dnat(addresses=None, ports=NatPorts())), 3),
@@ -202,7 +199,7 @@ def test_nothing_else_is_refused() -> None:
     with pytest.raises(KeyError, match="something-new"):
         CannotExpress("something-new", "which nobody has explained")
     assert {name for name, _ in raised()} <= set(REFUSED)
-    modules = {"actions.py", "conditions.py", "emit.py", "fields.py", "lookups.py"}
+    modules = {"actions.py", "conditions.py", "emit.py", "fields.py", "ipsets.py", "lookups.py"}
     assert {where for _, where in raised()} == modules
 
 

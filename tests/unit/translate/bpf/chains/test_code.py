@@ -42,6 +42,7 @@ CONTEXT = Context(
     sets=set_maps(
         ["ports"],
         {"ports": IpSet(name="ports", type=SetType.BITMAP_PORT, family=None, elements=())},
+        (),
         Family.IP,
     ),
     lookups=4,

@@ -84,7 +84,7 @@ def test_a_layout_changes_with_the_form_of_entries_alone() -> None:
     assert replace(THINGS, key=same, size=8192).layout() == THINGS.layout()
 
 
-OPTIONAL = ("recent_key", "turn", "bucket", "quota", "hash_key", "hash_bucket")
+OPTIONAL = ("recent_key", "turn", "bucket", "quota", "hash_key", "hash_bucket", "set_element")
 
 
 @pytest.mark.parametrize("family", Family)
