@@ -101,7 +101,10 @@ class Dataplane:
     def forget_lists(self) -> None:
         """Empty the lists of ``-m recent``, fill buckets and quotas, and restore sets that rules change."""
         parts = self._output.parts
-        for part, name in ((RuntimePart.RECENT, "recents"), (RuntimePart.HASHLIMIT, "hashed")):
+        for part, name in (
+            *((RuntimePart.RECENT, "recents"), (RuntimePart.HASHLIMIT, "hashed")),
+            (RuntimePart.CONNLIMIT, "counted"),
+        ):
             if part in parts:
                 self.map(name).clear()
         for members in self._output.sets:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from backends.model.packet import Packet
-from backends.replay.loader import Loader
+from backends.replay.loader import JIFFIES, Loader
 from backends.tc_ebpf.connections import Connections
 from backends.tc_ebpf.dataplane import Dataplane
 from backends.tc_ebpf.node.sourcechecks import TAKEN
@@ -14,6 +14,7 @@ from backends.tc_ebpf.programs.runtimes import Runtimes
 from backends.testbed.suppress_stack_rst import ResetFallback
 from backends.testbed.tapnode import TapNode
 from translate.bpf import BpfOutput, MapChange
+from translate.bpf.layout.tables import RuntimePart
 from translate.ir import Family
 
 __all__ = ["TcEbpfLoader"]
@@ -40,6 +41,8 @@ class TcEbpfLoader(Loader):
         self._cached = cached
         self.lists = output.lists
         self.pins = "bpf_get_smp_processor_id" in output.chains
+        if RuntimePart.CONNLIMIT in output.parts:
+            self.gap = JIFFIES
         self.family = output.family
         self.dataplane: Dataplane | None = None
         self._connections: Connections | None = None

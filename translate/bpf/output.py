@@ -22,7 +22,7 @@ PROCESSORS: Final = 16
 _KEEPING: Final = frozenset(
     {
         *(RuntimePart.RECENT, RuntimePart.LIMIT, RuntimePart.QUOTA, RuntimePart.HASHLIMIT),
-        RuntimePart.FILLED_SET,
+        *(RuntimePart.FILLED_SET, RuntimePart.CONNLIMIT),
     }
 )
 """The parts of the runtime that keep a state from packet to packet, other than connections and counters."""
@@ -52,7 +52,8 @@ class BpfOutput:
     for its optional ``parts``; ``chains`` is generated, with comments that name the lines of the rules.
     ``without_chains`` replaces the first two in the unit whose functions run no chain. With ``raw``,
     there are chains of table raw. ``sets`` are the ipsets. ``counters``, ``buckets`` and ``quotas`` are
-    the numbers of counters of ``statistic --mode nth``, of buckets of ``-m limit`` and of quotas. At most
+    the numbers of counters of ``statistic --mode nth``, of buckets of ``-m limit`` and of quotas,
+    ``counted`` that of connections in a list of ``-m connlimit``. At most
     ``connections`` are remembered; then the least recently used are forgotten. Each of ``processors`` has
     its own slots for packets in transit. ``notes`` describe limits that iptables does not have.
     """
@@ -69,6 +70,7 @@ class BpfOutput:
     counters: int = 0
     buckets: int = 0
     quotas: int = 0
+    counted: int = 0
     notes: tuple[Note, ...] = ()
     connections: int = CONNECTIONS
     processors: int = PROCESSORS
@@ -94,6 +96,7 @@ class BpfOutput:
             counters=self.counters,
             buckets=self.buckets,
             quotas=self.quotas,
+            counted=self.counted,
             connections=self.connections,
             slots=slot_sizes(self.processors)["SLOTS"],
         )

@@ -15,7 +15,7 @@ REFUSED: Final = {
     **REFUSED_BY_ALL,
     "connlabel": "`-m connlabel`",
     "connbytes": "`-m connbytes`",
-    "connlimit": "`-m connlimit`",
+    "connlimit": "`-m connlimit` with a limit above 120",
     "ct-template": "`-j CT` with anything but `--notrack`",
     "empty-nat": "a NAT target that binds neither an address nor a port",
     "entry-size": "rules that become one map entry whose actions have more than twelve numbers",
@@ -24,7 +24,10 @@ REFUSED: Final = {
     "helper": "`-m helper`",
     "interface-mask": "an interface compared under a mask",
     "ipsec": "`-m policy`",
-    "program-size": "more than 4,096 rules in one hook, each counted once for every jump that leads to it",
+    "program-size": (
+        "more than 4,096 rules in one hook, each counted once for every jump that leads to it; a rule with"
+        " `-m connlimit` counts as 64 to 512"
+    ),
     "queue": "`-j NFQUEUE`",
     "recent-hitcount": "`-m recent --hitcount` above 1",
     "realm": "`-m realm`",

@@ -188,6 +188,7 @@ _CHAINS: Final[Operators] = (
     ("side", each(r"(address_type\(p->)([sd])", lambda m: f"{m[1]}{'d' if m[2] == 's' else 's'}")),
     ("side", each(r"(translate_prefix\(skb, p, )([01])", lambda m: f"{m[1]}{1 - int(m[2])}")),
     ("prefix", each(r"(translate_prefix\(.*, )(0x[0-9a-f]+)(?=, [01]\)\))", _shifted)),
+    ("constant", each(r"(?<=; number )(> |<= )(0x[0-9a-f]+)", lambda m: f"{m[1]}{int(m[2], 16) + 1:#x}")),
     (
         "lost-change",
         each(r"\b(add_to|renew_in|remove_from)_set_\w+\(p\)(?=\)| &&)", lambda m: "1"),

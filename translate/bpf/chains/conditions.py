@@ -41,7 +41,10 @@ from translate.ir import (
 )
 from translate.passes.recents import counted, inexact
 
-__all__ = ["conditions", "equals", "in_key", "present"]
+MOST_COUNTED: Final = 120
+"""The greatest limit of ``-m connlimit`` in a tc program."""
+
+__all__ = ["MOST_COUNTED", "conditions", "equals", "in_key", "present"]
 
 
 def conditions(tests: Iterable[Test], context: Context) -> Condition:
@@ -84,7 +87,7 @@ def _test(test: Test, context: Context) -> Condition:
         case HashLimit():
             return Condition(_hash_limit(test, context), _TABLE)
         case ConnectionLimit():
-            raise CannotExpress("connlimit", "the tc program does not count the connections of an address")
+            return Condition(_connection_limit(test, context), _COUNTS)
         case Quota():
             call = f"within_quota({context.quotas[test.state]}, {test.size}ULL, p->length)"
             return Condition(f"!{call}" if test.negated else call, _QUOTA)
@@ -114,6 +117,7 @@ _BUCKET: Final = Needs(parts=frozenset({RuntimePart.LIMIT}))
 _RECENT: Final = Needs(parts=frozenset({RuntimePart.RECENT}))
 _QUOTA: Final = Needs(parts=frozenset({RuntimePart.QUOTA}))
 _TABLE: Final = Needs(parts=frozenset({RuntimePart.HASHLIMIT}))
+_COUNTS: Final = Needs(parts=frozenset({RuntimePart.CONNLIMIT}))
 _CLUSTER: Final = Needs(parts=frozenset({RuntimePart.CLUSTER}), features=frozenset({Feature.FRAMES}))
 
 
@@ -133,6 +137,19 @@ def _hash_limit(test: HashLimit, context: Context) -> str:
     key = f"(struct hash_key){{ {', '.join(parts)} }}"
     times = f"{table.interval}ULL, {table.capacity}ULL, {table.expire * 1_000_000}ULL"
     return f"{'!' if test.above else ''}within_hash_limit({key}, {times})"
+
+
+def _connection_limit(test: ConnectionLimit, context: Context) -> str:
+    """Return an expression that ends the function if no connection counts (``hotdrop``)."""
+    if test.limit > MOST_COUNTED:
+        reason = f"the tc program counts {MOST_COUNTED} connections of an address at most, not {test.limit}"
+        raise CannotExpress("connlimit", reason)
+    address = "p->saddr" if test.side is SetDirection.SRC else "p->daddr"
+    if test.mask != (1 << context.family.bits) - 1:
+        address = f"{address} & {literal(test.mask)}"
+    count = f"u32 number = count_connections(p, {context.counts[test.state]}, {address});"
+    holds = f"number {'>' if test.above else '<='} {test.limit:#x};"
+    return f"({{ {count} if (!number) return DROP; {holds} }})"
 
 
 def _recent(test: Recent, context: Context) -> str:

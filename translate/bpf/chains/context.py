@@ -18,10 +18,10 @@ class Context:
     """The names that a statement can refer to, and the next free numbers for its declarations.
 
     ``functions`` has the C function of each chain. ``lists`` has the lists of ``-m recent`` with their
-    numbers, ``buckets`` and ``quotas`` the numbers of the buckets of ``-m limit`` and of the quotas, and
-    ``sets`` the ipsets. ``tables`` has the tables of ``-m hashlimit``, with their numbers and first
-    tests. ``lookups`` is the number of the next lookup's map, and ``counters`` that of the next counter
-    of ``statistic --mode nth``.
+    numbers. ``buckets``, ``quotas`` and ``counts`` have the numbers of the buckets of ``-m limit``, of
+    the quotas and of the rules with ``-m connlimit``, and ``sets`` the ipsets. ``tables`` has the tables
+    of ``-m hashlimit``, with their numbers and first tests. ``lookups`` is the number of the next
+    lookup's map, and ``counters`` that of the next counter of ``statistic --mode nth``.
     """
 
     family: Family
@@ -31,6 +31,7 @@ class Context:
     sets: Mapping[str, SetMap]
     quotas: Mapping[str, int] = field(default_factory=dict)
     tables: Mapping[str, tuple[int, HashLimit]] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
     lookups: int = 0
     counters: int = 0
 

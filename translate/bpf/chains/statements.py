@@ -15,6 +15,7 @@ from translate.ir import (
     Apply,
     Choose,
     ClusterShare,
+    ConnectionLimit,
     Goto,
     HashLimit,
     Jump,
@@ -69,6 +70,6 @@ def _choice(statement: Choose, context: Context) -> Code:
 
 def _acts(test: Test) -> bool:
     """Return whether a test has an effect in addition to its result."""
-    return isinstance(test, HashLimit | ClusterShare | SetUpdate) or (
+    return isinstance(test, HashLimit | ClusterShare | SetUpdate | ConnectionLimit) or (
         isinstance(test, Recent) and changes_list(test)
     )

@@ -6,8 +6,9 @@ import struct
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from translate.bpf.layout.states import SET_ELEMENT
 from translate.bpf.layout.structures import DeclaredMap, Number, Structure
-from translate.bpf.layout.tables import ARGUMENTS, ENTRY, SET_ELEMENT, U32
+from translate.bpf.layout.tables import ARGUMENTS, ENTRY, U32
 from translate.ir import NOWHERE, Origin
 
 __all__ = [

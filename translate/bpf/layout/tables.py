@@ -15,7 +15,9 @@ from functools import cache
 from typing import Final
 
 from translate.bpf.layout.counters import COUNTERS
+from translate.bpf.layout.numbers import SPIN_LOCK, U8, U16, U32, U64
 from translate.bpf.layout.programs import PROGRAMS
+from translate.bpf.layout.states import SET_ELEMENT, state_structures
 from translate.bpf.layout.structures import Declarator, DeclaredMap, Number, Opaque, Structure
 from translate.ir import Family
 
@@ -25,12 +27,13 @@ __all__ = [
     "ENTRY",
     "HASHED_SIZE",
     "RECENT_SIZE",
-    "SET_ELEMENT",
     "U32",
     "DeviceFlag",
     "RuntimePart",
     "RuntimeTypes",
+    "count_list",
     "device_flags",
+    "lists_of_connections",
     "runtime_maps",
     "runtime_types",
     "slot_sizes",
@@ -51,28 +54,19 @@ RECENT_SIZE: Final = 65536
 HASHED_SIZE: Final = 65536
 """The capacity in buckets of all tables of ``-m hashlimit`` together."""
 
+_COUNTED_TOGETHER: Final = 1 << 19
+"""The capacity in connections of all lists of ``-m connlimit`` together."""
+
 _LOCKS: Final = 1024
 _DEVICES: Final = 1024
 _PREFIXES: Final = 4096
 
-U8, U16, U32, U64 = (Number(f"u{8 * size}", size) for size in (1, 2, 4, 8))
-_SPIN_LOCK: Final = Opaque("struct bpf_spin_lock", 4, 4)
 _PACKET: Final = Opaque("struct pkt")
 
 ENTRY: Final = Structure(
     "entry",
     (Declarator(U32, "code"), Declarator(U32, "argument", ARGUMENTS)),
     "The value of a lookup: the code of the actions, and their numbers.",
-)
-
-SET_ELEMENT: Final = Structure(
-    "set_element",
-    (
-        Declarator(U64, "ends", comment="as bpf_ktime_get_ns(); 0: never"),
-        Declarator(U32, "member", comment="0: the element has `nomatch`"),
-        Declarator(U32, "spare"),
-    ),
-    "The value of an ipset that rules change.",
 )
 
 
@@ -89,6 +83,7 @@ class RuntimePart(Enum):
     HASHLIMIT = "hashlimit"
     CLUSTER = "cluster"
     NPT = "npt"
+    CONNLIMIT = "connlimit"
 
 
 class DeviceFlag(IntFlag):
@@ -137,6 +132,7 @@ _OPTIONAL: Final = {
     "bucket": RuntimePart.LIMIT,
     "quota": RuntimePart.QUOTA,
     "set_element": RuntimePart.FILLED_SET,
+    **dict.fromkeys(("count_key", "counted"), RuntimePart.CONNLIMIT),
     **dict.fromkeys(("hash_key", "hash_bucket"), RuntimePart.HASHLIMIT),
 }
 
@@ -251,57 +247,14 @@ def runtime_types(family: Family) -> RuntimeTypes:
         ),
         "The sysctls net.netfilter.nf_conntrack_*, whose timeouts are seconds, and the lead of TAI.",
     )
-    recent_key = Structure(
-        "recent_key",
-        (
-            Declarator(U32, "list"),
-            Declarator(wire, "address"),
-            Declarator(wire, "saddr", comment="zero, as the next members, unless they distinguish lists"),
-            Declarator(wire, "daddr"),
-            *(Declarator(U32, name) for name in ("proto", "sport", "dport")),
-        ),
-    )
     structures = (
         *(wire, tuple_, side, connection, device, prefix, local, route, source_prefix, settings),
         Structure("bytes", (Declarator(U8, "data", 512),)),
         Structure("crc_table", (Declarator(U32, "after", 256),), "The CRC of each byte after another."),
-        Structure("lock", (Declarator(_SPIN_LOCK, "lock"),)),
+        Structure("lock", (Declarator(SPIN_LOCK, "lock"),)),
         ENTRY,
         SET_ELEMENT,
-        recent_key,
-        Structure("turn", (Declarator(_SPIN_LOCK, "lock"), Declarator(U32, "next"))),
-        Structure(
-            "bucket",
-            (
-                Declarator(_SPIN_LOCK, "lock"),
-                Declarator(U32, "spare"),
-                Declarator(U64, "full", comment="when it is full again, as bpf_ktime_get_ns()"),
-            ),
-        ),
-        Structure(
-            "quota",
-            (
-                Declarator(_SPIN_LOCK, "lock"),
-                Declarator(U32, "ended", comment="a packet has exceeded it"),
-                Declarator(U64, "used", comment="bytes"),
-            ),
-        ),
-        Structure(
-            "hash_key",
-            (
-                Declarator(U32, "table"),
-                Declarator(wire, "saddr", comment="zero, as the next members, unless it is part of the key"),
-                Declarator(wire, "daddr"),
-                Declarator(U32, "ports", comment="source port << 16 | destination port"),
-            ),
-        ),
-        Structure(
-            "hash_bucket",
-            (
-                Declarator(U64, "full", comment="when it is full again, as bpf_ktime_get_ns()"),
-                Declarator(U64, "used", comment="when the last packet came"),
-            ),
-        ),
+        *state_structures(wire, tuple_),
     )
     return RuntimeTypes(words, numbers, {structure.name: structure for structure in structures})
 
@@ -319,6 +272,25 @@ def slot_sizes(processors: int) -> dict[str, int]:
     return {"SLOTS_EACH": each, "SLOTS": each * processors}
 
 
+def count_list(family: Family, counted: int) -> Structure:
+    """Return the structure of a list of ``-m connlimit`` with room for so many connections."""
+    return Structure(
+        "count_list",
+        (
+            Declarator(U64, "checked", comment="when outdated connections were removed, as coarse_now()"),
+            Declarator(U32, "end", comment="the place after the last connection"),
+            *(Declarator(U32, name) for name in ("count", "checked_count", "spare")),
+            Declarator(runtime_types(family).structures["counted"], "item", counted),
+        ),
+        "The connections of an address that have met a rule.",
+    )
+
+
+def lists_of_connections(counted: int) -> int:
+    """Return the number of lists of ``-m connlimit`` of which each has room for so many connections."""
+    return _COUNTED_TOGETHER // max(counted, 1)
+
+
 def runtime_maps(
     family: Family,
     parts: Collection[RuntimePart] = (),
@@ -326,13 +298,14 @@ def runtime_maps(
     counters: int = 0,
     buckets: int = 0,
     quotas: int = 0,
+    counted: int = 0,
     connections: int = CONNECTIONS,
     slots: int = _MOST_SLOTS,
 ) -> tuple[DeclaredMap, ...]:
     """Return the maps of the runtime with these optional parts.
 
     The arguments are the sizes: ``connections``, ``slots``, ``counters`` of ``statistic --mode nth``,
-    ``buckets`` of ``-m limit`` and ``quotas``.
+    ``buckets`` of ``-m limit``, ``quotas``, and ``counted`` connections in a list of ``-m connlimit``.
     """
     types = runtime_types(family)
     addr, s = types.numbers[0], types.structures
@@ -384,4 +357,9 @@ def runtime_maps(
     if RuntimePart.HASHLIMIT in parts:
         key, value = s["hash_key"], s["hash_bucket"]
         maps.append(DeclaredMap(name="hashed", kind="lru_hash", key=key, value=value, size=HASHED_SIZE))
+    if RuntimePart.CONNLIMIT in parts:
+        key, value = s["count_key"], count_list(family, counted)
+        size = lists_of_connections(counted)
+        maps.append(DeclaredMap(name="counted", kind="lru_hash", key=key, value=value, size=size))
+        maps.append(table("blank_lists", "array", value))
     return tuple(maps)

@@ -4,7 +4,8 @@ The order of its parts: ``base``, the structures of :mod:`translate.bpf.layout.t
 ``types``, the maps of ``tables``, ``counters``, ``ah``, ``ipv4/header``, ``sctp``, ``tcpoptions``, ``clock``,
 ``packet``, ``tcpstates``, ``tcpwindow``, ``tcp``, ``entries``, ``icmperrors``, ``conntrack``, ``nat``,
 ``route``, ``ipv4/route``, the parts that only some rules need (``recent``, ``ipset``, ``filledset``, ``nth``,
-``limit``, ``words``, ``quota``, ``hashlimit``, ``cluster``, ``npt``), then the generated chains, then
+``limit``, ``words``, ``quota``, ``hashlimit``, ``cluster``, ``npt``,
+``connlimit``), then the generated chains, then
 ``slot``, ``binding``, ``forward``, ``hooks``, ``ipv4/answer`` and ``reject``. ``ipv6/`` has the same parts
 for IPv6, which define the same names; everything else serves both families.
 """
@@ -17,7 +18,7 @@ from typing import Final
 
 from translate.bpf.layout.counters import counter_numbers
 from translate.bpf.layout.programs import program_numbers
-from translate.bpf.layout.tables import RuntimePart, runtime_maps, runtime_types
+from translate.bpf.layout.tables import RuntimePart, count_list, runtime_maps, runtime_types
 from translate.ir import Family
 
 __all__ = ["after_chains", "before_chains", "runtime_text"]
@@ -26,14 +27,20 @@ _FOLDERS: Final = {Family.IP: "ipv4", Family.IP6: "ipv6"}
 
 
 def before_chains(
-    family: Family, parts: Collection[RuntimePart], counters: int = 0, buckets: int = 0, quotas: int = 0
+    family: Family,
+    parts: Collection[RuntimePart],
+    *,
+    counters: int = 0,
+    buckets: int = 0,
+    quotas: int = 0,
+    counted: int = 0,
 ) -> str:
     """Return the runtime that the chains of a family use, with these optional parts."""
     own = _FOLDERS[family]
     tracking = ("tcpstates", "tcpwindow", "tcp", "entries", "icmperrors", "conntrack")
     common = ("sctp", "tcpoptions", "clock", "packet", *tracking, "nat", "route")
     optional = (part.value for part in RuntimePart if part in parts)
-    sizes = {"counters": counters, "buckets": buckets, "quotas": quotas}
+    sizes = {"counters": counters, "buckets": buckets, "quotas": quotas, "counted": counted}
     maps = (table.declaration() for table in runtime_maps(family, parts, **sizes))
     return "\n".join(
         (
@@ -41,6 +48,7 @@ def before_chains(
             runtime_types(family).declarations(parts),
             runtime_text(f"{own}/address"),
             runtime_text("types"),
+            *([f"#define COUNTED {counted}", count_list(family, counted).declaration()] if counted else []),
             "".join(maps),
             program_numbers(),
             counter_numbers(),

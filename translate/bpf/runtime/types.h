@@ -95,6 +95,7 @@ struct pkt {
 	addr bind_low, bind_high;
 	u16 bind_port_low, bind_port_high, bind_base;
 	struct tuple wanted;
+	u32 kept, end, own;    /* of a list of connections that is being cleaned (connlimit.h) */
 	u8 stage, reject, looped;
 	u8 manip, next;        /* the side to bind and rewrite, and the program that follows */
 	u8 answer;             /* the packet is the answer to a rejected packet of the node itself */

@@ -14,7 +14,6 @@ NOT_TRANSLATED = {
     "-m cgroup",
     "-m connbytes",
     "-m connlabel",
-    "-m connlimit",
     "-m dccp",
     "-m eui64",
     "-m frag",

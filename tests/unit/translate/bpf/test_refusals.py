@@ -136,7 +136,7 @@ CASES: dict[str, tuple[Case, int]] = {
         rules("-m connbytes --connbytes 9 --connbytes-mode bytes --connbytes-dir both -j DROP"),
         3,
     ),
-    "connlimit": (rules("-m connlimit --connlimit-above 3 -j DROP"), 3),
+    "connlimit": (rules("-m connlimit --connlimit-above 121 -j DROP"), 3),
     "mh-order": (rules("-p mh -m limit -m mh -j DROP", family=Family.IP6), 3),
     "ct-expire": (rules("-m conntrack --ctexpire 5 -j DROP"), 3),
     "realm": (rules("-m realm --realm 5 -j DROP"), 3),

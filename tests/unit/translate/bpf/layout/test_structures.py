@@ -84,7 +84,10 @@ def test_a_layout_changes_with_the_form_of_entries_alone() -> None:
     assert replace(THINGS, key=same, size=8192).layout() == THINGS.layout()
 
 
-OPTIONAL = ("recent_key", "turn", "bucket", "quota", "hash_key", "hash_bucket", "set_element")
+OPTIONAL = (
+    *("recent_key", "turn", "bucket", "quota", "hash_key", "hash_bucket", "set_element", "count_key"),
+    "counted",
+)
 
 
 @pytest.mark.parametrize("family", Family)
@@ -101,9 +104,12 @@ def test_a_program_declares_every_map_and_structure_once(family: Family) -> None
 def test_parts_bring_their_maps(family: Family) -> None:
     names = {one.name for one in runtime_maps(family)}
     more = {
-        one.name: one for one in runtime_maps(family, tuple(RuntimePart), counters=3, buckets=2, quotas=5)
+        one.name: one
+        for one in runtime_maps(family, tuple(RuntimePart), counters=3, buckets=2, quotas=5, counted=16)
     }
-    assert more.keys() - names == {"recents", "turns", "buckets", "quotas", "hashed"}
+    assert more.keys() - names == {
+        *("recents", "turns", "buckets", "quotas", "hashed", "counted", "blank_lists"),
+    }
     assert (more["turns"].size, more["buckets"].size, more["quotas"].size) == (3, 2, 5)
 
 
