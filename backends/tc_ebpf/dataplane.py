@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from backends.model.node import Node
+from backends.tc_ebpf.cgroups import cgroup_entries
 from backends.tc_ebpf.connections import Connections
 from backends.tc_ebpf.filters import Filters, Side
 from backends.tc_ebpf.node.facts import NodeFacts, read_facts
@@ -151,6 +152,8 @@ def fill(program: LoadedProgram, output: BpfOutput, facts: NodeFacts) -> None:
     """Write the facts about the namespace and the contents of the rules' maps into a program's maps."""
     for name, entries in facts.entries.items():
         program.map(name).update(entries)
+    if output.cgroups:
+        program.map("cgroups").update(cgroup_entries(output.cgroups))
     for lookup in output.maps:
         program.map(lookup.name).update(lookup.packed())
     for members in output.sets:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Final
 
 from translate.bpf.chains.code import Code, Feature, Needs, Variable
@@ -21,7 +22,7 @@ from translate.bpf.chains.context import Context
 from translate.bpf.chains.ipsets import SetMap, set_maps
 from translate.bpf.chains.statements import called_chains, statement_code
 from translate.bpf.layout.programs import program_entries
-from translate.bpf.layout.tables import HASHED_SIZE, RECENT_SIZE, lists_of_connections
+from translate.bpf.layout.tables import HASHED_SIZE, RECENT_SIZE, RuntimePart, lists_of_connections
 from translate.bpf.output import BpfOutput, remark
 from translate.bpf.refusals import BACKEND, CannotExpress
 from translate.bpf.runtime import after_chains, before_chains
@@ -31,7 +32,9 @@ from translate.errors import Note, Refusal, UnsupportedError
 from translate.ir import (
     CLOCKS,
     TABLE_HOOKS,
+    CgroupTest,
     ConnectionLimit,
+    Hook,
     Lookup,
     LoweredChain,
     Origin,
@@ -41,7 +44,7 @@ from translate.ir import (
     SetUpdate,
     TableName,
 )
-from translate.passes.calls import callees_first
+from translate.passes.calls import callees_first, hooks_of_chains
 from translate.passes.inventory import Inventory
 from translate.passes.recents import CAPACITY, RecentList, recent_lists
 from translate.passes.states import buckets, connection_limits, hash_tables, quotas
@@ -75,8 +78,10 @@ def emit(program: Program) -> BpfOutput:
     lists = dict(sorted(recent_lists(inventory).items()))
     context = _context(inventory, order, lists)
     functions: list[Code] = []
+    hooks = hooks_of_chains(program)
     for chain in order:
-        functions.append(_chain(chain, context, refusals))
+        takes = Hook.INPUT in hooks.get(chain.name, ())
+        functions.append(_chain(chain, replace(context, takes=takes), refusals))
         context = context.after(functions[-1].needs)
     if refusals:
         raise UnsupportedError(tuple(dict.fromkeys(refusals)))
@@ -92,6 +97,7 @@ def emit(program: Program) -> BpfOutput:
         buckets=len(context.buckets),
         quotas=len(context.quotas),
         counted=counted,
+        cgroups=len(context.cgroups),
     )
     macros = _macros(needs, program)
     alone = (*macros, before_chains(program.family, ()), *_absent((), has_nat=has_nat))
@@ -109,6 +115,7 @@ def emit(program: Program) -> BpfOutput:
         buckets=len(context.buckets),
         quotas=len(context.quotas),
         counted=counted,
+        cgroups=tuple(context.cgroups) if RuntimePart.CGROUP in needs.parts else (),
         notes=(
             *(_note(known) for known in lists.values() if known.limited),
             *(_note_of_table(name, origin) for name, (_, origin) in hash_tables(inventory).items()),
@@ -136,6 +143,12 @@ def _context(inventory: Inventory, order: Iterable[LoweredChain], lists: Mapping
         buckets={name: number for number, name in enumerate(buckets(inventory))},
         quotas={name: number for number, name in enumerate(quotas(inventory))},
         counts={name: number for number, name in enumerate(connection_limits(inventory))},
+        cgroups={
+            path: number
+            for number, path in enumerate(
+                dict.fromkeys(test.path for test, _ in inventory.tests_of_type(CgroupTest))
+            )
+        },
         tables={
             name: (number, test) for number, (name, (test, _)) in enumerate(hash_tables(inventory).items())
         },

@@ -53,7 +53,8 @@ class BpfOutput:
     ``without_chains`` replaces the first two in the unit whose functions run no chain. With ``raw``,
     there are chains of table raw. ``sets`` are the ipsets. ``counters``, ``buckets`` and ``quotas`` are
     the numbers of counters of ``statistic --mode nth``, of buckets of ``-m limit`` and of quotas,
-    ``counted`` that of connections in a list of ``-m connlimit``. At most
+    ``counted`` that of connections in a list of ``-m connlimit``. The program looks for the ``cgroups`` of
+    ``-m cgroup --path``, by their paths, when it is loaded. At most
     ``connections`` are remembered; then the least recently used are forgotten. Each of ``processors`` has
     its own slots for packets in transit. ``notes`` describe limits that iptables does not have.
     """
@@ -71,6 +72,7 @@ class BpfOutput:
     buckets: int = 0
     quotas: int = 0
     counted: int = 0
+    cgroups: tuple[str, ...] = ()
     notes: tuple[Note, ...] = ()
     connections: int = CONNECTIONS
     processors: int = PROCESSORS
@@ -97,6 +99,7 @@ class BpfOutput:
             buckets=self.buckets,
             quotas=self.quotas,
             counted=self.counted,
+            cgroups=len(self.cgroups),
             connections=self.connections,
             slots=slot_sizes(self.processors)["SLOTS"],
         )

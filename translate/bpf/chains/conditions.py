@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from hashlib import sha256
 from typing import Final, assert_never
 
-from translate.bpf.chains.code import Condition, Feature, Needs
+from translate.bpf.chains.code import Condition, Declaration, Feature, Needs
 from translate.bpf.chains.context import Context
-from translate.bpf.chains.fields import FIELDS, refuse_field, refuse_type
+from translate.bpf.chains.fields import CGROUP, FIELDS, refuse_field, refuse_type
 from translate.bpf.chains.numbers import literal
 from translate.bpf.chains.words import words_condition
 from translate.bpf.layout.tables import RuntimePart
@@ -101,7 +102,7 @@ def _test(test: Test, context: Context) -> Condition:
         case Account():
             return Condition("1")  # see untranslated_effects
         case CgroupTest():
-            raise CannotExpress("socket-owner", "a tc program cannot read the cgroup of a socket")
+            return _below_cgroup(test, context)
         case WordTest():
             return words_condition(test)
         case Recent():
@@ -150,6 +151,16 @@ def _connection_limit(test: ConnectionLimit, context: Context) -> str:
     count = f"u32 number = count_connections(p, {context.counts[test.state]}, {address});"
     holds = f"number {'>' if test.above else '<='} {test.limit:#x};"
     return f"({{ {count} if (!number) return DROP; {holds} }})"
+
+
+def _below_cgroup(test: CgroupTest, context: Context) -> Condition:
+    """Return the test of a cgroup. Its path is in the text, which is all that decides about a new program."""
+    number, depth = context.cgroups[test.path], test.path.count("/") + 1
+    digest = sha256(test.path.encode("utf-8", "surrogateescape")).hexdigest()
+    declared = Declaration((f"/* cgroup {number}: the path with the SHA-256 {digest} */",))
+    sign = "!" if test.negated else ""
+    text = f"{sign}is_below_cgroup(skb, p, {number}, {depth})"
+    return Condition(text, Needs.of_all((CGROUP, Needs(declarations=(declared,)))))
 
 
 def _recent(test: Recent, context: Context) -> str:
@@ -218,6 +229,7 @@ def _bits(text: str, test: FieldTest) -> str:
     return f"{'!' if test.negated else ''}({some})"
 
 
+_ANY: Final = (1 << 32) - 1
 _WORD: Final = 64
 _WORD_MASK: Final = (1 << _WORD) - 1
 
@@ -243,6 +255,8 @@ def _interval(field: Field, text: str, value: Interval, family: Family) -> str:
         if length is not None:
             mask = (1 << family.bits) - (1 << (family.bits - length))
             return f"({text} & {literal(mask)}) == {literal(value.low)}"
+    if value.low == 0 and value.high == _ANY:
+        return "1"
     if value.low == 0:
         return f"{text} <= {literal(value.high)}"
     return f"({text} >= {literal(value.low)} && {text} <= {literal(value.high)})"

@@ -20,8 +20,10 @@ class Context:
     ``functions`` has the C function of each chain. ``lists`` has the lists of ``-m recent`` with their
     numbers. ``buckets``, ``quotas`` and ``counts`` have the numbers of the buckets of ``-m limit``, of
     the quotas and of the rules with ``-m connlimit``, and ``sets`` the ipsets. ``tables`` has the tables
-    of ``-m hashlimit``, with their numbers and first tests. ``lookups`` is the number of the next
-    lookup's map, and ``counters`` that of the next counter of ``statistic --mode nth``.
+    of ``-m hashlimit``, with their numbers and first tests. ``cgroups`` has the numbers of the paths
+    of ``-m cgroup``. ``takes`` is true in a chain that packets reach from INPUT. ``lookups`` is the
+    number of the next lookup's map, and ``counters`` that of the next counter of ``statistic --mode
+    nth``.
     """
 
     family: Family
@@ -32,6 +34,8 @@ class Context:
     quotas: Mapping[str, int] = field(default_factory=dict)
     tables: Mapping[str, tuple[int, HashLimit]] = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
+    cgroups: Mapping[str, int] = field(default_factory=dict)
+    takes: bool = False
     lookups: int = 0
     counters: int = 0
 

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from translate.bpf.chains.code import NO_NEEDS, Feature, Needs
+from translate.bpf.layout.tables import RuntimePart
 from translate.bpf.refusals import CannotExpress
 from translate.ir import ACCOUNTS, IPSEC_STATES, REVERSE_PATHS, AddressType, Family, Field, Interval, Value
 
-__all__ = ["FIELDS", "refuse_field", "refuse_type"]
+__all__ = ["CGROUP", "FIELDS", "refuse_field", "refuse_type"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +22,7 @@ class _Column:
     needs: Needs = NO_NEEDS
 
 
-_OF_SOCKETS: Final = (Field.SOCKET, Field.SOCKET_UID, Field.SOCKET_GID, Field.SOCKET_CLASS)
+_OF_SOCKETS: Final = (Field.SOCKET, Field.SOCKET_UID, Field.SOCKET_GID)
 _TAKERS: Final = (Field.TAKER, Field.TAKER_WILDCARD, Field.TAKER_TRANSPARENT)
 _IPSEC: Final = (
     *(Field.IPSEC_IN, Field.IPSEC_OUT, Field.IPSEC_IN_STATES, Field.IPSEC_OUT_STATES),
@@ -42,6 +43,8 @@ _THURSDAY: Final = 4
 """The day of the week of 1970-01-01."""
 _SPI: Final = Needs(features=frozenset({Feature.INDEXES}))
 _FRAME: Final = Needs(features=frozenset({Feature.FRAMES}))
+CGROUP: Final = Needs(parts=frozenset({RuntimePart.CGROUP}))
+"""The needs of a test of a socket's cgroup."""
 _CT: Final = "p->has_ct"
 _EUI64: Final = "((p->ether_saddr >> 24 << 40 | 0xfffe000000ULL | (p->ether_saddr & 0xffffff)) ^ 1ULL << 57)"
 
@@ -90,6 +93,7 @@ FIELDS: Final = {
     Field.FRAGMENT_MORE: _Column("(p->fragment_word & 1)", "p->fragment_at", _FRAGMENTS),
     Field.FRAGMENT_RESERVED: _Column("p->fragment_reserved", "p->fragment_at", _FRAGMENTS),
     Field.FRAGMENT_RESERVED2: _Column("(p->fragment_word >> 1 & 3)", "p->fragment_at", _FRAGMENTS),
+    Field.SOCKET_CLASS: _Column("socket_class(skb, p)", "has_socket(skb, p)", CGROUP),
     Field.MARK: _Column("p->mark"),
     Field.CPU: _Column("bpf_get_smp_processor_id()"),
     Field.IIF: _Column("p->in"),
@@ -147,7 +151,7 @@ FIELDS: Final = {
 def refuse_field(field: Field, family: Family) -> None:
     """Raise CannotExpress for a field that the tc program does not have."""
     if field in _OF_SOCKETS:
-        reason = "a tc program cannot read the group of a socket, or whether the socket belongs to the kernel"
+        reason = "a tc program reads the user that opened a socket, not the user and group of its file"
         raise CannotExpress("socket-owner", reason)
     if field in _TAKERS:
         reason = "a tc program cannot read the address that a socket is bound to"

@@ -10,12 +10,16 @@ from translate.bpf.chains.code import Code, Needs, Variable
 from translate.bpf.chains.conditions import conditions
 from translate.bpf.chains.context import Context
 from translate.bpf.chains.lookups import lookup_code
+from translate.bpf.refusals import CannotExpress
 from translate.ir import (
     RANDOM_RANGE,
     Apply,
+    CgroupTest,
     Choose,
     ClusterShare,
     ConnectionLimit,
+    Field,
+    FieldTest,
     Goto,
     HashLimit,
     Jump,
@@ -25,6 +29,7 @@ from translate.ir import (
     Statement,
     Test,
     alternatives,
+    flat,
 )
 from translate.passes.recents import changes_list
 
@@ -41,6 +46,9 @@ def called_chains(statement: Statement) -> Iterator[str]:
 
 def statement_code(statement: Statement, context: Context) -> Code:
     """Return the code of one statement. Raises CannotExpress."""
+    if context.takes and _reads_cgroups(statement):
+        reason = "a tc program sees a packet before the stack finds the socket that takes it"
+        raise CannotExpress("socket-taker", reason)
     match statement:
         case Apply(tests=tests, actions=()) if any(map(_acts, tests)):
             condition = conditions(tests, context)
@@ -53,6 +61,14 @@ def statement_code(statement: Statement, context: Context) -> Code:
             return conditions(statement.tests, context).guarding(_choice(statement, context))
         case _:
             assert_never(statement)
+
+
+def _reads_cgroups(statement: Statement) -> bool:
+    """Return whether a statement tests the cgroup of a socket."""
+    fields = {test.field for test in flat(statement.tests) if isinstance(test, FieldTest)}
+    if isinstance(statement, Lookup):
+        fields.update(statement.fields)
+    return Field.SOCKET_CLASS in fields or any(isinstance(test, CgroupTest) for test in statement.tests)
 
 
 def _choice(statement: Choose, context: Context) -> Code:

@@ -84,6 +84,7 @@ class RuntimePart(Enum):
     CLUSTER = "cluster"
     NPT = "npt"
     CONNLIMIT = "connlimit"
+    CGROUP = "cgroup"
 
 
 class DeviceFlag(IntFlag):
@@ -299,13 +300,15 @@ def runtime_maps(
     buckets: int = 0,
     quotas: int = 0,
     counted: int = 0,
+    cgroups: int = 0,
     connections: int = CONNECTIONS,
     slots: int = _MOST_SLOTS,
 ) -> tuple[DeclaredMap, ...]:
     """Return the maps of the runtime with these optional parts.
 
     The arguments are the sizes: ``connections``, ``slots``, ``counters`` of ``statistic --mode nth``,
-    ``buckets`` of ``-m limit``, ``quotas``, and ``counted`` connections in a list of ``-m connlimit``.
+    ``buckets`` of ``-m limit``, ``quotas``, ``counted`` connections in a list of ``-m connlimit``, and
+    ``cgroups`` of ``-m cgroup --path``.
     """
     types = runtime_types(family)
     addr, s = types.numbers[0], types.structures
@@ -357,6 +360,8 @@ def runtime_maps(
     if RuntimePart.HASHLIMIT in parts:
         key, value = s["hash_key"], s["hash_bucket"]
         maps.append(DeclaredMap(name="hashed", kind="lru_hash", key=key, value=value, size=HASHED_SIZE))
+    if RuntimePart.CGROUP in parts:
+        maps.append(table("cgroups", "array", U64, max(cgroups, 1)))
     if RuntimePart.CONNLIMIT in parts:
         key, value = s["count_key"], count_list(family, counted)
         size = lists_of_connections(counted)

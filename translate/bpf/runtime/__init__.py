@@ -5,7 +5,7 @@ The order of its parts: ``base``, the structures of :mod:`translate.bpf.layout.t
 ``packet``, ``tcpstates``, ``tcpwindow``, ``tcp``, ``entries``, ``icmperrors``, ``conntrack``, ``nat``,
 ``route``, ``ipv4/route``, the parts that only some rules need (``recent``, ``ipset``, ``filledset``, ``nth``,
 ``limit``, ``words``, ``quota``, ``hashlimit``, ``cluster``, ``npt``,
-``connlimit``), then the generated chains, then
+``connlimit``, ``cgroup``), then the generated chains, then
 ``slot``, ``binding``, ``forward``, ``hooks``, ``ipv4/answer`` and ``reject``. ``ipv6/`` has the same parts
 for IPv6, which define the same names; everything else serves both families.
 """
@@ -34,13 +34,20 @@ def before_chains(
     buckets: int = 0,
     quotas: int = 0,
     counted: int = 0,
+    cgroups: int = 0,
 ) -> str:
     """Return the runtime that the chains of a family use, with these optional parts."""
     own = _FOLDERS[family]
     tracking = ("tcpstates", "tcpwindow", "tcp", "entries", "icmperrors", "conntrack")
     common = ("sctp", "tcpoptions", "clock", "packet", *tracking, "nat", "route")
     optional = (part.value for part in RuntimePart if part in parts)
-    sizes = {"counters": counters, "buckets": buckets, "quotas": quotas, "counted": counted}
+    sizes = {
+        "counters": counters,
+        "buckets": buckets,
+        "quotas": quotas,
+        "counted": counted,
+        "cgroups": cgroups,
+    }
     maps = (table.declaration() for table in runtime_maps(family, parts, **sizes))
     return "\n".join(
         (

@@ -100,6 +100,7 @@ INLINE int handle_reject(struct __sk_buff *skb, struct pkt *p)
 	quoted_segment = p->segment;
 	p->quoted_proto = p->proto;
 	p->quoted_ports = p->has_ports;
+	p->owner = p->reject == REJECT_WITH_RESET ? OWNER_NOBODY : OWNER_KERNEL;
 	p->attached = !p->has_ct && p->ct_state == CT_UNTRACKED;
 	if (p->has_ct) {
 		p->dir = !p->dir;

@@ -26,6 +26,9 @@ enum {
 	ST_DST_NAT_DONE = 1 << 8,
 };
 
+/* Whose socket a packet has: its sender's; an ICMP error, that of the kernel; the RST of a REJECT has none. */
+enum { OWNER_SENDER = 0, OWNER_KERNEL, OWNER_NOBODY };
+
 /* A fragment with the transport header, and one without it. */
 enum { FIRST_FRAGMENT = 1, LATER_FRAGMENT };
 
@@ -98,6 +101,7 @@ struct pkt {
 	u32 kept, end, own;    /* of a list of connections that is being cleaned (connlimit.h) */
 	u8 stage, reject, looped;
 	u8 manip, next;        /* the side to bind and rewrite, and the program that follows */
+	u8 owner;              /* OWNER_* */
 	u8 answer;             /* the packet is the answer to a rejected packet of the node itself */
 	u8 reply_free;         /* no connection has the reply tuple of this new connection */
 	u8 searches;           /* the number of searches for a port without success */

@@ -128,6 +128,7 @@ CASES: dict[str, tuple[Case, int]] = {
     "path-mtu": (does(LimitMss(None)), 3),
     "tproxy": (does(Proxy(address=None, port=1)), 3),
     "socket-owner": (rules("-m owner --uid-owner 5 -j DROP", hook="OUTPUT"), 3),
+    "socket-taker": (rules("-m cgroup --cgroup 5 -j DROP", hook="INPUT"), 3),
     "socket-lookup": (rules("-m socket -j DROP", hook="INPUT"), 3),
     "bridge-port": (rules("-m physdev --physdev-in eth1 -j DROP"), 3),
     "rpfilter6": (rules("-m rpfilter -j DROP", hook="PREROUTING", family=Family.IP6), 3),
@@ -199,7 +200,15 @@ def test_nothing_else_is_refused() -> None:
     with pytest.raises(KeyError, match="something-new"):
         CannotExpress("something-new", "which nobody has explained")
     assert {name for name, _ in raised()} <= set(REFUSED)
-    modules = {"actions.py", "conditions.py", "emit.py", "fields.py", "ipsets.py", "lookups.py"}
+    modules = {
+        "actions.py",
+        "conditions.py",
+        "emit.py",
+        "fields.py",
+        "ipsets.py",
+        "lookups.py",
+        "statements.py",
+    }
     assert {where for _, where in raised()} == modules
 
 

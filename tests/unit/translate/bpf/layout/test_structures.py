@@ -108,7 +108,7 @@ def test_parts_bring_their_maps(family: Family) -> None:
         for one in runtime_maps(family, tuple(RuntimePart), counters=3, buckets=2, quotas=5, counted=16)
     }
     assert more.keys() - names == {
-        *("recents", "turns", "buckets", "quotas", "hashed", "counted", "blank_lists"),
+        *("recents", "turns", "buckets", "quotas", "hashed", "counted", "blank_lists", "cgroups"),
     }
     assert (more["turns"].size, more["buckets"].size, more["quotas"].size) == (3, 2, 5)
 
