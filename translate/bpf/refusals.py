@@ -40,7 +40,6 @@ REFUSED: Final = {
     "socket-owner": "`-m owner`",
     "socket-taker": "`-m cgroup` in INPUT",
     "synproxy": "`-j SYNPROXY`",
-    "path-mtu": "`-j TCPMSS --clamp-mss-to-pmtu`",
     "tee": "`-j TEE`",
     "tproxy": "`-j TPROXY`",
 }

@@ -175,7 +175,7 @@ class _Reader:
                 source = route.source or select4(self.addresses, oif, via or None) or 0
             known = best.get((address, length))
             if known is None or route.metric < known[0]:
-                value = self._structure("route").pack(via=via, source=source, oif=oif)
+                value = self._structure("route").pack(via=via, source=source, oif=oif, mtu=route.mtu)
                 best[address, length] = route.metric, value
         for (address, length), (_, value) in best.items():
             yield self._prefix(address, length), value

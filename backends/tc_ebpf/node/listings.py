@@ -32,7 +32,8 @@ _IFA_F_SECONDARY: Final = 0x01  # of IPv4; the same bit means temporary in IPv6
 _IFA_F_DADFAILED: Final = 0x08
 _IFA_F_DEPRECATED: Final = 0x20
 _IFA_F_TENTATIVE: Final = 0x40
-_RTA_DST, _RTA_OIF, _RTA_GATEWAY, _RTA_PRIORITY, _RTA_PREFSRC, _RTA_TABLE = 1, 4, 5, 6, 7, 15
+_RTA_DST, _RTA_OIF, _RTA_GATEWAY, _RTA_PRIORITY, _RTA_PREFSRC, _RTA_METRICS, _RTA_TABLE = 1, 4, 5, 6, 7, 8, 15
+_RTAX_MTU: Final = 2
 _FRA_PRIORITY, _FRA_SUPPRESS_PREFIXLEN, _FRA_TABLE, _FRA_PROTOCOL = 6, 14, 15, 21
 _OF_EVERY_RULE: Final = {_FRA_PRIORITY, _FRA_SUPPRESS_PREFIXLEN, _FRA_TABLE, _FRA_PROTOCOL}
 _FR_ACT_TO_TBL: Final = 1
@@ -66,7 +67,8 @@ class Link:
 class ListedRoute:
     """A route of one table. ``type`` is a number of ``enum rt_type_t``; ``length`` is that of the prefix.
 
-    What a route lacks is None: a route through several devices has no ``oif``.
+    What a route lacks is None: a route through several devices has no ``oif``. ``mtu`` is 0 if the route has
+    none of its own.
     """
 
     table: int
@@ -77,6 +79,7 @@ class ListedRoute:
     gateway: int | None
     source: int | None
     metric: int
+    mtu: int
 
 
 class Listings(Netlink):
@@ -145,6 +148,7 @@ class Listings(Netlink):
                     gateway=_address(values, _RTA_GATEWAY),
                     source=_address(values, _RTA_PREFSRC),
                     metric=_number(values, _RTA_PRIORITY) or 0,
+                    mtu=_number(attributes(values.get(_RTA_METRICS, b"")), _RTAX_MTU) or 0,
                 )
             )
         return routes

@@ -187,6 +187,7 @@ _CHAINS: Final[Operators] = (
     ("affinity", each(r"RECENT_SET", lambda m: "RECENT_RCHECK")),
     ("side", each(r"(address_type\(p->)([sd])", lambda m: f"{m[1]}{'d' if m[2] == 's' else 's'}")),
     ("side", each(r"(translate_prefix\(skb, p, )([01])", lambda m: f"{m[1]}{1 - int(m[2])}")),
+    ("lost-change", each(r"(clamp|limit)_mss\(skb, p.*?\)(?=\))", lambda m: "0")),
     ("prefix", each(r"(translate_prefix\(.*, )(0x[0-9a-f]+)(?=, [01]\)\))", _shifted)),
     ("constant", each(r"(?<=; number )(> |<= )(0x[0-9a-f]+)", lambda m: f"{m[1]}{int(m[2], 16) + 1:#x}")),
     (

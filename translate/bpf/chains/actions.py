@@ -9,6 +9,7 @@ from translate.bpf.chains.code import NO_NEEDS, Code, Feature, Needs, Variable
 from translate.bpf.chains.context import Context
 from translate.bpf.chains.numbers import NumberText, as_literal
 from translate.bpf.chains.prefixes import prefix_code
+from translate.bpf.layout.tables import RuntimePart
 from translate.bpf.refusals import CannotExpress
 from translate.ir import (
     REJECT_ICMP_CODES,
@@ -71,6 +72,7 @@ _CALL: Final = Needs(variables=frozenset({Variable.VERDICT}))
 _NOTRACK: Final = Needs(features=frozenset({Feature.NOTRACK}))
 _WORD: Final = (1 << 32) - 1
 _TCP_OPTIONS: Final = Needs(features=frozenset({Feature.TCP_OPTIONS}))
+_PATH_MTU: Final = Needs(parts=frozenset({RuntimePart.PATH_MTU}), features=frozenset({Feature.TCP_OPTIONS}))
 _REUSE: Final = Needs(features=frozenset({Feature.REUSES_SOURCES}))
 
 
@@ -106,7 +108,7 @@ def _action(action: Action, context: Context, number: NumberText) -> Code:
         case LimitMss(mss=int(mss)):
             return Code((f"if (limit_mss(skb, p, {number(mss, 16)}))", "\treturn DROP;"), _TCP_OPTIONS)
         case LimitMss():
-            raise CannotExpress("path-mtu", "the tc program does not know the MTU of a packet's route")
+            return Code(("if (clamp_mss(skb, p))", "\treturn DROP;"), _PATH_MTU)
         case StripOptions(options=kinds):
             bits = sum(1 << kind for kind in kinds)
             halves = [number(bits >> place & _WORD) for place in range(0, 256, 32)]

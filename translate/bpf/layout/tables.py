@@ -85,6 +85,7 @@ class RuntimePart(Enum):
     NPT = "npt"
     CONNLIMIT = "connlimit"
     CGROUP = "cgroup"
+    PATH_MTU = "pathmtu"
 
 
 class DeviceFlag(IntFlag):
@@ -224,7 +225,8 @@ def runtime_types(family: Family) -> RuntimeTypes:
                 comment="the preferred source of packets made here; in IPv6 the network's anycast address",
             ),
             Declarator(U32, "oif"),
-            Declarator(U32, "spare", 3),
+            Declarator(U32, "mtu", comment="of the route; 0: that of its device"),
+            Declarator(U32, "spare", 2),
         ),
     )
     source_prefix = Structure(

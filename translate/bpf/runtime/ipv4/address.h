@@ -18,6 +18,7 @@ INLINE struct wire to_wire(addr a)
 INLINE int is_loopback(addr a) { return (a >> 24) == 127; }
 INLINE int is_multicast(addr a) { return (a >> 28) == 14; }
 INLINE int is_group(addr a) { return (a >> 28) >= 14; } /* or the broadcast address */
+INLINE int is_of_link(addr a) { return 0; } /* no address is routed by its device alone */
 
 /* The type of the answer to an ICMP query, or -1. */
 INLINE int icmp_answer(u8 type)
