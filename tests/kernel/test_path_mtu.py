@@ -82,7 +82,7 @@ def left(loader: Callable[[], Loader], family: Family) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("family", Family)
+@pytest.mark.parametrize("family", [Family.IP, pytest.param(Family.IP6, marks=pytest.mark.slow)])
 def test_an_mss_is_that_of_both_routes(family: Family) -> None:
     syn = "-p tcp --tcp-flags SYN,RST SYN"
     text = "\n".join(

@@ -50,7 +50,7 @@ COMMIT
 """
 
 
-@pytest.mark.parametrize("level", [0, 2])
+@pytest.mark.parametrize("level", [0, pytest.param(2, marks=pytest.mark.slow)])
 def test_the_same_senders_match(level: int) -> None:
     require(TcEbpfBackend())
     top = f"nfparity-tc-{os.getpid()}.slice"
