@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from backends.tc_ebpf import cgroups
 from backends.tc_ebpf.cgroups import cgroup_entries
 from translate.errors import MachineError
 
@@ -20,8 +19,8 @@ def mounted(
     mounts = tmp_path / "mountinfo"
     written = str(place).replace(" ", "\\040")
     mounts.write_text(MOUNT.format(tmp_path / "missing", kind) + MOUNT.format(written, kind))
-    monkeypatch.setattr(cgroups, "_MOUNTS", mounts)
-    monkeypatch.setattr(cgroups, "_ROOT", place.stat().st_ino if root is None else root)
+    monkeypatch.setattr("backends.tc_ebpf.cgroups._MOUNTS", mounts)
+    monkeypatch.setattr("backends.tc_ebpf.cgroups._ROOT", place.stat().st_ino if root is None else root)
     (place / "a.slice").mkdir()
 
 

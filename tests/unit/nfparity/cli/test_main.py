@@ -301,11 +301,14 @@ def test_coverage_of_the_committed_cases() -> None:
     assert done.returncode == 1
     missed = re.findall(r"not hit:\n((?:  .*\n)+)", done.stdout)
     assert [line.partition(": ")[2] for lines in missed for line in lines.splitlines()] == [
+        "-A FORWARD -p tcp -m tcp --dport 443 -m connlimit --connlimit-upto 0 --connlimit-mask 0"
+        " --connlimit-saddr -j ACCEPT",
         "-A FORWARD -m cpu --cpu 4294967295 -j DROP",
         "-A FORWARD -p udp -m udp --dport 7001 -m ecn ! --ecn-ip-ect 1 -j DROP",
         "-A INPUT -i lo -m mac ! --mac-source 02:00:00:00:02:01 -j DROP",
         "-A FORWARD -m devgroup --src-group 0x9 -j DROP",
         "-A FORWARD -p udp -m udp --dport 7001 -m quota --quota 0 -j DROP",
+        "-A INPUT -p udp -m udp --dport 60 -m set --match-set seen src -m set --match-set gone dst -j DROP",
         "-A FORWARD -p tcp -m tcp --dport 3 --tcp-flags SYN SYN --tcp-option 8 -j DROP",
         '-A POSTROUTING -m u32 ! --u32 "0x14=0x0:0xffffffff" -j MARK --set-xmark 0x5/0xffffffff',
         '-A FORWARD -m u32 --u32 "0x0&0x0=0x1" -j DROP',
