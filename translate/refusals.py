@@ -29,9 +29,6 @@ REFUSED_BY_ALL: Final = {
         "`-m dst --dst-opts`: nft reads the length of the header, not the options in it, whose place depends"
         " on other headers"
     ),
-    "hmark": (
-        "`-j HMARK`: the hash of nft has its fields in a fixed order, that of HMARK the lower address first"
-    ),
     "ipset": "`-m set` of a set whose members are not known",
     "ipvs": "`-m ipvs`: nf_tables and the tc program read nothing of a connection of IPVS",
     "mh-order": "`-m mh` after a test that counts, draws or keeps a state",

@@ -61,6 +61,7 @@ from translate.ir.fields import (
     TcpFlag,
     field_bits,
 )
+from translate.ir.hashmark import HashMark
 from translate.ir.hooks import CONNTRACK_PRIORITY, TABLE_HOOKS, Hook, TableName, tables_at
 from translate.ir.live import calls, has_loop, live_chains, live_rules
 from translate.ir.mac import format_mac, parse_mac
@@ -199,6 +200,7 @@ __all__ = [
     "FillChecksum",
     "Goto",
     "HashLimit",
+    "HashMark",
     "Hidden",
     "Hook",
     "Interval",

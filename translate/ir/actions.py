@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from translate.ir.hashmark import HashMark
 from translate.ir.matches import SetDirection
 from translate.ir.rejects import Reject
 from translate.ir.sideeffects import (
@@ -350,6 +351,7 @@ Action = (
     | Goto
     | Reject
     | SetMark
+    | HashMark
     | LimitMss
     | StripOptions
     | SynProxy

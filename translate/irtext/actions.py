@@ -21,6 +21,7 @@ from translate.ir import (
     Field,
     FillChecksum,
     Goto,
+    HashMark,
     Interval,
     Jump,
     LimitMss,
@@ -54,6 +55,7 @@ from translate.ir import (
     ZoneSide,
     format_address,
 )
+from translate.irtext.hashmarks import format_hash_mark, take_hash_mark
 from translate.irtext.lexer import Cursor, TextError, number, quoted, word
 from translate.irtext.logs import format_nflog, take_log, take_nflog
 from translate.irtext.nat import format_addresses, format_ports, take_addresses, take_ports, take_prefix
@@ -97,6 +99,8 @@ def format_action(action: Action, family: Family) -> str:
             return f"reject {kind}"
         case SetMark(value=value, mask=mask):
             return f"mark set-xmark {value:#x}/{mask:#x}"
+        case HashMark():
+            return format_hash_mark(action)
         case LimitMss(mss=mss):
             return f"limit-mss {'path' if mss is None else mss}"
         case Proxy(address=address, port=port, value=value, mask=mask):
@@ -211,6 +215,8 @@ def _take_action(cursor: Cursor, family: Family) -> Action:
         case "mark":
             cursor.expect("set-xmark")
             return SetMark(*_take_mark(cursor))
+        case "hash-mark":
+            return take_hash_mark(cursor)
         case "limit-mss":
             return LimitMss(None if cursor.take("path") else cursor.number("a segment size", most=65535))
         case "proxy":

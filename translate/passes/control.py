@@ -18,6 +18,7 @@ from translate.ir import (
     Field,
     FieldTest,
     Goto,
+    HashMark,
     Jump,
     LimitMss,
     Lookup,
@@ -104,7 +105,7 @@ def changed_by(actions: Iterable[Action], changed: Mapping[str, frozenset[Field]
     fields = _NONE
     for action in actions:
         match action:
-            case SetMark() | RestoreMark() | RestoreSocketMark():
+            case SetMark() | HashMark() | RestoreMark() | RestoreSocketMark():
                 fields |= _MARK
             case SetConnmark() | SaveMark():
                 fields |= _CONNMARK

@@ -30,6 +30,7 @@ from translate.ir import (
     Chain,
     ConnectionLimit,
     Goto,
+    HashMark,
     Jump,
     Limit,
     LoweredChain,
@@ -178,6 +179,7 @@ def _action(table: TableName, action: Action) -> Action:
             | Return()
             | Reject()
             | SetMark()
+            | HashMark()
             | LimitMss()
             | StripOptions()
             | SynProxy()

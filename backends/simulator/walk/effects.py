@@ -8,12 +8,14 @@ from backends.model.withfields import with_fields
 from backends.simulator.conntrack.connection import ORIGINAL, template_of
 from backends.simulator.conntrack.skb import Skb
 from backends.simulator.matching.view import HotDrop, View
+from backends.simulator.walk.hashmarks import hash_mark
 from backends.simulator.walk.prefixes import with_prefix
 from backends.simulator.walk.segments import MSS_OPTION, with_segment_size
 from translate.ir import (
     Action,
     AddTtl,
     ConnectionState,
+    HashMark,
     LimitMss,
     NoTrack,
     Protocol,
@@ -35,7 +37,7 @@ from translate.ir import (
 __all__ = ["EFFECTS", "take_effect"]
 
 EFFECTS: Final = (
-    *(SetMark, LimitMss, StripOptions, SetTos, SetTcpFlags, TranslatePrefix, SetTtl, AddTtl),
+    *(SetMark, HashMark, LimitMss, StripOptions, SetTos, SetTcpFlags, TranslatePrefix, SetTtl, AddTtl),
     *(SetConnmark, SaveMark, RestoreMark, RestoreSocketMark, NoTrack, Template, SideEffect),
 )
 """The actions after which the next rule follows."""
@@ -47,7 +49,9 @@ _MARK: Final = 0xFFFFFFFF
 
 
 def take_effect(action: Action, view: View) -> None:
-    """Apply one of :data:`EFFECTS`. Raises HotDrop for a change of a header that is not whole.
+    """Apply one of :data:`EFFECTS`.
+
+    Raises HotDrop for a change of a header that is not whole, and Undecided for what the kernel chooses.
 
     An unconfirmed connection has a mark, too. A packet without a connection keeps its own mark
     (``connmark_tg``).
@@ -57,6 +61,8 @@ def take_effect(action: Action, view: View) -> None:
     match action:
         case SetMark(value=value, mask=mask):
             skb.mark = skb.mark & ~mask ^ value
+        case HashMark():
+            skb.mark = skb.mark if (mark := hash_mark(action, skb)) is None else mark
         case LimitMss() | StripOptions() | SetTcpFlags() if skb.packet.truncated:
             raise HotDrop  # tcpmss_mangle_packet, tcpoptstrip_mangle_packet, set_ect_tcp: not enough header
         case LimitMss(mss=mss) if not skb.packet.is_later_fragment:

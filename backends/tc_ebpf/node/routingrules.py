@@ -24,6 +24,7 @@ from translate.ir import (
     Dnat,
     Family,
     FieldTest,
+    HashMark,
     Hook,
     Masquerade,
     Netmap,
@@ -89,7 +90,9 @@ def _lookups(ruleset: Ruleset, node: Node) -> Iterator[tuple[Rule, str]]:
                 match action:
                     case Reject():
                         yield rule, "REJECT makes an answer"
-                    case SetMark() | RestoreMark() | SetTos() if made_here and table.name is TableName.MANGLE:
+                    case SetMark() | HashMark() | RestoreMark() | SetTos() if (
+                        made_here and table.name is TableName.MANGLE
+                    ):
                         yield rule, "OUTPUT changes a packet that is then routed again"
                     case Dnat() | Netmap() if made_here:
                         yield rule, "OUTPUT changes the destination of a packet"

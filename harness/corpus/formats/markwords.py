@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["copying_text", "marking_text"]
+from translate.ir import HashMark
+
+__all__ = ["copying_text", "hash_mark_text", "marking_text"]
 
 _ALL: Final = 0xFFFFFFFF
 
@@ -35,3 +37,29 @@ def copying_text(source: str, taken: int, shift: int, target: str, kept: int) ->
     if kept == taken and not shift:
         return f"copies the bits {taken:#x} of {source} to {target}"
     return f"clears {target} {kept:#x}, and flips its bits that are set in {text}"
+
+
+def hash_mark_text(action: HashMark) -> str:
+    """Return a description of a mark from a hash: its values, and what is hashed."""
+    parts = [
+        name
+        for name, bits in (
+            ("source", action.source_mask),
+            ("destination", action.destination_mask),
+            ("ports", action.port_mask),
+            ("protocol", action.protocol_mask),
+        )
+        if bits
+    ]
+    whose = " of its connection" if action.by_connection else ""
+    hashed = f"a hash of {_listed(parts)}{whose}" if parts else "a hash of constants"
+    last = action.offset + action.modulus - 1
+    values = (
+        f"{action.offset:#x}" if action.modulus == 1 else f"one of {action.offset:#x} to {last & _ALL:#x}"
+    )
+    condition = ", if it has one" if action.by_connection else ""
+    return f"sets mark to {values} by {hashed}{condition}"
+
+
+def _listed(words: list[str]) -> str:
+    return f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else "".join(words)

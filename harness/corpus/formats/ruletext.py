@@ -10,7 +10,7 @@ from typing import Final, assert_never
 
 from backends.model.clock import LATEST_TIME, time_to_text
 from harness.corpus.formats.fieldwords import field_sentence
-from harness.corpus.formats.markwords import copying_text, marking_text
+from harness.corpus.formats.markwords import copying_text, hash_mark_text, marking_text
 from harness.corpus.formats.packets import flags_to_text, protocol_name
 from harness.corpus.formats.statewords import limit_text, recent_text, update_text
 from translate.ir import (
@@ -41,6 +41,7 @@ from translate.ir import (
     FillChecksum,
     Goto,
     HashLimit,
+    HashMark,
     Hidden,
     Interval,
     Jump,
@@ -264,6 +265,8 @@ def action_text(action: Action, family: Family) -> str:
             return f"rejects with {action.kind}"
         case SetMark(value=value, mask=mask):
             return marking_text("mark", value, mask)
+        case HashMark():
+            return hash_mark_text(action)
         case LimitMss(mss=mss):
             most = "the value that fits the path MTU" if mss is None else str(mss)
             return f"lowers the MSS announced in a SYN to {most}"

@@ -14,6 +14,7 @@ from translate.ir import (
     Drop,
     FieldTest,
     Goto,
+    HashMark,
     Jump,
     Log,
     NfLog,
@@ -120,7 +121,7 @@ def _of_actions(rule: Rule) -> Iterator[Effect]:
                 yield Effect(EffectKind.REJECT)
             case SetMark():
                 yield Effect(EffectKind.MARK, action.value)
-            case RestoreMark() | RestoreSocketMark():
+            case HashMark() | RestoreMark() | RestoreSocketMark():
                 yield Effect(EffectKind.OTHER, ALL_BITS)
             case _ if not isinstance(action, (Accept, Return, Jump, Goto, *_WITHOUT_EFFECT)):
                 yield Effect(EffectKind.OTHER)

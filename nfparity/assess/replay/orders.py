@@ -35,6 +35,7 @@ from translate.ir import (
     Accept,
     Dnat,
     Drop,
+    HashMark,
     Masquerade,
     Netmap,
     Redirect,
@@ -77,7 +78,16 @@ _ACTIONS: Final = {
     Binding.DNAT: (Dnat, Redirect, Netmap),
     Binding.SNAT: (Snat, Masquerade, Netmap),
     # The first source NAT ends the chain that would clear kube-proxy's mark.
-    Binding.MARK: (SetMark, SetConnmark, SaveMark, RestoreMark, RestoreSocketMark, Snat, Masquerade),
+    Binding.MARK: (
+        SetMark,
+        HashMark,
+        SetConnmark,
+        SaveMark,
+        RestoreMark,
+        RestoreSocketMark,
+        Snat,
+        Masquerade,
+    ),
     Binding.VERDICT: (
         Drop,
         Reject,
@@ -85,11 +95,12 @@ _ACTIONS: Final = {
         Dnat,
         Redirect,
         SetMark,
+        HashMark,
         SetConnmark,
         RestoreMark,
         RestoreSocketMark,
     ),
-    Binding.OTHER: (SetMark, SetConnmark, SaveMark, RestoreMark, RestoreSocketMark),
+    Binding.OTHER: (SetMark, HashMark, SetConnmark, SaveMark, RestoreMark, RestoreSocketMark),
 }
 
 

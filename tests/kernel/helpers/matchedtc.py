@@ -37,18 +37,17 @@ def matched_in_both(
     *,
     level: int = 2,
     hook: str = "PREROUTING",
-    before: Sequence[str] = (),
+    before: Sequence[Sequence[str]] = (),
     ipsets: str = "",
 ) -> list[tuple[list[bool], list[bool]]]:
     """Return which matches hold for each packet: in iptables-legacy, and in the tc program.
 
-    ``matches`` are the words of rules of ``hook`` of table mangle before their target. The rules ``before``
-    them are complete, without ``-A``; ``ipsets`` is ``ipset save`` text. Raises AssertionError with the error
-    output of the process if a rule is refused.
+    ``matches`` are the words of rules of ``hook`` of table mangle before their target, and ``before`` has
+    the rules that precede each of them. ``ipsets`` is ``ipset save`` text. Raises AssertionError with the
+    error output of the process if a rule is refused.
     """
-    request = json.dumps(
-        (family.name, level, hook, matches, [packet.hex() for packet in packets], before, ipsets)
-    )
+    sent = [packet.hex() for packet in packets]
+    request = json.dumps((family.name, level, hook, matches, sent, before, ipsets))
     answer = answer_in_namespace(("-m", __name__), request)
     states: list[tuple[list[bool], list[bool]]] = [(a, b) for a, b in answer]
     assert len(states) == len(packets)
@@ -59,9 +58,11 @@ def _run(*words: str, text: str | None = None) -> str:
     return subprocess.run(words, input=text, text=True, check=True, capture_output=True).stdout
 
 
-def _rules(hook: str, matches: Sequence[str], counts: Sequence[str], before: Sequence[str]) -> str:
-    written = [f"-A {hook} {words}" for words in before]
-    written += [f"-A {hook} {words} {count}" for words, count in zip(matches, counts, strict=True)]
+def _rules(hook: str, matches: Sequence[str], counts: Sequence[str], before: Sequence[Sequence[str]]) -> str:
+    written = []
+    for number, (words, count) in enumerate(zip(matches, counts, strict=True)):
+        rules = (*(before[number] if before else ()), f"{words} {count}")
+        written += [f"-A {hook} {rule}" for rule in rules]
     return "\n".join(("*mangle", *written, "COMMIT", ""))
 
 

@@ -30,6 +30,7 @@ from translate.ir import (
     Field,
     FillChecksum,
     Goto,
+    HashMark,
     Interval,
     Jump,
     Limit,
@@ -198,7 +199,7 @@ def _act(actions: Sequence[Action], state: State) -> bool:
                 state.mark = (state.mark & ~mask & _ALL) ^ value
             case SetTos(value=value, mask=mask):
                 state.tos = state.tos & ~mask ^ value
-            case TranslatePrefix():
+            case TranslatePrefix() | HashMark():
                 raise AssertionError("refused by nftables")
             case SetTcpFlags(value=value, mask=mask):
                 if state.get(Field.TCP_FLAGS) is not None:

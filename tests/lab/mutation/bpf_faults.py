@@ -175,6 +175,8 @@ _CHAINS: Final[Operators] = (
     ("constant", each(r"(0x[0-9a-f]+), \1(?=, )", _range)),
     ("mask", each(r"(& ~?)(0x[0-9a-f]+)", _shifted)),
     ("mark-bit", each(r"(\^ )(0x[0-9a-f]+)", _shifted)),
+    ("hash", each(r"(?<=, \.)(\w+ = )(0x[0-9a-f]+)", lambda m: f"{m[1]}{int(m[2], 16) ^ 1:#x}")),
+    ("hash", each(r"fields_of_connection\(p, ", lambda m: "fields_of_packet(skb, p, ")),
     ("lost-mark", lambda line: removed(line) if line.strip().startswith("p->mark =") else []),
     ("verdict", each(r"return DROP;", lambda m: "return ACCEPT;")),
     ("verdict", each(r"return ACCEPT;", lambda m: "return DROP;")),

@@ -7,7 +7,7 @@ from typing import Final
 
 from translate.ir import Family
 
-__all__ = ["header_match", "header_target", "option_match", "time_match"]
+__all__ = ["hash_target", "header_match", "header_target", "option_match", "time_match"]
 
 _WITH_FRAME: Final = frozenset({"PREROUTING", "INPUT", "FORWARD"})
 _LENGTHS: Final = ("40", "36", "20:40", "60:", ":40", "56:1000", "0:65535", "200:100", "48")
@@ -99,3 +99,12 @@ def header_target(draw: random.Random, family: Family) -> str:
         f"{name.upper()} --{name}-{operation} {draw.choice(('64', '1', '255', '5'))}",
     )
     return f"-j {draw.choice(targets)}"
+
+
+def hash_target(draw: random.Random, family: Family) -> str:
+    """Return a target that marks packets by a hash."""
+    parts = draw.sample(("ct", "src", "dst", "proto", draw.choice(("sport", "dport", "spi"))), 3)
+    prefix = f"--hmark-src-prefix {draw.choice((0, family.bits - 1))} " if draw.random() < 0.5 else ""
+    parts = [part for part in parts if not prefix or part != "src"] or ["dst"]
+    numbers = f"--hmark-rnd {draw.randint(0, 9)} --hmark-mod {draw.choice((2, 4, 0xFFFFFFFF))}"
+    return f"-j HMARK {prefix}--hmark-tuple {','.join(parts)} {numbers}"

@@ -9,11 +9,12 @@ one rule is tested by another, and some rules are ladders. The same seed gives t
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from tests.lab.random.headers import header_match, header_target, option_match
+from tests.lab.random.headers import hash_target, header_match, header_target, option_match
 from tests.lab.random.words import WORDS, Words
 from translate.ir import Family
 
@@ -63,6 +64,8 @@ _FLAGS: Final = (
 )
 _ZONES: Final = ("--zone 1", "--zone 2", "--zone-orig 1", "--zone-reply 2")
 _MANY_PORTS: Final = ("1024-65535", "8000-8003")
+_HASHED: Final = 0.06
+"""The share of rulesets in which a hash makes marks; nftables refuses such a rule, so they are few."""
 _LAST: Final = 0.15
 """The share of tables with rules for every packet that comes to their end."""
 _HOOKS: Final = {
@@ -74,12 +77,20 @@ _HOOKS: Final = {
 _DESTINATION: Final = frozenset({"PREROUTING", "OUTPUT"})
 
 
-def random_rules(seed: int, family: Family = Family.IP) -> str:
-    """Return a small ruleset for the tables of a family, as input for ``iptables-restore``."""
+def random_rules(seed: int, family: Family = Family.IP, *, hashed: float = _HASHED) -> str:
+    """Return a small ruleset for the tables of a family, as input for ``iptables-restore``.
+
+    ``hashed`` is the share of rulesets in which a hash makes the marks.
+    """
     draw = random.Random(seed)
     options, last = (random.Random(f"{kind} {seed}") for kind in ("options", "last"))
     tables = [t for t in _HOOKS if draw.random() < (0.35 if t == "raw" else 0.75)] or ["filter"]
-    return "".join(_Table(draw, options, last, name, WORDS[family]).text() for name in tables)
+    text = "".join(_Table(draw, options, last, name, WORDS[family]).text() for name in tables)
+    hashes = random.Random(f"hashes {seed}")
+    return _MARKED.sub(lambda _: hash_target(hashes, family), text) if hashes.random() < hashed else text
+
+
+_MARKED: Final = re.compile(r"-j MARK .*")
 
 
 @dataclass(slots=True)

@@ -7,6 +7,7 @@ from typing import Final, assert_never
 
 from translate.bpf.chains.code import NO_NEEDS, Code, Feature, Needs, Variable
 from translate.bpf.chains.context import Context
+from translate.bpf.chains.hashmarks import hash_mark_code
 from translate.bpf.chains.numbers import NumberText, as_literal
 from translate.bpf.chains.prefixes import prefix_code
 from translate.bpf.layout.tables import RuntimePart
@@ -26,6 +27,7 @@ from translate.ir import (
     Family,
     FillChecksum,
     Goto,
+    HashMark,
     Interval,
     Jump,
     LimitMss,
@@ -98,6 +100,8 @@ def _action(action: Action, context: Context, number: NumberText) -> Code:
         case SetMark(value, mask):
             kept = f"(p->mark & ~{number(mask)})"
             return Code((f"p->mark = {kept} ^ {number(value)};",))
+        case HashMark():
+            return hash_mark_code(action)
         case Proxy():
             raise CannotExpress("tproxy", "a tc program runs before the stack looks for transparent sockets")
         case Netmap(network=network, mask=mask):

@@ -86,6 +86,7 @@ class RuntimePart(Enum):
     CONNLIMIT = "connlimit"
     CGROUP = "cgroup"
     PATH_MTU = "pathmtu"
+    HMARK = "hmark"
 
 
 class DeviceFlag(IntFlag):

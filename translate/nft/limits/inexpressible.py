@@ -24,6 +24,7 @@ from translate.ir import (
     Family,
     Field,
     FieldTest,
+    HashMark,
     Interval,
     Log,
     Masquerade,
@@ -124,7 +125,7 @@ def _check_value(field: Field, value: Value, family: Family) -> None:
 _CHECKED: Final = frozenset(
     {
         *(Dnat, Snat, Masquerade, Redirect, Reject, Log, NfLog, Template),
-        *(Duplicate, External, Secmark, SynProxy, TranslatePrefix),
+        *(Duplicate, External, HashMark, Secmark, SynProxy, TranslatePrefix),
     }
 )
 
@@ -161,6 +162,12 @@ def _check_statement(part: Part, family: Family) -> None:
         case TranslatePrefix():
             reason = "nftables cannot adjust a word of an address so that checksums stay valid"
             raise CannotSay("npt", reason)
+        case HashMark():
+            reason = (
+                "HMARK hashes the lower address first and then flips bits of the hash by the protocol"
+                " (hmark_hash); the hash of nftables has the fields in a fixed order"
+            )
+            raise CannotSay("hmark", reason)
         case Template():
             _check_template(part)
         case Duplicate(device=device):

@@ -49,6 +49,7 @@ from translate.ir import (
     FillChecksum,
     Goto,
     HashLimit,
+    HashMark,
     Hook,
     Jump,
     Limit,
@@ -240,7 +241,7 @@ def _doing(action: Action) -> str:
     match action:
         case Drop() | Reject():
             return "the rule drops"
-        case SetMark() | RestoreMark() | RestoreSocketMark() | Classify():
+        case SetMark() | HashMark() | RestoreMark() | RestoreSocketMark() | Classify():
             return "the rule marks"
         case SetConnmark() | SaveMark() | NoTrack() | Template():
             return "the rule changes the connection of"

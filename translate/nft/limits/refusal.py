@@ -38,6 +38,8 @@ REFUSED: Final = {
     " reach it",
     "hashlimit-shared": "`-m hashlimit` in two rules with one name and different limits",
     "helper-name": "`-m helper` with a name that nft cannot spell",
+    "hmark": "`-j HMARK`: the hash of nft has its fields in a fixed order, that of HMARK the lower address"
+    " first",
     "interface-name": "an interface whose name nft cannot spell",
     "ipset-protocol": "`-m set` of a set with elements of a protocol without ports",
     "ipv6-fragment": "`-f` over IPv6",

@@ -24,6 +24,7 @@ from translate.ir import (
     Family,
     FillChecksum,
     Goto,
+    HashMark,
     Interval,
     Jump,
     LimitMss,
@@ -137,7 +138,7 @@ def statement(action: Action, family: Family, chains: Mapping[str, str]) -> str:
             return f"{'ip ttl' if family is Family.IP else 'ip6 hoplimit'} set {value}"
         case SetTcpFlags(value=value):
             return f"tcp flags set {value:#x}"
-        case AddTtl() | TranslatePrefix():
+        case AddTtl() | HashMark() | TranslatePrefix():
             raise AssertionError(f"{action} is no statement")
         case Log() | NfLog():
             return log_statement(action)

@@ -98,6 +98,7 @@ TARGETS: Final = Registry(
         "DSCP": "tos.DSCP_TARGET",
         "ECN": "ecn.ECN_TARGET",
         "HL": "ttl.HL_TARGET",
+        "HMARK": "hmark.HMARK",
         "IDLETIMER": "external.EXTERNAL",
         "LED": "external.EXTERNAL",
         "LOG": "log.LOG",

@@ -11,27 +11,14 @@ from translate.read.extensions.declaration import (
     Options,
     OptionSpec,
     parse_mark,
-    parse_number,
 )
-from translate.read.spelling.address import parse_numeric
+from translate.read.spelling.address import parse_prefix_length
 from translate.read.spelling.errors import OptionError
 
 __all__ = ["CONNLIMIT"]
 
 _LIMITS: Final = ("--connlimit-upto", "--connlimit-above")
 _SIDES: Final = ("--connlimit-saddr", "--connlimit-daddr")
-
-
-def _prefix_length(text: str, index: int, context: Context) -> int:
-    """Return a prefix length, which may be written as a mask (``xtopt_parse_plenmask``)."""
-    bits = context.family.bits
-    if not any(sign in text for sign in ".:"):
-        return parse_number(text, bits, option=index)
-    mask = parse_numeric(context.family, text, option=index)
-    length = mask.bit_count()
-    if mask != (1 << bits) - (1 << (bits - length)):
-        raise OptionError(f'"{text}" is not a prefix length or mask', option=index)
-    return length
 
 
 def _connlimit(options: Options, context: Context) -> tuple[Test, ...]:
@@ -47,7 +34,9 @@ def _connlimit(options: Options, context: Context) -> tuple[Test, ...]:
     index, limit = limits[0]
     bits = context.family.bits
     mask = options.find("--connlimit-mask")
-    length = bits if mask is None else _prefix_length(mask[1].arguments[0], mask[0], context)
+    length = (
+        bits if mask is None else parse_prefix_length(context.family, mask[1].arguments[0], option=mask[0])
+    )
     return (
         ConnectionLimit(
             limit=parse_mark(limit.arguments[0], option=index),

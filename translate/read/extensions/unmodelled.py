@@ -29,9 +29,6 @@ ULOG: --ulog-nlgroup=1 --ulog-prefix=1 --ulog-cprange=1 --ulog-qthreshold=1
 
 _ACTIONS: Final = """
 CLUSTERIP: --new=0 --hashmode=1 --clustermac=1 --total-nodes=1 --local-node=1 --hash-init=1
-HMARK: --hmark-tuple=1 --hmark-src-prefix=1 --hmark-dst-prefix=1 --hmark-sport-mask=1 --hmark-dport-mask=1
- --hmark-spi-mask=1 --hmark-sport=1 --hmark-dport=1 --hmark-spi=1 --hmark-proto-mask=1 --hmark-rnd=1
- --hmark-mod=1 --hmark-offset=1
 """
 
 _ONE_FAMILY: Final = {
@@ -51,10 +48,6 @@ _REASONS: Final = {
     "CLUSTERIP": (
         "neither nftables nor the tc program answers ARP requests for a shared address; Linux has removed"
         " CLUSTERIP; -m cluster took its place"
-    ),
-    "HMARK": (
-        "HMARK hashes the lower address first and then flips bits of the hash by the protocol (hmark_hash);"
-        " the hash of nftables has the fields in a fixed order"
     ),
 }
 """The reasons why an extension that is not modelled cannot be translated. Its name in small letters is the

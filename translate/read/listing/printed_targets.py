@@ -55,6 +55,17 @@ def _log(match: re.Match[str]) -> Words:
     return ["--log-level", level, *prefix, *(f"--log-{name}" for name in details)]
 
 
+_OF_HASH: Final = r"(?: (?:ct,|(?:src|dst)-prefix(?: \d+)?|(?:[sd]port|spi|proto)(?:-mask)? \S+|rnd \S+))"
+"""A part of HMARK; of a prefix of 128 bits the length is not printed (``xtables_ip6mask_to_numeric``)."""
+
+
+def _hmark(match: re.Match[str]) -> Words:
+    words = ["--hmark-mod", match[1], *(["--hmark-offset", match[2]] if match[2] else [])]
+    for part in re.finditer(r"(ct,)|([a-z-]+)(?: (\d\w*))?", match[3]):
+        words += ["--hmark-tuple", "ct"] if part[1] else [f"--hmark-{part[2]}", part[3] or "128"]
+    return words
+
+
 TARGETS: Final[tuple[tuple[re.Pattern[str], str, Callable[[re.Match[str]], Words]], ...]] = tuple(
     (re.compile(pattern + r"(?= |$)"), target, words)
     for pattern, target, words in (
@@ -134,6 +145,7 @@ TARGETS: Final[tuple[tuple[re.Pattern[str], str, Callable[[re.Match[str]], Words
             "RATEEST",
             lambda f: ["--rateest-name", f[1], "--rateest-interval", f[2], "--rateest-ewmalog", f[3]],
         ),
+        (rf"HMARK mod (\d+)(?: \+ (0x[0-9a-f]+))?({_OF_HASH}+)", "HMARK", _hmark),
         (r"SECMARK selctx (\S+)", "SECMARK", lambda f: ["--selctx", f[1]]),
         (r"CONNSECMARK (save|restore)", "CONNSECMARK", lambda f: [f"--{f[1]}"]),
         (

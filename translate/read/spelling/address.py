@@ -18,6 +18,7 @@ __all__ = [
     "parse_canonical",
     "parse_host",
     "parse_numeric",
+    "parse_prefix_length",
     "parse_resolved",
     "parse_resolved_mask",
 ]
@@ -138,6 +139,20 @@ def parse_resolved_mask(family: Family, text: str, *, option: int) -> AddressMas
         hint = "a prefix length means the same in every version"
         raise NotModelledError(what, option=option, offset=after, hint=hint)
     return masked
+
+
+def parse_prefix_length(family: Family, text: str, *, option: int) -> int:
+    """Return a prefix length, which may be written as a mask (``xtopt_parse_plenmask``)."""
+    if any(sign in text for sign in ".:"):
+        mask = parse_numeric(family, text, option=option)
+        length = mask.bit_count()
+        if mask == (1 << family.bits) - (1 << (family.bits - length)):
+            return length
+        raise OptionError(f'"{text}" is not a prefix length or mask', option=option)
+    number = unsigned(text, family.bits)
+    if number is None:
+        raise OptionError(f'"{text}" is not a number from 0 to {family.bits}', option=option)
+    return number
 
 
 def _numeric(family: Family, text: str) -> int | None:

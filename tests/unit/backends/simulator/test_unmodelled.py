@@ -44,11 +44,11 @@ def test_no_question_is_asked_of_packets_that_the_modelled_tests_exclude(lab: La
 def test_behind_a_target_that_may_do_anything_all_is_unknown(lab: Lab) -> None:
     result = simulated(
         lab,
-        "mangle: -A FORWARD -j HMARK --hmark-mod 5 --hmark-rnd 1 --hmark-tuple src",
+        "mangle: -A FORWARD -j CLUSTERIP --new --hashmode sourceip",
         lab.udp("10.1.0.9", "10.2.0.9"),
     )
     assert verdicts(result) == {(Verdict.UNKNOWN,)}
-    assert "-j HMARK is not modelled" in str(result.branches[0].outcomes[0].hidden)
+    assert "-j CLUSTERIP is not modelled" in str(result.branches[0].outcomes[0].hidden)
 
 
 def test_many_answers_end_in_the_unknown_instead_of_in_too_many_ways(lab: Lab) -> None:

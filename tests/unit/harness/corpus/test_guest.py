@@ -25,6 +25,7 @@ NOT_TRANSLATED = {
     "-m realm",
     "-j SNPT",
     "-j DNPT",
+    "-j HMARK",
     "-j NFQUEUE",
     "-j QUEUE",
     "-j SYNPROXY",

@@ -99,7 +99,6 @@ CASES: dict[str, tuple[Case, int]] = {
         3,
     ),
     "header-options": (rules("-m dst --dst-opts 5:2 -j DROP", family=Family.IP6), 3),
-    "hmark": (rules("-j HMARK --hmark-tuple src --hmark-mod 2 --hmark-rnd 1", hook="PREROUTING"), 3),
     "ipvs": (rules("-m ipvs --ipvs -j DROP"), 3),
     "osf": (rules("-m osf --genre Linux -j DROP"), 3),
     "owner-process": (rules("-m owner --pid-owner 5 -j DROP", hook="OUTPUT"), 3),

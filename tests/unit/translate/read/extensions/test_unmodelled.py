@@ -31,7 +31,6 @@ def read(words: str, family: Family = Family.IP) -> Rule:
         "-m rateest --rateest-delta --rateest1 a --rateest-bps1 1Mbit --rateest-gt --rateest2 b",
         "-p sctp -m sctp --chunk-types any DATA:Be -j ACCEPT",
         "-p sctp -m sctp ! --sport 80 ! --chunk-types only ALL -j ACCEPT",
-        "-j HMARK --hmark-tuple src --hmark-mod 5 --hmark-rnd 1",
         "-j ULOG --ulog-nlgroup 3",
         "-j SET --map-set hosts src,dst --map-mark",
     ],
@@ -48,7 +47,6 @@ def test_a_rule_is_written_as_it_was(words: str) -> None:
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        ("-j HMARK --hmark-tuple src --hmark-mod 5 --hmark-rnd 1", "the lower address first"),
         ("-j CLUSTERIP --new --hashmode sourceip", "-m cluster took its place"),
     ],
 )
@@ -114,7 +112,7 @@ def test_what_is_unknown_of_a_rule_is_named() -> None:
         ("-m osf --genre Linux -m recent --set --name seen", True),
         ("-m osf --genre Linux -j ULOG", False),
         ("-j ULOG", False),
-        ("-j HMARK --hmark-mod 5 --hmark-rnd 1 --hmark-tuple src", True),
+        ("-j CLUSTERIP --new --hashmode sourceip", True),
         ("-j ACCEPT", False),
     ],
 )
