@@ -17,17 +17,9 @@ REFUSED_BY_ALL: Final = {
     "clusterip": (
         "`-j CLUSTERIP`: neither nf_tables nor the tc program answers ARP requests for a shared address"
     ),
-    "dccp-options": (
-        "`-m dccp --dccp-option`: `dccp option` of nft, which Debian 12 does not have, takes options 2 to"
-        " 31 for single bytes, xt_dccp for longer ones"
-    ),
     "hashlimit-window": (
         "`-m hashlimit` with `--hashlimit-rate-match` or `--hashlimit-rate-interval`: nf_tables and the tc"
         " program have token buckets, and no rate averaged over an interval"
-    ),
-    "header-options": (
-        "`-m dst --dst-opts`: nft reads the length of the header, not the options in it, whose place depends"
-        " on other headers"
     ),
     "ipset": "`-m set` of a set whose members are not known",
     "ipvs": "`-m ipvs`: nf_tables and the tc program read nothing of a connection of IPVS",

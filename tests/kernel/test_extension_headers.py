@@ -6,6 +6,7 @@ These are fragments, AH, and packets without a payload. No rule uses conntrack, 
 from __future__ import annotations
 
 import os
+import random
 import struct
 
 import pytest
@@ -154,6 +155,51 @@ def test_the_kernel_reads_the_same_options(level: int) -> None:
         assert different == {}, packet.hex()
     counts = dict(zip(HOP_MATCHES, states[-1][0], strict=True))
     assert {words for words, count in counts.items() if not count} == HOP_NEVER
+
+
+DESTINATION_MATCHES = (
+    *(
+        f"--dst-opts {listed}"
+        for listed in ("0", "1", "5", "5:2", "5,1", "5,5:2", "0,5", "30,99:4,0", "1:0,1:0")
+    ),
+    *("--dst-len 8 --dst-opts 5", "! --dst-len 8 --dst-opts 5", "--dst-opts 5:200", "--dst-opts 99:12,30"),
+    *("--dst-opts 0,0,0,0,0,0", "--dst-opts 0,0,0,0,0,0,0", "--dst-len 16"),
+)
+
+
+def destination_packets() -> list[bytes]:
+    """Packets with random options, some of which end behind their header, behind other headers, or cut."""
+    draw = random.Random(7)
+
+    def made() -> bytes:
+        following, body = draw.choice(((NONE, b""), (UDP, bytes.fromhex(DATAGRAM))))
+        for _ in range(draw.choice((0, 1, 1, 1, 2))):
+            units, listed = draw.choice((0, 0, 1, 2)), b""
+            while len(listed) < units * 8 + 6:
+                kind, size = draw.choice((0, 1, 5, 30, 99)), draw.choice((0, 1, 2, 4, 12, 200))
+                listed += bytes((kind, size)) + bytes(min(size, 12)) if kind else b"\0"
+            body, following = bytes((following, units)) + listed[: units * 8 + 6] + body, DESTINATION
+        if draw.random() < 0.2:
+            body, following = bytes.fromhex(routing(following, 4)) + body, ROUTING
+        elif draw.random() < 0.2:
+            body, following = bytes.fromhex(options(following, 1)) + body, HOP
+        return whole(following, body[: draw.randint(0, 40) if draw.random() < 0.1 else None].hex())
+
+    return [made() for _ in range(200)]
+
+
+def test_the_tc_program_reads_the_same_options_for_the_destination() -> None:
+    require(TcEbpfBackend())
+    rules = [f"-m dst {words}" for words in DESTINATION_MATCHES] + [
+        "-m hbh --hbh-opts 30,0",
+        "-m hbh --hbh-opts 30",
+    ]
+    packets = destination_packets()
+    found = set()
+    for packet, (legacy, ours) in zip(packets, matched_in_both(rules, packets, Family.IP6), strict=True):
+        assert ours == legacy, packet.hex()
+        found |= {words for words, holds in zip(rules, legacy, strict=True) if holds}
+    assert len(found) > len(rules) / 2
 
 
 def test_the_tc_program_reads_the_same_options() -> None:

@@ -71,7 +71,8 @@ def test_sets_have_the_same_members(family: Family, level: int) -> None:
     matches += ["-m set --match-set ip dst", "-m set --match-set open src", "-m set --match-set port dst,dst"]
     dice = random.Random(f"{family.value}-5")
     sent = [drawn(family, dice) for _ in range(PACKETS)]
-    states = matched_in_both(matches, sent, family, level=level, before=[changes, *[()] * (len(matches) - 1)], ipsets=created(family))
+    before = [changes, *[()] * (len(matches) - 1)]
+    states = matched_in_both(matches, sent, family, level=level, before=before, ipsets=created(family))
     for packet, (legacy, ours) in zip(sent, states, strict=True):
         assert [w for w, a, b in zip(matches, legacy, ours, strict=True) if a != b] == [], packet.hex()
     for words, *held in zip(matches[: 2 * len(SETS)], *(legacy for legacy, _ in states), strict=False):

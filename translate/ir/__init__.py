@@ -89,6 +89,7 @@ from translate.ir.matches import (
     flat,
 )
 from translate.ir.origin import NOWHERE, Origin
+from translate.ir.packettests import HeaderOptions
 from translate.ir.program import (
     Apply,
     Branch,
@@ -201,6 +202,7 @@ __all__ = [
     "Goto",
     "HashLimit",
     "HashMark",
+    "HeaderOptions",
     "Hidden",
     "Hook",
     "Interval",

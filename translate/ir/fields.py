@@ -83,6 +83,7 @@ class Field(Enum):
     AH_RESERVED = _Row("ah.reserved", 16, steady=True)
     IPCOMP_CPI = _Row("ipcomp.cpi", 16, steady=True)
     DCCP_TYPE = _Row("dccp.type", 4, steady=True)
+    DCCP_OPTIONS = _Row("dccp.options", 256, steady=True, hexadecimal=True)  # a bit for each kind
     MH_TYPE = _Row("mh.type", 8, steady=True)  # of a Mobility Header of IPv6
     MH_NEXT = _Row("mh.next", 8, steady=True)  # the protocol of the header after it
     SCTP_CHUNKS = _Row("sctp.chunks", 256, steady=True, hexadecimal=True)  # a bit for each type of chunk

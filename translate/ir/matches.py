@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import Final
 
 from translate.ir.fields import Field
+from translate.ir.packettests import HeaderOptions
 from translate.ir.values import Value
 from translate.ir.words import Word
 
@@ -326,6 +327,7 @@ PlainTest = (
     | Recent
     | Account
     | WordTest
+    | HeaderOptions
     | CgroupTest
 )
 """A test that has no parts."""

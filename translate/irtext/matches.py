@@ -16,6 +16,7 @@ from translate.ir import (
     Field,
     FieldTest,
     HashLimit,
+    HeaderOptions,
     Limit,
     Nth,
     Quota,
@@ -33,6 +34,7 @@ from translate.ir import (
     words_text,
 )
 from translate.irtext.lexer import Cursor, TextError, number, quoted, word
+from translate.irtext.packettests import format_options, take_options
 from translate.irtext.values import format_number, format_value, take_field, take_number, take_value
 
 __all__ = ["format_fields", "format_test", "take_fields", "take_share", "take_test"]
@@ -78,6 +80,8 @@ def format_test(test: Test, family: Family) -> str:
             return f"{_not(test.negated)}cgroup {quoted(test.path)}"
         case WordTest():
             return f"{_not(test.negated)}words {quoted(words_text(test.words))}"
+        case HeaderOptions():
+            return format_options(test)
         case _:
             assert_never(test)
 
@@ -140,6 +144,8 @@ def take_test(cursor: Cursor, family: Family) -> Test:
         return Quota(size=size, negated=negated, state=state)
     if cursor.take("cgroup"):
         return CgroupTest(path=cursor.next("the path of a cgroup").text, negated=negated)
+    if cursor.take("options"):
+        return take_options(cursor)
     if cursor.take("words"):
         return _take_words(cursor, negated=negated)
     if cursor.take("label"):

@@ -28,6 +28,7 @@ from translate.ir import (
     Field,
     FieldTest,
     Goto,
+    HeaderOptions,
     Interval,
     Jump,
     Lookup,
@@ -187,7 +188,7 @@ class Copier:
                     tests.append(test)
                 case SetTest(filled=True):
                     raise CopyError("a set that rules change")
-                case AnyOf() | SetTest() | WordTest() | CgroupTest() | Random():
+                case AnyOf() | SetTest() | WordTest() | HeaderOptions() | CgroupTest() | Random():
                     tests.append(test)
                 case Recent():
                     index = lists.setdefault(test.name, len(lists))

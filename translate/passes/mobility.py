@@ -19,6 +19,7 @@ from translate.ir import (
     Drop,
     Field,
     FieldTest,
+    HeaderOptions,
     Interval,
     Rule,
     SetTest,
@@ -27,7 +28,7 @@ from translate.ir import (
 
 __all__ = ["dropped_first", "order_refused"]
 
-_AGAIN: Final = (FieldTest, AnyOf, SetTest, WordTest, CgroupTest)
+_AGAIN: Final = (FieldTest, AnyOf, SetTest, WordTest, HeaderOptions, CgroupTest)
 """Tests that may be evaluated again."""
 _GOES_ON: Final = FieldTest(field=Field.MH_NEXT, values=(Interval.point(NO_NEXT_HEADER),), negated=True)
 

@@ -40,6 +40,7 @@ from translate.ir import (
     FieldTest,
     Goto,
     HashLimit,
+    HeaderOptions,
     Interval,
     Jump,
     Limit,
@@ -73,6 +74,8 @@ _HEADER_FIELDS: Final = frozenset(
 _BOUND_FIELDS: Final = _HEADER_FIELDS | {Field.FRAGMENT, Field.L4PROTO}
 _ORDERED: Final = frozenset({Nth, Limit, ConnectionLimit, Quota})
 """Tests that count the packets that pass the tests before them."""
+_AGAIN: Final = (AnyOf, SetTest, WordTest, HeaderOptions, CgroupTest)
+"""Tests that may be evaluated again, apart from those of a field."""
 _NEVER: Final = Random(numerator=0)
 _MOST_ACTIONS: Final = 64
 """The greatest number of actions of an inlined chain, because each level of chains may double them."""
@@ -168,7 +171,7 @@ def canonical(tests: tuple[Test, ...], family: Family) -> tuple[Test, ...] | Non
             if simplified.field in fields and simplified in flat:
                 continue
             fields.add(simplified.field)
-        elif isinstance(simplified, (AnyOf, SetTest, WordTest, CgroupTest)) and simplified in flat:
+        elif isinstance(simplified, _AGAIN) and simplified in flat:
             continue
         flat.append(simplified)
     if len(flat) > 1 and _ORDERED.isdisjoint(map(type, flat)):
@@ -269,7 +272,7 @@ def _single(test: Test, family: Family) -> Test | bool:
             | Account()
         ):
             return test
-        case WordTest() | CgroupTest():
+        case WordTest() | HeaderOptions() | CgroupTest():
             return test
         case _:
             assert_never(test)

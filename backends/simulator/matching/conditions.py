@@ -18,6 +18,7 @@ from backends.simulator.matching.connlimits import ConnectionLists
 from backends.simulator.matching.fields import port_reader, reader
 from backends.simulator.matching.filledsets import FilledSets
 from backends.simulator.matching.hashlimits import HashTables
+from backends.simulator.matching.headeroptions import options_hold
 from backends.simulator.matching.recent import RecentLists
 from backends.simulator.matching.undecided import Undecided
 from backends.simulator.matching.view import Reader, Value, View
@@ -35,6 +36,7 @@ from translate.ir import (
     Field,
     FieldTest,
     HashLimit,
+    HeaderOptions,
     Interval,
     Limit,
     Name,
@@ -109,7 +111,7 @@ class Memory:
         return bool(known or self.sets.changed) or self.lists.holds_any
 
 
-_STATELESS: Final = (FieldTest, AnyOf, Random, Account, SetTest, WordTest, CgroupTest)
+_STATELESS: Final = (FieldTest, AnyOf, Random, Account, SetTest, WordTest, HeaderOptions, CgroupTest)
 """Tests that leave nothing in a :class:`Memory`, except that they narrow a port that the kernel picked."""
 
 
@@ -159,6 +161,8 @@ def condition(test: Test, place: object, *, idle: bool = False) -> Condition:
             return _set(test)
         case WordTest():
             return lambda view, _memory: words_hold(test, view.skb)
+        case HeaderOptions():
+            return lambda view, _memory: options_hold(test, view.skb.packet)
         case CgroupTest():
             return partial(_cgroup, test)
         case SetUpdate():

@@ -232,6 +232,7 @@ _READERS: Final[dict[Field, Reader]] = {
     Field.AH_RESERVED: lambda view: None,
     # a corpus has no packets of DCCP
     Field.DCCP_TYPE: lambda view: None,
+    Field.DCCP_OPTIONS: lambda view: None,
     Field.SCTP_CHUNKS: _sctp_chunks,
     # the node's routes have no realms
     Field.REALM: lambda view: 0,

@@ -73,7 +73,7 @@ def field_sentence(test: FieldTest, family: Family) -> str | None:
     """Return a sentence about the packet for which the test holds, or None if its field has none."""
     if test.field in _SENTENCES:
         return _of_two_values(test)
-    if test.field in (Field.TCP_OPTIONS, Field.SCTP_CHUNKS):
+    if test.field in (Field.TCP_OPTIONS, Field.DCCP_OPTIONS, Field.SCTP_CHUNKS):
         return _of_parts(test)
     if test.field is Field.CT_HELPER:
         return _of_helper(test)
@@ -131,6 +131,8 @@ def _of_parts(test: FieldTest) -> str | None:
     has = "it does not have" if test.negated else "it has"
     if test.field is Field.TCP_OPTIONS:
         return f"{has} the TCP option {number}"
+    if test.field is Field.DCCP_OPTIONS:
+        return f"{has} the option {number} of DCCP"
     return f"{has} a chunk {_chunk(number)}"
 
 

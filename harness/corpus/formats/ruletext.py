@@ -12,6 +12,7 @@ from backends.model.clock import LATEST_TIME, time_to_text
 from harness.corpus.formats.fieldwords import field_sentence
 from harness.corpus.formats.markwords import copying_text, hash_mark_text, marking_text
 from harness.corpus.formats.packets import flags_to_text, protocol_name
+from harness.corpus.formats.packetwords import options_text
 from harness.corpus.formats.statewords import limit_text, recent_text, update_text
 from translate.ir import (
     ACCOUNTS,
@@ -42,6 +43,7 @@ from translate.ir import (
     Goto,
     HashLimit,
     HashMark,
+    HeaderOptions,
     Hidden,
     Interval,
     Jump,
@@ -218,6 +220,8 @@ def test_text(test: Test, family: Family) -> str:
             return f"a socket of cgroup {path} {'does not send' if test.negated else 'sends'} it"
         case WordTest():
             return f"{'not ' if test.negated else ''}the bytes {words_text(test.words)}"
+        case HeaderOptions():
+            return options_text(test)
         case Recent():
             return recent_text(test)
         case _:

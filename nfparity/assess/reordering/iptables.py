@@ -15,6 +15,7 @@ from translate.ir import (
     FieldTest,
     Goto,
     HashMark,
+    HeaderOptions,
     Jump,
     Log,
     NfLog,
@@ -37,7 +38,7 @@ __all__ = ["iptables_effects"]
 
 _WITHOUT_EFFECT: Final = (Log, NfLog, Audit, Trace)
 """Actions that no other rule and no receiver of the packet can see."""
-_STATELESS: Final = (FieldTest, AnyOf, WordTest, SetTest, Random)
+_STATELESS: Final = (FieldTest, AnyOf, WordTest, HeaderOptions, SetTest, Random)
 
 
 def iptables_effects(table: Table, chain: Chain, packet: Possible) -> frozenset[Effect]:

@@ -23,6 +23,7 @@ from translate.ir import (
     Field,
     FieldTest,
     HashLimit,
+    HeaderOptions,
     Interval,
     IpSet,
     Limit,
@@ -104,6 +105,8 @@ def test_holds(test: Test, state: State, world: World) -> bool:
             return _recent(test, state, world) is not test.negated
         case ConnLabel() | ClusterShare() | CgroupTest():
             raise AssertionError("statements with labels, hashes of connections and cgroups are left out")
+        case HeaderOptions():
+            raise AssertionError("refused by nftables")
         case SetUpdate():
             raise AssertionError("statements that change sets are left out")
         case Account(name=name):

@@ -215,6 +215,7 @@ _OF_MEMBERS: Final[Operators] = (
 )
 
 _OF_RUNTIME: Final[Operators] = (
+    ("option", each(r"(?<=next_option\(skb, &o, )0x[0-9a-f]+", _constant)),
     ("lost-un-nat", each(r"bit \^= ST_SRC_NAT \| ST_DST_NAT;", lambda m: "return 0;")),
     ("lost-error-nat", each(r"return translate_error\(.*\);", lambda m: "return 0;")),
     ("un-nat", each(r"p->dir \? &p->conn.orig : &p->conn.reply", lambda m: "&p->conn.reply")),
@@ -226,4 +227,4 @@ _OF_RUNTIME: Final[Operators] = (
     ("side", each(r"(RUN_NAT\(chain_nat_prerouting, )MANIP_DST", lambda m: f"{m[1]}MANIP_SRC")),
     ("side", each(r"(RUN_NAT\(chain_nat_postrouting, )MANIP_SRC", lambda m: f"{m[1]}MANIP_DST")),
 )
-"""Faults of the runtime: NAT that is not undone, and chains that run at no hook or at another one."""
+"""Faults of the runtime: other options, NAT that is not undone, and chains at no hook or at another one."""

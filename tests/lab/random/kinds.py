@@ -39,7 +39,7 @@ KINDS: Final = {
         "--cluster-hash-seed": "hash-seed",
     },
     "hbh": {"--hbh-len": "rt", "--hbh-opts": "hop-options"},
-    "dst": {"--dst-len": "rt"},
+    "dst": {"--dst-len": "rt", "--dst-opts": "hop-options"},
     "frag": {"--fragid": "segments", "--fraglen": "rt"},
     "ipv6header": {"--header": "headers"},
     "devgroup": dict.fromkeys(("--src-group", "--dst-group"), "group-of-devices"),
@@ -105,7 +105,11 @@ KINDS: Final = {
     "realm": {"--realm": "realm"},
     "recent": {"--seconds": "seconds", "--hitcount": "hits", "--name": "name", "--mask": "mask"},
     "sctp": {**dict.fromkeys(("--sport", "--dport"), "ports"), "--chunk-types": "chunk-way chunks"},
-    "dccp": {**dict.fromkeys(("--sport", "--dport"), "ports"), "--dccp-types": "dccp-types"},
+    "dccp": {
+        **dict.fromkeys(("--sport", "--dport"), "ports"),
+        "--dccp-types": "dccp-types",
+        "--dccp-option": "number",
+    },
     "set": {
         "--match-set": "set sides",
         **{f"--{what}-{how}": "number" for what in ("packets", "bytes") for how in ("eq", "lt", "gt")},

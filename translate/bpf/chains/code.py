@@ -42,6 +42,8 @@ class Feature(Enum):
     """Rules test Mobility Headers of IPv6."""
     DCCP = "READS_DCCP"
     """Rules test the types of packets of DCCP."""
+    DCCP_OPTIONS = "READS_DCCP_OPTIONS"
+    """Rules test options of DCCP."""
     TCP_OPTIONS = "READS_TCP_OPTIONS"
     """Rules test options of TCP, or change them."""
     AH = "READS_AH"

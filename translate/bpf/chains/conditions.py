@@ -10,6 +10,7 @@ from typing import Final, assert_never
 from translate.bpf.chains.code import Condition, Declaration, Feature, Needs
 from translate.bpf.chains.context import Context
 from translate.bpf.chains.fields import CGROUP, FIELDS, refuse_field, refuse_type
+from translate.bpf.chains.headeroptions import options_condition
 from translate.bpf.chains.numbers import literal
 from translate.bpf.chains.words import words_condition
 from translate.bpf.layout.tables import RuntimePart
@@ -25,6 +26,7 @@ from translate.ir import (
     Field,
     FieldTest,
     HashLimit,
+    HeaderOptions,
     Interval,
     Limit,
     Name,
@@ -105,6 +107,8 @@ def _test(test: Test, context: Context) -> Condition:
             return _below_cgroup(test, context)
         case WordTest():
             return words_condition(test)
+        case HeaderOptions():
+            return options_condition(test)
         case Recent():
             return Condition(_recent(test, context), _RECENT)
         case SetTest():
@@ -202,7 +206,7 @@ def _field_test(test: FieldTest, family: Family) -> str:
     refuse_field(test.field, family)
     column = FIELDS[test.field]
     text = column.text
-    if test.field is Field.TCP_OPTIONS:
+    if test.field in (Field.TCP_OPTIONS, Field.DCCP_OPTIONS):
         return f"{column.present} && {_bits(text, test)}"
     if test.mask is not None:
         if test.field.is_name:

@@ -35,6 +35,7 @@ _OPTIONS: Final = Needs(features=frozenset({Feature.OPTIONS}))
 _FRAGMENTS: Final = Needs(features=frozenset({Feature.FRAGMENTS}))
 _MOBILITY: Final = Needs(features=frozenset({Feature.MOBILITY}))
 _DCCP: Final = Needs(features=frozenset({Feature.DCCP}))
+_DCCP_OPTIONS: Final = Needs(features=frozenset({Feature.DCCP, Feature.DCCP_OPTIONS}))
 _TCP_OPTIONS: Final = Needs(features=frozenset({Feature.TCP_OPTIONS}))
 _AH: Final = Needs(features=frozenset({Feature.AH}))
 _CLOCK: Final = Needs(features=frozenset({Feature.CLOCK}))
@@ -64,6 +65,7 @@ FIELDS: Final = {
     Field.AH_RESERVED: _Column("p->ah_reserved", "p->has_ah", _AH),
     Field.IPCOMP_CPI: _Column("p->spi", "p->spi_of == PROTO_IPCOMP", _SPI),
     Field.DCCP_TYPE: _Column("p->dccp_type", "p->has_dccp", _DCCP),
+    Field.DCCP_OPTIONS: _Column("p->dccp_options", "p->has_dccp_options", _DCCP_OPTIONS),
     Field.MH_TYPE: _Column("p->mobility_type", "p->has_mobility", _MOBILITY),
     Field.MH_NEXT: _Column("p->mobility_next", "p->has_mobility", _MOBILITY),
     Field.TCP_MSS: _Column("p->mss", "p->mss_at", _TCP_OPTIONS),

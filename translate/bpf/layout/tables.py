@@ -87,6 +87,7 @@ class RuntimePart(Enum):
     CGROUP = "cgroup"
     PATH_MTU = "pathmtu"
     HMARK = "hmark"
+    OPTIONS = "options"
 
 
 class DeviceFlag(IntFlag):

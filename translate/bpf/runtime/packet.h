@@ -57,13 +57,54 @@ INLINE void parse_mobility(struct __sk_buff *skb, struct pkt *p)
 	p->mobility_type = head[2];
 }
 
-/* Read the type of a packet of DCCP (dccp_mt). */
+/* The length of the header before the options, by the type and whether sequence numbers are long (__dccp_hdr_len). */
+INLINE u32 dccp_length(u8 type, int is_long)
+{
+	u32 length = is_long ? 16 : 12;
+
+	if (type == 2) /* DATA */
+		return length;
+	if (type == 0) /* REQUEST */
+		return length + 4;
+	return length + (type == 1 || type == 7 || type > 9 ? 12 : 8); /* RESPONSE, RESET; others acknowledge */
+}
+
+#define MOST_DCCP_OPTIONS 1008 /* 255 words, without the shortest header */
+
+/* Store which kinds of options a packet of DCCP has (dccp_find_option). */
+INLINE void parse_dccp_options(struct __sk_buff *skb, struct pkt *p, u32 offset, int is_long)
+{
+	u32 at = dccp_length(p->dccp_type, is_long);
+	u8 option[2];
+
+	p->dccp_options[0] = p->dccp_options[1] = p->dccp_options[2] = p->dccp_options[3] = 0;
+	p->has_dccp_options = p->has_dccp && offset >= at && p->segment >= offset;
+	if (!p->has_dccp_options)
+		return;
+	for (u32 i = 0; i < MOST_DCCP_OPTIONS; i++) {
+		asm volatile("" : "+r"(i));
+		at = unknown(p, at);
+		if (at >= offset)
+			break;
+		option[1] = 0;
+		if (bpf_skb_load_bytes(skb, p->l4 + at, option, 1))
+			break;
+		p->dccp_options[option[0] >> 6] |= 1ULL << (option[0] & 63);
+		if (option[0] >= 2 && at + 1 < offset && bpf_skb_load_bytes(skb, p->l4 + at + 1, option + 1, 1))
+			break;
+		at += option[1] ? option[1] : 1;
+	}
+}
+
+/* Read the type and the options of a packet of DCCP (dccp_mt). */
 INLINE void parse_dccp(struct __sk_buff *skb, struct pkt *p)
 {
-	u8 type = 0;
+	u8 head[5] = {};
 
-	p->has_dccp = p->proto == PROTO_DCCP && p->segment >= 12 && !bpf_skb_load_bytes(skb, p->l4 + 8, &type, 1);
-	p->dccp_type = type >> 1 & 15;
+	p->has_dccp = p->proto == PROTO_DCCP && p->segment >= 12 && !bpf_skb_load_bytes(skb, p->l4 + 4, head, 5);
+	p->dccp_type = head[4] >> 1 & 15;
+	if (READS_DCCP_OPTIONS)
+		parse_dccp_options(skb, p, head[0] << 2, head[4] & 1);
 }
 
 /* Read the headers into p. Returns 0, or -1 for a malformed packet, which the stack would drop, too. */

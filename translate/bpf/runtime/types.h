@@ -64,12 +64,14 @@ struct pkt {
 	u16 ah_reserved, ah_at; /* ah_at: its offset in the frame, only set over IPv6 */
 	u32 ah_spi;
 	u8 has_mobility, mobility_next, mobility_type; /* of a Mobility Header of IPv6 */
-	u8 has_dccp, dccp_type;
+	u8 has_dccp, dccp_type, has_dccp_options;
+	u64 dccp_options[4];   /* a bit for each kind */
 	u32 clock;             /* when it came: seconds since 1970 */
 	u8 has_options;        /* of TCP: a bit in `options` for each kind, and the first MSS and its offset in the frame, or 0 */
 	u16 mss, mss_at;
 	u64 options[4], stripped[4];
 	u8 has_hop, hop_length, has_destination, destination_length; /* options of IPv6 */
+	u16 hop_at, destination_at; /* their offsets in the frame */
 	u8 has_routing, routing_type, routing_left, routing_length; /* of the first routing header of IPv6 */
 	u8 routing_size, routing[40]; /* its first bytes, and how many of them the packet has: 0, 8, 24 or 40 */
 	u16 routing_at;        /* its offset in the frame */

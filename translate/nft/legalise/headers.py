@@ -31,6 +31,7 @@ from translate.ir import (
     Field,
     FieldTest,
     HashLimit,
+    HeaderOptions,
     Interval,
     Limit,
     Name,
@@ -50,6 +51,7 @@ from translate.nft.legalise.monthdays import MONTHDAYS, on_clock
 from translate.nft.legalise.sockets import of_cgroup
 from translate.nft.legalise.words import word_matches
 from translate.nft.limits.inexpressible import check_test
+from translate.nft.limits.refusal import CannotSay
 
 __all__ = ["CT_PORTS", "PORTS", "matches", "protocol_among", "transports"]
 
@@ -125,6 +127,9 @@ def matches(
                 parts.append(of_cgroup(test))
             case WordTest():
                 parts += word_matches(test, (*before, *tests), family)
+            case HeaderOptions():
+                reason = "nftables reads the length of a header, not the options in it"
+                raise CannotSay("header-options", reason)
             case (
                 AnyOf()
                 | Limit()

@@ -60,6 +60,7 @@ _RESTRICTED: Final = _ADDRESS_TYPES | {
     Field.FRAGMENT,
     Field.SCTP_CHUNKS,
     Field.EUI64,
+    Field.DCCP_OPTIONS,
     Field.BRIDGED_ON,
     Field.IPSEC_IN_STATES,
     Field.IPSEC_OUT_STATES,
@@ -88,6 +89,9 @@ def check_field(field: Field, family: Family) -> None:
         raise CannotSay("ipv6-fragment", "nftables cannot test for later fragments of IPv6")
     if field is Field.EUI64:
         raise CannotSay("eui64", "nftables compares a field with constants, not with another field")
+    if field is Field.DCCP_OPTIONS:
+        reason = "nftables takes the options of DCCP from 2 to 31 for single bytes, xt_dccp for longer ones"
+        raise CannotSay("dccp-options", reason)
     if field in _PORTS:
         raise CannotSay("bridge-port", "nftables sees the bridge, but not its ports, in tables of ip and ip6")
     if field in (Field.IPSEC_IN_STATES, Field.IPSEC_OUT_STATES):

@@ -50,6 +50,7 @@ from translate.ir import (
     Goto,
     HashLimit,
     HashMark,
+    HeaderOptions,
     Hook,
     Jump,
     Limit,
@@ -224,7 +225,7 @@ class _Walk:
 def _counts(test: Test) -> bool:
     """Return whether a test has a state that packets change, or changes the packet or its connection."""
     match test:
-        case FieldTest() | AnyOf() | Random() | SetTest() | WordTest() | CgroupTest():
+        case FieldTest() | AnyOf() | Random() | SetTest() | WordTest() | HeaderOptions() | CgroupTest():
             return False
         case Limit() | HashLimit() | ConnectionLimit() | Quota() | Recent() | Nth() | Account():
             return True

@@ -27,6 +27,8 @@ REFUSED: Final = {
     "ct-template": "`-j CT` with `--timeout`, `--ctevents` or `--expevents`, or with `--helper` where a"
     " test of raw may have another result after conntrack",
     "ct-zone-mark": "`-j CT --zone mark`",
+    "dccp-options": "`-m dccp --dccp-option`: `dccp option` of nft, which Debian 12 does not have, takes"
+    " options 2 to 31 for single bytes, xt_dccp for longer ones",
     "eui64": "`-m eui64`",
     "external": "`-j IDLETIMER`, `LED` and `RATEEST`",
     "flowtable": "with `--flowtable`: a rule or policy that does more than accept later packets",
@@ -37,6 +39,8 @@ REFUSED: Final = {
     " IPv6, if no rule uses conntrack, also in a rule that does not test a port, because later fragments"
     " reach it",
     "hashlimit-shared": "`-m hashlimit` in two rules with one name and different limits",
+    "header-options": "`-m dst --dst-opts`: nft reads the length of the header, not the options in it, whose"
+    " place depends on other headers; `-m hbh --hbh-opts` with an option without its length before another",
     "helper-name": "`-m helper` with a name that nft cannot spell",
     "hmark": "`-j HMARK`: the hash of nft has its fields in a fixed order, that of HMARK the lower address"
     " first",

@@ -101,7 +101,7 @@ def expression(field: Field, family: Family) -> str:
             return "@nh,8,8" if family is Family.IP else "@nh,0,16"
         case Field.ETHER_SADDR:
             return "ether saddr"
-        case Field.EUI64:
+        case Field.DCCP_OPTIONS | Field.EUI64:
             raise AssertionError("refused: nftables compares no field with another")
         case Field.PACKET_TYPE:
             return "meta pkttype"

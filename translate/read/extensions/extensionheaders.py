@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-from translate.ir import AnyOf, Family, Field, FieldTest, Interval, Option, Test, Word, WordOperator, WordTest
+from translate.ir import (
+    AnyOf,
+    Family,
+    Field,
+    FieldTest,
+    HeaderOptions,
+    Interval,
+    Option,
+    Test,
+    Word,
+    WordOperator,
+    WordTest,
+)
 from translate.read.extensions.declaration import (
     Context,
     MatchExtension,
@@ -50,20 +62,29 @@ def _hbh(options: Options, _context: Context) -> tuple[Test, ...]:
     tests = [_length(Field.HOP_LENGTH, "--hbh-len", options)]
     occurrence = options.find("--hbh-opts")
     if occurrence is not None:
-        tests += _listed(occurrence[1].arguments[0], occurrence[0])
+        listed = _kinds(occurrence[1].arguments[0], occurrence[0])
+        if all(not kind or length is not None for kind, length in listed[:-1]):
+            tests += _in_place(listed)
+        else:
+            tests.append(HeaderOptions(header=Field.HOP_LENGTH, options=tuple(listed)))
     return tuple(tests)
 
 
-def _listed(text: str, index: int) -> Iterator[Test]:
-    """Yield the tests that the header begins with these options, in order (``hbh_mt6``)."""
+def _dst(options: Options, _context: Context) -> tuple[Test, ...]:
+    tests = [_length(Field.DESTINATION_LENGTH, "--dst-len", options)]
+    occurrence = options.find("--dst-opts")
+    if occurrence is not None:
+        listed = _kinds(occurrence[1].arguments[0], occurrence[0])
+        tests.append(HeaderOptions(header=Field.DESTINATION_LENGTH, options=tuple(listed)))
+    return tuple(tests)
+
+
+def _in_place(listed: Sequence[tuple[int, int | None]]) -> Iterator[Test]:
+    """Yield the tests that hop-by-hop options begin with these, as bytes whose places are known."""
     words = [_NEXT_HEADER]
     at, end = _FIRST_OPTION, _FIRST_OPTION
-    listed = _kinds(text, index)
     for number, (kind, length) in enumerate(listed, 1):
         whole = bool(kind) and length is not None
-        if not whole and kind and number < len(listed):
-            what = "--hbh-opts with an option without its length before another"
-            raise NotModelledError(what, option=index)
         # the last two bytes of the word are the option's kind and length, or its last byte is the kind
         value, bits = (kind << 8 | (length or 0), 0xFFFF) if whole else (kind, _BYTE)
         place = at - 2 if whole else at - 3
@@ -94,9 +115,9 @@ def _kinds(text: str, index: int) -> list[tuple[int, int | None]]:
         listed.append((kind, None if length == _BYTE else length))
         offset += len(word) + 1
     if len(listed) > _MOST_OPTIONS:
-        raise OptionError(f"--hbh-opts takes at most {_MOST_OPTIONS} options", option=index)
+        raise OptionError(f"iptables takes at most {_MOST_OPTIONS} options", option=index)
     if len(listed) == _MOST_OPTIONS and ":" in text.rpartition(",")[2]:
-        raise OptionError(f"the option {_MOST_OPTIONS} of --hbh-opts has a length", option=index)
+        raise OptionError(f"option {_MOST_OPTIONS} must not have a length", option=index)
     return listed
 
 
@@ -112,13 +133,9 @@ DST: Final = MatchExtension(
     name="dst",
     options=(
         OptionSpec(name="--dst-len", invertible=True),
-        OptionSpec(
-            name="--dst-opts",
-            refused="nftables and the tc program do not read the options in this header",
-            kind="header-options",
-        ),
+        OptionSpec(name="--dst-opts"),
     ),
-    meaning=lambda options, _context: (_length(Field.DESTINATION_LENGTH, "--dst-len", options),),
+    meaning=_dst,
     family=Family.IP6,
 )
 """``-m dst`` (``hbh_mt6``): the first header of this kind."""

@@ -157,6 +157,14 @@ def _dccp(options: Options, context: Context) -> tuple[Test, ...]:
                 raise OptionError(f'"{word}" is not a packet type of DCCP', option=index, offset=at)
             types.append(_DCCP_TYPES[word.upper()])
         tests.append(FieldTest(field=Field.DCCP_TYPE, values=union(types), negated=option.negated))
+    if (occurrence := options.find("--dccp-option")) is not None:
+        index, option = occurrence
+        kind = parse_number(option.arguments[0], _MOST_KIND, option=index)
+        if not kind:
+            raise OptionError('options of DCCP are from 1 to 255 in iptables, not "0"', option=index)
+        bit = 1 << kind
+        values = (Interval.point(bit),)
+        tests.append(FieldTest(field=Field.DCCP_OPTIONS, values=values, mask=bit, negated=option.negated))
     return _or_header(tests, context)
 
 
@@ -165,19 +173,11 @@ DCCP: Final = MatchExtension(
     options=(
         *_PORT_OPTIONS,
         OptionSpec(name="--dccp-types", invertible=True),
-        OptionSpec(
-            name="--dccp-option",
-            invertible=True,
-            refused=(
-                "nftables takes the options of DCCP with a number from 2 to 31 for single bytes, xt_dccp for"
-                " longer ones"
-            ),
-            kind="dccp-options",
-        ),
+        OptionSpec(name="--dccp-option", invertible=True),
     ),
     meaning=_dccp,
 )
-"""``-m dccp``: ports and types (``xt_dccp``)."""
+"""``-m dccp``: ports, types and options (``xt_dccp``)."""
 
 TCP: Final = MatchExtension(
     name="tcp",

@@ -51,13 +51,14 @@ _DCCP_TYPE: Final = rf"(?:\d+|{'|'.join(DCCP_NAMES)}|INVALID)"
 
 def _dccp(match: re.Match[str]) -> Words:
     """Read DCCP, whose types are numbers with ``-n``; those from 10 are printed for INVALID."""
-    words = _transport(match)
+    words, option = _transport(match), match[5]
+    last = inverted("!" if match[4] else "", ["--dccp-option", option]) if option else []
     if not match[3]:
-        return words
+        return [*words, *last]
     sign, _, types = match[3].strip().rpartition(" ")
     names = {str(n): name for n, name in enumerate(DCCP_NAMES)}
     chosen = dict.fromkeys(names.get(t, "INVALID" if t.isdigit() else t) for t in types.split(","))
-    return [*words, *inverted(sign, ["--dccp-types", ",".join(chosen)])]
+    return [*words, *inverted(sign, ["--dccp-types", ",".join(chosen)]), *last]
 
 
 def _chunk(text: str) -> str:
@@ -253,7 +254,11 @@ MATCHES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Words]], .
             r"(?: (?:! )?(?:any|all|only) \S+)?)",
             _transport,
         ),
-        (rf"(dccp)((?: (?:dpts?|spts?):!?\S+)*)((?: !)? {_DCCP_TYPE}(?:,{_DCCP_TYPE})*)?", _dccp),
+        (
+            rf"(dccp)((?: (?:dpts?|spts?):!?\S+)*)((?: !)? {_DCCP_TYPE}(?:,{_DCCP_TYPE})*)?"
+            r"(?: option=(!)?(\d+))?",
+            _dccp,
+        ),
         (r"ADDRTYPE match((?: (?:src|dst)-type !?\S+| limit-(?:in|out))+)", _addrtype),
         (r"mark match( !)? (\S+)", _simple("mark", "--mark")),
         (r"connmark match (! )? ?(\S+)", _simple("connmark", "--mark")),

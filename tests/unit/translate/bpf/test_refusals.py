@@ -93,12 +93,10 @@ CASES: dict[str, tuple[Case, int]] = {
         rules("-j CLUSTERIP --new --hashmode sourceip --clustermac 01:00:5e:00:00:01 --total-nodes 2"),
         3,
     ),
-    "dccp-options": (rules("-p dccp -m dccp --dccp-option 5 -j DROP"), 3),
     "hashlimit-window": (
         rules("-m hashlimit --hashlimit-above 1/s --hashlimit-name a --hashlimit-rate-match -j DROP"),
         3,
     ),
-    "header-options": (rules("-m dst --dst-opts 5:2 -j DROP", family=Family.IP6), 3),
     "ipvs": (rules("-m ipvs --ipvs -j DROP"), 3),
     "osf": (rules("-m osf --genre Linux -j DROP"), 3),
     "owner-process": (rules("-m owner --pid-owner 5 -j DROP", hook="OUTPUT"), 3),

@@ -31,10 +31,12 @@ INLINE int skip_extensions(struct __sk_buff *skb, u32 *offset, u8 *proto, struct
 		if (READS_OPTIONS && p && kind == NEXT_HOP_BY_HOP && !p->has_hop) {
 			p->has_hop = 1;
 			p->hop_length = head[1];
+			p->hop_at = *offset;
 		}
 		if (READS_OPTIONS && p && kind == NEXT_DESTINATION && !p->has_destination) {
 			p->has_destination = 1;
 			p->destination_length = head[1];
+			p->destination_at = *offset;
 		}
 		if (READS_AH && p && kind == NEXT_AH && !p->ah_at)
 			p->ah_at = *offset;

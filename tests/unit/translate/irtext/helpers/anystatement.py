@@ -33,6 +33,7 @@ from translate.ir import (
     Goto,
     HashLimit,
     HashMark,
+    HeaderOptions,
     Interval,
     Jump,
     Limit,
@@ -213,6 +214,11 @@ def kinds_of_tests(family: Family) -> dict[object, st.SearchStrategy[Test]]:
             key=some(st.sampled_from(Field)),
         ),
         Account: st.builds(Account, name=NAMES),
+        HeaderOptions: st.builds(
+            HeaderOptions,
+            header=st.sampled_from((Field.HOP_LENGTH, Field.DESTINATION_LENGTH)),
+            options=some(st.tuples(BYTES, st.none() | BYTES), 1),
+        ),
         WordTest: st.builds(
             WordTest, words=st.lists(WORDS, min_size=1, max_size=3).map(tuple), negated=st.booleans()
         ),

@@ -7,7 +7,7 @@ import pytest
 from tests.unit.translate.read.conftest import ReadRule
 from tests.unit.translate.read.helpers.fieldtests import field_test
 from translate.errors import ParseError
-from translate.ir import AnyOf, Family, Field, FieldTest, Interval, Test, WordTest
+from translate.ir import AnyOf, Family, Field, FieldTest, HeaderOptions, Interval, Test, WordTest
 from translate.ir.words import read_words
 from translate.nft import emit
 from translate.passes import lower
@@ -17,6 +17,10 @@ from translate.read.listing.printed import parse_printed
 HOP, DESTINATION, ID, PROTO = Field.HOP_LENGTH, Field.DESTINATION_LENGTH, Field.FRAGMENT_ID, Field.L4PROTO
 BYTE, WORD = (0, 255), (0, 0xFFFFFFFF)
 PAYLOAD = FieldTest(field=PROTO, values=(Interval.point(50), Interval.point(59)), negated=True)
+
+
+def listed(header: Field, *options: tuple[int, int | None]) -> HeaderOptions:
+    return HeaderOptions(header=header, options=options)
 
 
 def words(*texts: str) -> WordTest:
@@ -55,6 +59,13 @@ def words(*texts: str) -> WordTest:
                 words("40&0xffff=0x103", "44&0xff=0", "45&0xff=0"),
             ],
         ),
+        ("hbh --hbh-opts 1:2,3,0", [field_test(HOP, *BYTE), listed(HOP, (1, 2), (3, None), (0, None))]),
+        ("hbh --hbh-opts 1:255,0", [field_test(HOP, *BYTE), listed(HOP, (1, None), (0, None))]),
+        ("dst --dst-opts 0", [field_test(DESTINATION, *BYTE), listed(DESTINATION, (0, None))]),
+        (
+            "dst ! --dst-len 8 --dst-opts 1:2,261:0",
+            [field_test(DESTINATION, 0, 0, no=True), listed(DESTINATION, (1, 2), (5, 0))],
+        ),
         ("frag", [field_test(ID, *WORD)]),
         ("frag --fragid 5", [field_test(ID, 5, 5)]),
         ("frag ! --fragid 5:7", [field_test(ID, 5, 7, no=True)]),
@@ -86,9 +97,6 @@ def test_meaning(read_rule: ReadRule, options: str, expected: list[Test]) -> Non
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ("hbh --hbh-opts 1:2,3,0", "an option without its length before another"),
-        ("hbh --hbh-opts 1:255,0", "an option without its length before another"),
-        ("dst --dst-len 8 --dst-opts 1:2,5", "do not read the options in this header"),
         ("ipv6header --header dst", "without --soft"),
         ("ipv6header --header dst,auth --soft", "--header ah"),
     ],
@@ -105,6 +113,7 @@ def test_what_is_kept_as_written(read_rule: ReadRule, options: str, reason: str)
         ("hbh --hbh-opts 1:x", Family.IP6, '"x" is not a number'),
         ("hbh --hbh-opts 1,", Family.IP6, '"" is not a number'),
         (f"hbh --hbh-opts {','.join('1' * 17)}", Family.IP6, "at most 16 options"),
+        ("dst --dst-opts 0:1", Family.IP6, "option 0 (Pad1) has no length"),
         ("dst --dst-len 4294967296", Family.IP6, "is not a number from 0 to 4294967295"),
         ("frag --fragid 4294967296", Family.IP6, "is not a number from 0 to 4294967295"),
         ("frag --fraglen 1:2", Family.IP6, '"1:2" is not a number'),

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from harness.corpus.formats import ruletext
 from tests.unit.translate.helpers.rules import nft, program
 from tests.unit.translate.read.conftest import ReadFault, ReadRule
 from tests.unit.translate.read.helpers.fieldtests import field_test
 from translate.bpf import emit
-from translate.errors import ParseError
+from translate.errors import ParseError, UnsupportedError
 from translate.ir import Family, Field, FieldTest, Interval
 from translate.nft import emit as emit_nft
 from translate.passes import lower
@@ -63,11 +64,23 @@ def test_meaning(read_rule: ReadRule, options: str, expected: list[FieldTest]) -
     assert read_rule(f"-p dccp -m dccp {options}".rstrip()).tests == (PROTOCOL, *expected)
 
 
-@pytest.mark.parametrize("options", ["--dccp-option 5", "! --dccp-option 7"])
-def test_options_are_kept_as_written(read_rule: ReadRule, options: str) -> None:
-    rule = read_rule(f"-p dccp -m dccp {options}")
-    assert "a number from 2 to 31 for single bytes" in rule.unknown[0].reason
-    assert rule.unknown[0].feature == "dccp-options"
+@pytest.mark.parametrize("no", [False, True])
+def test_options_of_dccp(read_rule: ReadRule, read_fault: ReadFault, no: bool) -> None:
+    words = f"-p dccp -m dccp{' !' if no else ''} --dccp-option 255"
+    bit = 1 << 255
+    test = FieldTest(field=Field.DCCP_OPTIONS, values=(Interval.point(bit),), mask=bit, negated=no)
+    assert read_rule(words).tests[1:] == (test,)
+    assert parse_printed(f"dccp 2,3 option={'!' if no else ''}255", None, Family.IP).matches == [
+        *("-m", "dccp", "--dccp-types", "DATA,ACK", *(["!"] if no else []), "--dccp-option", "255")
+    ]
+    has = "it does not have" if no else "it has"
+    assert ruletext.test_text(test, Family.IP) == f"{has} the option 255 of DCCP"
+    assert "from 1 to 255" in read_fault("-p dccp -m dccp --dccp-option 0").message
+    text = f"*filter\n:INPUT ACCEPT [0:0]\n-A INPUT {words} -j DROP\nCOMMIT\n".encode()
+    lowered = lower(read_ruleset(text, name="rules"), level=2)
+    assert "#define READS_DCCP_OPTIONS 1" in emit(lowered).source
+    with pytest.raises(UnsupportedError, match="from 2 to 31 for single bytes"):
+        emit_nft(lowered)
 
 
 def test_types_of_dccp(read_rule: ReadRule, read_fault: ReadFault) -> None:
