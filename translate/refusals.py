@@ -12,7 +12,7 @@ __all__ = ["REFUSED_BY_ALL", "CannotTranslate"]
 
 REFUSED_BY_ALL: Final = {
     "addrtype6": "`-m addrtype` over IPv6 with any type but `LOCAL`",
-    "bpf": "`-m bpf`: nf_tables runs no BPF program, and the tc program none but itself",
+    "bpf": "`-m bpf --object-pinned`: nf_tables runs no BPF program, and the tc program none but itself",
     "bridge-port": "`-m physdev` with any option but `--physdev-is-in`",
     "clusterip": (
         "`-j CLUSTERIP`: neither nf_tables nor the tc program answers ARP requests for a shared address"

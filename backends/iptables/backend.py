@@ -28,6 +28,7 @@ from backends.testbed.netlink import Accounting
 from backends.testbed.tapnode import TapNode
 from translate.errors import MachineError, Refusal, UnsupportedError
 from translate.ir import Account, Family, Ruleset
+from translate.ir.bytecode import ANCILLARY, Ancillary
 from translate.read.save import lines_by_table
 
 __all__ = ["VARIANTS", "IptablesBackend", "IptablesLoader", "loader_of", "read_counters"]
@@ -42,6 +43,10 @@ _CREATE: Final = re.compile(r"^create .*\n", re.MULTILINE)
 
 _LISTS: Final = Path("/proc/self/net/xt_recent")
 """The lists of ``-m recent`` in this network namespace, one file each; exists if ``xt_recent`` is loaded."""
+
+
+_LOADS_PROCESSOR: Final = f" {ANCILLARY + Ancillary.CPU}"
+"""The last number of an instruction that loads the processor's number (``SKF_AD_CPU``)."""
 
 
 class IptablesLoader(Loader):
@@ -72,7 +77,7 @@ class IptablesLoader(Loader):
         if " -m connlimit " in text:
             self.gap = JIFFIES
         self.counts = " -m connbytes " in text
-        self.pins = " -m cpu " in text
+        self.pins = " -m cpu " in text or (" -m bpf " in text and _LOADS_PROCESSOR in text)
         self.chance = may_vary(text)
         self._limited = tables_to_reload(text)
         # A restore of iptables-nft deletes its table and adds it again; x_tables keeps its hooks.

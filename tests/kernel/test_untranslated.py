@@ -10,7 +10,9 @@ import pytest
 from nfparity.cli import main
 
 CASES = Path(__file__).parents[1] / "corpus" / "cases-without-nft"
-TRANSLATED_FOR_TC = ("destination-options6", "eui64", "hash-marks", "hash-marks6", "npt")
+TRANSLATED_FOR_TC = (
+    *("bytecode", "bytecode6", "destination-options6", "eui64", "hash-marks", "hash-marks6", "npt"),
+)
 
 pytestmark = [
     pytest.mark.kernel,

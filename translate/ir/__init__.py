@@ -66,6 +66,7 @@ from translate.ir.hooks import CONNTRACK_PRIORITY, TABLE_HOOKS, Hook, TableName,
 from translate.ir.live import calls, has_loop, live_chains, live_rules
 from translate.ir.mac import format_mac, parse_mac
 from translate.ir.matches import (
+    BYTE_TESTS,
     RANDOM_RANGE,
     Account,
     AnyOf,
@@ -89,7 +90,7 @@ from translate.ir.matches import (
     flat,
 )
 from translate.ir.origin import NOWHERE, Origin
-from translate.ir.packettests import HeaderOptions
+from translate.ir.packettests import BytecodeTest, HeaderOptions
 from translate.ir.program import (
     Apply,
     Branch,
@@ -150,6 +151,7 @@ from translate.ir.words import (
 __all__ = [
     "ACCOUNTS",
     "AUTHENTICATION",
+    "BYTE_TESTS",
     "CLOCKS",
     "CONNTRACK_PRIORITY",
     "HEADER_LENGTH_WORD",
@@ -177,6 +179,7 @@ __all__ = [
     "Apply",
     "Audit",
     "Branch",
+    "BytecodeTest",
     "Cell",
     "CgroupTest",
     "Chain",

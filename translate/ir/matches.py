@@ -14,11 +14,12 @@ from enum import StrEnum
 from typing import Final
 
 from translate.ir.fields import Field
-from translate.ir.packettests import HeaderOptions
+from translate.ir.packettests import BytecodeTest, HeaderOptions
 from translate.ir.values import Value
 from translate.ir.words import Word
 
 __all__ = [
+    "BYTE_TESTS",
     "RANDOM_RANGE",
     "Account",
     "AnyOf",
@@ -328,11 +329,15 @@ PlainTest = (
     | Account
     | WordTest
     | HeaderOptions
+    | BytecodeTest
     | CgroupTest
 )
 """A test that has no parts."""
 
 Test = PlainTest | AnyOf
+
+BYTE_TESTS: Final = (WordTest, HeaderOptions, BytecodeTest)
+"""Tests of bytes and headers of the packet, which leave no state."""
 
 
 def flat(tests: Iterable[Test]) -> Iterator[PlainTest]:

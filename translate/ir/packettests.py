@@ -4,9 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from translate.ir.bytecode import Instruction
 from translate.ir.fields import Field
 
-__all__ = ["HeaderOptions"]
+__all__ = ["BytecodeTest", "HeaderOptions"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BytecodeTest:
+    """``-m bpf --bytecode``: true if the program returns another number than 0 for the packet (``bpf_mt``).
+
+    The program reads the packet from its IP header on. A load behind the packet's end ends it with 0.
+    """
+
+    program: tuple[Instruction, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

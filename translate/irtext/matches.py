@@ -8,6 +8,7 @@ from translate.ir import (
     RANDOM_RANGE,
     Account,
     AnyOf,
+    BytecodeTest,
     CgroupTest,
     ClusterShare,
     ConnectionLimit,
@@ -33,8 +34,9 @@ from translate.ir import (
     read_words,
     words_text,
 )
+from translate.ir.bytecode import bytecode_text
 from translate.irtext.lexer import Cursor, TextError, number, quoted, word
-from translate.irtext.packettests import format_options, take_options
+from translate.irtext.packettests import format_options, take_bytecode, take_options
 from translate.irtext.values import format_number, format_value, take_field, take_number, take_value
 
 __all__ = ["format_fields", "format_test", "take_fields", "take_share", "take_test"]
@@ -82,6 +84,8 @@ def format_test(test: Test, family: Family) -> str:
             return f"{_not(test.negated)}words {quoted(words_text(test.words))}"
         case HeaderOptions():
             return format_options(test)
+        case BytecodeTest():
+            return f"bytecode {quoted(bytecode_text(test.program))}"
         case _:
             assert_never(test)
 
@@ -144,6 +148,8 @@ def take_test(cursor: Cursor, family: Family) -> Test:
         return Quota(size=size, negated=negated, state=state)
     if cursor.take("cgroup"):
         return CgroupTest(path=cursor.next("the path of a cgroup").text, negated=negated)
+    if cursor.take("bytecode"):
+        return take_bytecode(cursor)
     if cursor.take("options"):
         return take_options(cursor)
     if cursor.take("words"):

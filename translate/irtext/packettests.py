@@ -1,12 +1,13 @@
-"""Tests of options in headers as text: ``options destination.length "1:4,30"``."""
+"""Tests of options and bytes as text: ``options destination.length "1:4,30"``, ``bytecode "1,6 0 0 0"``."""
 
 from __future__ import annotations
 
-from translate.ir import HeaderOptions
-from translate.irtext.lexer import Cursor, number, quoted
+from translate.ir import BytecodeTest, HeaderOptions
+from translate.ir.bytecode import ProgramError, read_bytecode
+from translate.irtext.lexer import Cursor, TextError, number, quoted
 from translate.irtext.values import take_field
 
-__all__ = ["format_options", "take_options"]
+__all__ = ["format_options", "take_bytecode", "take_options"]
 
 _BYTE = 0xFF
 
@@ -27,3 +28,12 @@ def take_options(cursor: Cursor) -> HeaderOptions:
         size = number(length, token.column, "a length", most=_BYTE) if colon else None
         options.append((number(kind, token.column, "an option", most=_BYTE), size))
     return HeaderOptions(header=header, options=tuple(options))
+
+
+def take_bytecode(cursor: Cursor) -> BytecodeTest:
+    """Read a program of BPF after its first word. Raises TextError."""
+    token = cursor.next('a program such as "1,6 0 0 0"')
+    try:
+        return BytecodeTest(program=read_bytecode(token.text))
+    except ProgramError as e:
+        raise TextError(token.column, str(e)) from None

@@ -21,6 +21,7 @@ from translate.ir import (
     AnyOf,
     Apply,
     Branch,
+    BytecodeTest,
     CgroupTest,
     Choose,
     Dnat,
@@ -188,7 +189,9 @@ class Copier:
                     tests.append(test)
                 case SetTest(filled=True):
                     raise CopyError("a set that rules change")
-                case AnyOf() | SetTest() | WordTest() | HeaderOptions() | CgroupTest() | Random():
+                case AnyOf() | SetTest() | CgroupTest() | Random():
+                    tests.append(test)
+                case WordTest() | HeaderOptions() | BytecodeTest():
                     tests.append(test)
                 case Recent():
                     index = lists.setdefault(test.name, len(lists))

@@ -12,6 +12,7 @@ from typing import Final
 
 from translate.errors import Refusal
 from translate.ir import (
+    BYTE_TESTS,
     NO_NEXT_HEADER,
     AnyOf,
     Apply,
@@ -19,16 +20,14 @@ from translate.ir import (
     Drop,
     Field,
     FieldTest,
-    HeaderOptions,
     Interval,
     Rule,
     SetTest,
-    WordTest,
 )
 
 __all__ = ["dropped_first", "order_refused"]
 
-_AGAIN: Final = (FieldTest, AnyOf, SetTest, WordTest, HeaderOptions, CgroupTest)
+_AGAIN: Final = (FieldTest, AnyOf, SetTest, CgroupTest, *BYTE_TESTS)
 """Tests that may be evaluated again."""
 _GOES_ON: Final = FieldTest(field=Field.MH_NEXT, values=(Interval.point(NO_NEXT_HEADER),), negated=True)
 

@@ -25,11 +25,13 @@ from functools import lru_cache
 from typing import Final, assert_never
 
 from translate.ir import (
+    BYTE_TESTS,
     RANDOM_RANGE,
     Account,
     Action,
     AnyOf,
     Apply,
+    BytecodeTest,
     CgroupTest,
     Choose,
     ClusterShare,
@@ -74,7 +76,7 @@ _HEADER_FIELDS: Final = frozenset(
 _BOUND_FIELDS: Final = _HEADER_FIELDS | {Field.FRAGMENT, Field.L4PROTO}
 _ORDERED: Final = frozenset({Nth, Limit, ConnectionLimit, Quota})
 """Tests that count the packets that pass the tests before them."""
-_AGAIN: Final = (AnyOf, SetTest, WordTest, HeaderOptions, CgroupTest)
+_AGAIN: Final = (AnyOf, SetTest, CgroupTest, *BYTE_TESTS)
 """Tests that may be evaluated again, apart from those of a field."""
 _NEVER: Final = Random(numerator=0)
 _MOST_ACTIONS: Final = 64
@@ -272,7 +274,7 @@ def _single(test: Test, family: Family) -> Test | bool:
             | Account()
         ):
             return test
-        case WordTest() | HeaderOptions() | CgroupTest():
+        case WordTest() | HeaderOptions() | BytecodeTest() | CgroupTest():
             return test
         case _:
             assert_never(test)

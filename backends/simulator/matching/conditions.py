@@ -14,6 +14,7 @@ from backends.simulator.chance.chooser import Chance
 from backends.simulator.chance.ports import PickedPort, Ports
 from backends.simulator.conntrack.skb import SocketKind
 from backends.simulator.matching.assumptions import Assumptions
+from backends.simulator.matching.bytecode import takes
 from backends.simulator.matching.connlimits import ConnectionLists
 from backends.simulator.matching.fields import port_reader, reader
 from backends.simulator.matching.filledsets import FilledSets
@@ -25,9 +26,11 @@ from backends.simulator.matching.view import Reader, Value, View
 from backends.simulator.matching.words import words_hold
 from backends.simulator.nat.hashing import jhash2, reciprocal_scale
 from translate.ir import (
+    BYTE_TESTS,
     RANDOM_RANGE,
     Account,
     AnyOf,
+    BytecodeTest,
     CgroupTest,
     ClusterShare,
     ConnectionLimit,
@@ -111,7 +114,7 @@ class Memory:
         return bool(known or self.sets.changed) or self.lists.holds_any
 
 
-_STATELESS: Final = (FieldTest, AnyOf, Random, Account, SetTest, WordTest, HeaderOptions, CgroupTest)
+_STATELESS: Final = (FieldTest, AnyOf, Random, Account, SetTest, CgroupTest, *BYTE_TESTS)
 """Tests that leave nothing in a :class:`Memory`, except that they narrow a port that the kernel picked."""
 
 
@@ -163,6 +166,8 @@ def condition(test: Test, place: object, *, idle: bool = False) -> Condition:
             return lambda view, _memory: words_hold(test, view.skb)
         case HeaderOptions():
             return lambda view, _memory: options_hold(test, view.skb.packet)
+        case BytecodeTest():
+            return lambda view, _memory: takes(test, view.skb)
         case CgroupTest():
             return partial(_cgroup, test)
         case SetUpdate():

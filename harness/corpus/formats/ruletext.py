@@ -23,6 +23,7 @@ from translate.ir import (
     AddTtl,
     AnyOf,
     Audit,
+    BytecodeTest,
     CgroupTest,
     Classify,
     ClusterShare,
@@ -95,6 +96,7 @@ from translate.ir import (
     format_mac,
     words_text,
 )
+from translate.ir.bytecode import bytecode_text
 
 __all__ = ["action_text", "effect_text", "place", "test_text", "value_text"]
 
@@ -222,6 +224,8 @@ def test_text(test: Test, family: Family) -> str:
             return f"{'not ' if test.negated else ''}the bytes {words_text(test.words)}"
         case HeaderOptions():
             return options_text(test)
+        case BytecodeTest():
+            return f"the program {bytecode_text(test.program)} takes its bytes"
         case Recent():
             return recent_text(test)
         case _:

@@ -7,6 +7,7 @@ from typing import Final
 
 from nfparity.assess.reordering.packets import ALL_BITS, Effect, EffectKind, Possible
 from translate.ir import (
+    BYTE_TESTS,
     Accept,
     AnyOf,
     Audit,
@@ -15,7 +16,6 @@ from translate.ir import (
     FieldTest,
     Goto,
     HashMark,
-    HeaderOptions,
     Jump,
     Log,
     NfLog,
@@ -31,14 +31,13 @@ from translate.ir import (
     Table,
     Test,
     Trace,
-    WordTest,
 )
 
 __all__ = ["iptables_effects"]
 
 _WITHOUT_EFFECT: Final = (Log, NfLog, Audit, Trace)
 """Actions that no other rule and no receiver of the packet can see."""
-_STATELESS: Final = (FieldTest, AnyOf, WordTest, HeaderOptions, SetTest, Random)
+_STATELESS: Final = (FieldTest, AnyOf, SetTest, Random, *BYTE_TESTS)
 
 
 def iptables_effects(table: Table, chain: Chain, packet: Possible) -> frozenset[Effect]:

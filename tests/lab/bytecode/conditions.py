@@ -14,6 +14,7 @@ from translate.ir import (
     SET_PORT_PROTOCOLS,
     Account,
     AnyOf,
+    BytecodeTest,
     Cell,
     CgroupTest,
     ClusterShare,
@@ -105,7 +106,7 @@ def test_holds(test: Test, state: State, world: World) -> bool:
             return _recent(test, state, world) is not test.negated
         case ConnLabel() | ClusterShare() | CgroupTest():
             raise AssertionError("statements with labels, hashes of connections and cgroups are left out")
-        case HeaderOptions():
+        case HeaderOptions() | BytecodeTest():
             raise AssertionError("refused by nftables")
         case SetUpdate():
             raise AssertionError("statements that change sets are left out")

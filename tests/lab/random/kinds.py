@@ -12,6 +12,7 @@ __all__ = ["KINDS", "MANDATORY", "USUAL"]
 KINDS: Final = {
     "addrtype": {"--src-type": "type", "--dst-type": "type"},
     "comment": {"--comment": "text"},
+    "bpf": {"--bytecode": "bytecode"},
     "cgroup": {"--cgroup": "number", "--path": "cgroup"},
     "connmark": {"--mark": "mark"},
     "conntrack": {
@@ -194,6 +195,7 @@ KINDS: Final = {
 """The kinds of arguments of each option."""
 
 MANDATORY: Final = {
+    "bpf": ("--bytecode",),
     "comment": ("--comment",),
     "connmark": ("--mark",),
     "cpu": ("--cpu",),

@@ -313,6 +313,7 @@ def pools(family: Family) -> dict[str, _Pool]:
         "nodes": (("2", "5", "32"), ("0", "33", "x")),
         "node": (("1", "2", "3"), ("0", "33", "")),
         "hash-seed": (("0", "0xdeadbeef", "7"), ("0x100000000", "x")),
+        "bytecode": (("1,6 0 0 1", "2,128 0 0 0,22 0 0 0"), ("", "0,", "2,6 0 0 1", "1,4 0 0 1")),
         "hashed": (("src", "src,dst,sport,dport,proto", "ct", "spi,s", "dp,ct"), ("", "x", "src,", "SRC,D")),
         "duration": (("250ms", "1s", "500.0ms"), ("", "x", "1h", "-1s")),
         "rate": (

@@ -21,7 +21,7 @@ def test_the_documentation_has_the_table(table: dict[Use, dict[str, Support]]) -
 
 
 def test_an_option_without_a_sample_rule_is_an_error() -> None:
-    with pytest.raises(KeyError, match="no sample rule has -m cgroup --path"):
+    with pytest.raises(KeyError, match="no sample rule has -m bpf --bytecode"):
         options([load_rules(str(ROOT / path)) for path in SAMPLES[:2]])
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import Final, assert_never
 
+from translate.bpf.chains.bytecode import bytecode_condition
 from translate.bpf.chains.code import Condition, Declaration, Feature, Needs
 from translate.bpf.chains.context import Context
 from translate.bpf.chains.fields import CGROUP, FIELDS, refuse_field, refuse_type
@@ -18,6 +19,7 @@ from translate.bpf.refusals import CannotExpress
 from translate.ir import (
     Account,
     AnyOf,
+    BytecodeTest,
     CgroupTest,
     ClusterShare,
     ConnectionLimit,
@@ -109,6 +111,8 @@ def _test(test: Test, context: Context) -> Condition:
             return words_condition(test)
         case HeaderOptions():
             return options_condition(test)
+        case BytecodeTest():
+            return bytecode_condition(test)
         case Recent():
             return Condition(_recent(test, context), _RECENT)
         case SetTest():

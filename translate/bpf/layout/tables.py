@@ -88,6 +88,7 @@ class RuntimePart(Enum):
     PATH_MTU = "pathmtu"
     HMARK = "hmark"
     OPTIONS = "options"
+    BYTECODE = "bytecode"
 
 
 class DeviceFlag(IntFlag):

@@ -22,6 +22,7 @@ from translate.ir import (
     PORT_PROTOCOLS,
     Account,
     AnyOf,
+    BytecodeTest,
     CgroupTest,
     ClusterShare,
     ConnectionLimit,
@@ -130,6 +131,8 @@ def matches(
             case HeaderOptions():
                 reason = "nftables reads the length of a header, not the options in it"
                 raise CannotSay("header-options", reason)
+            case BytecodeTest():
+                raise CannotSay("bpf", "nf_tables runs no BPF program")
             case (
                 AnyOf()
                 | Limit()

@@ -32,6 +32,7 @@ from translate.ir import (
     Apply,
     Audit,
     Branch,
+    BytecodeTest,
     CgroupTest,
     Choose,
     Classify,
@@ -225,7 +226,9 @@ class _Walk:
 def _counts(test: Test) -> bool:
     """Return whether a test has a state that packets change, or changes the packet or its connection."""
     match test:
-        case FieldTest() | AnyOf() | Random() | SetTest() | WordTest() | HeaderOptions() | CgroupTest():
+        case FieldTest() | AnyOf() | Random() | SetTest() | CgroupTest():
+            return False
+        case WordTest() | HeaderOptions() | BytecodeTest():
             return False
         case Limit() | HashLimit() | ConnectionLimit() | Quota() | Recent() | Nth() | Account():
             return True

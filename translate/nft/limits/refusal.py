@@ -18,6 +18,7 @@ REFUSED: Final = {
     "cluster6": "`-m cluster` over IPv6",
     "cluster-hook": "`-m cluster` in INPUT, or in a chain that both PREROUTING and another hook call",
     "ct-expire": "`-m conntrack --ctexpire` with a limit above 49 days",
+    "bpf": "`-m bpf`: nf_tables runs no BPF program",
     "cgroup-hook": "`-m cgroup` in POSTROUTING with `--path`, or in a rule that TCP may match",
     "cgroup-path": "`-m cgroup --path` with a path that nft cannot spell",
     "cluster-order": "`-m cluster` after a test that counts, draws or keeps a state",

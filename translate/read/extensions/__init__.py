@@ -22,6 +22,7 @@ MATCHES: Final = Registry(
     {
         "addrtype": "addrtype.ADDRTYPE",
         "ah": "ipsec.AH",
+        "bpf": "bpf.BPF",
         "cgroup": "cgroup.CGROUP",
         "cluster": "cluster.CLUSTER",
         "comment": "comment.COMMENT",

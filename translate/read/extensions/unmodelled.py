@@ -15,7 +15,6 @@ from translate.read.extensions.declaration import MatchExtension, OptionSpec, Ta
 __all__ = ["MATCHES", "TARGETS"]
 
 _MATCH_OPTIONS: Final = """
-bpf: --bytecode=1 --object-pinned=1
 ipvs: !--ipvs=0 !--vproto=1 !--vaddr=1 !--vport=1 --vdir=1 !--vmethod=1 !--vportctl=1
 osf: !--genre=1 --ttl=1 --log=1
 rateest: --rateest=1 --rateest1=1 --rateest2=1 --rateest-delta=0 --rateest-bps=?
@@ -37,7 +36,6 @@ _ONE_FAMILY: Final = {
 
 
 _REASONS: Final = {
-    "bpf": "nf_tables runs no BPF program, and the tc program none but itself",
     "ipvs": "nftables and the tc program read nothing of a connection of IPVS",
     "osf": (
         "nftables takes the first fingerprint that fits a packet, xt_osf any one of the genre; several genres"

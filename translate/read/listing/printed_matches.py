@@ -269,6 +269,10 @@ MATCHES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Words]], .
             _physdev,
         ),
         (r"(! )?realm (\S+)", _simple("realm", "--realm")),
+        (
+            r"match bpf ((?:\d+ \d+ \d+ \d+,)*\d+ \d+ \d+ \d+)\0?",
+            lambda f: ["-m", "bpf", "--bytecode", f"{f[1].count(',') + 1},{f[1]}"],
+        ),
         (r"u32 (! )?\"([^\"]+)\"", _simple("u32", "--u32")),
         (r"nfacct-name  ?(\S+)", lambda f: ["-m", "nfacct", "--nfacct-name", f[1]]),
         (r"(! )?ctstate (\S+)", _simple("conntrack", "--ctstate")),

@@ -11,6 +11,7 @@ from translate.ir import Family
 from translate.read.extensions import MATCHES, TARGETS
 
 NOT_TRANSLATED = {
+    "-m bpf",
     "-m cgroup",
     "-m connbytes",
     "-m connlabel",

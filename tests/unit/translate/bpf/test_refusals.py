@@ -88,7 +88,7 @@ def does(action: Action) -> Case:
 
 LONG = "recent --name a --rcheck --seconds 60 --mask 255.255.255.255 --rsource -j ACCEPT"
 CASES: dict[str, tuple[Case, int]] = {
-    "bpf": (rules("-m bpf --bytecode 1,6-0-0-0 -j DROP"), 3),
+    "bpf": (rules("-m bpf --object-pinned /sys/fs/bpf/a -j DROP"), 3),
     "clusterip": (
         rules("-j CLUSTERIP --new --hashmode sourceip --clustermac 01:00:5e:00:00:01 --total-nodes 2"),
         3,

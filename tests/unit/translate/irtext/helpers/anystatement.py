@@ -15,6 +15,7 @@ from translate.ir import (
     AnyOf,
     Apply,
     Audit,
+    BytecodeTest,
     CgroupTest,
     Classify,
     ClusterShare,
@@ -85,6 +86,7 @@ from translate.ir import (
     ZoneSide,
     field_bits,
 )
+from translate.ir.bytecode import Instruction
 
 One = TypeVar("One")
 TEXT = st.text(max_size=6) | st.sampled_from(
@@ -214,6 +216,12 @@ def kinds_of_tests(family: Family) -> dict[object, st.SearchStrategy[Test]]:
             key=some(st.sampled_from(Field)),
         ),
         Account: st.builds(Account, name=NAMES),
+        BytecodeTest: st.builds(
+            BytecodeTest,
+            program=st.lists(st.builds(Instruction, st.just(4), BYTES, BYTES, MARKS), max_size=5).map(
+                lambda program: (*program, Instruction(6, 0, 0, 1))
+            ),
+        ),
         HeaderOptions: st.builds(
             HeaderOptions,
             header=st.sampled_from((Field.HOP_LENGTH, Field.DESTINATION_LENGTH)),
