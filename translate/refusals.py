@@ -17,10 +17,6 @@ REFUSED_BY_ALL: Final = {
     "clusterip": (
         "`-j CLUSTERIP`: neither nf_tables nor the tc program answers ARP requests for a shared address"
     ),
-    "hashlimit-window": (
-        "`-m hashlimit` with `--hashlimit-rate-match` or `--hashlimit-rate-interval`: nf_tables and the tc"
-        " program have token buckets, and no rate averaged over an interval"
-    ),
     "ipset": "`-m set` of a set whose members are not known",
     "ipvs": "`-m ipvs`: nf_tables and the tc program read nothing of a connection of IPVS",
     "mh-order": "`-m mh` after a test that counts, draws or keeps a state",

@@ -104,7 +104,7 @@ class Dataplane:
         parts = self._output.parts
         for part, name in (
             *((RuntimePart.RECENT, "recents"), (RuntimePart.HASHLIMIT, "hashed")),
-            (RuntimePart.CONNLIMIT, "counted"),
+            *((RuntimePart.HASHWINDOW, "windows"), (RuntimePart.CONNLIMIT, "counted")),
         ):
             if part in parts:
                 self.map(name).clear()

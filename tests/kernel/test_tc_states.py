@@ -69,6 +69,29 @@ def test_buckets_are_those_of_iptables(family: Family) -> None:
         assert set(held) == {True, False}, words
 
 
+WINDOWS = (
+    *("--hashlimit-upto 3/sec --hashlimit-burst 1", "--hashlimit-above 10/sec --hashlimit-burst 5"),
+    "--hashlimit-upto 2/sec --hashlimit-burst 1 --hashlimit-mode srcip --hashlimit-htable-expire 20000",
+    "--hashlimit-upto 30/min --hashlimit-burst 9 --hashlimit-mode dstport",
+    "--hashlimit-above 1/sec --hashlimit-burst 2 --hashlimit-mode srcip --hashlimit-rate-interval 2",
+)
+
+
+@pytest.mark.parametrize("family", [Family.IP, pytest.param(Family.IP6, marks=pytest.mark.slow)])
+def test_windows_are_those_of_iptables(family: Family) -> None:
+    """The packets take some seconds, so that windows end."""
+    rules = [
+        f"-m hashlimit {words} --hashlimit-name w{n} --hashlimit-rate-match"
+        for n, words in enumerate(WINDOWS)
+    ]
+    states = matched_in_both(rules, packets(family) * 2, family)
+    for number, (legacy, ours) in enumerate(states):
+        different = [words for words, a, b in zip(rules, legacy, ours, strict=True) if a != b]
+        assert different == [], number
+    for words, *held in zip(rules, *(legacy for legacy, _ in states), strict=True):
+        assert set(held) == {True, False}, words
+
+
 QUOTAS = ("0", "43", "44", "100", "131", "132", "1000", "4294967296", "18446744073709551615")
 
 

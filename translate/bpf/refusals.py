@@ -21,6 +21,8 @@ REFUSED: Final = {
     "entry-size": "rules that become one map entry whose actions have more than twelve numbers",
     "ct-expire": "`-m conntrack --ctexpire`",
     "external": "`-j IDLETIMER`, `LED` and `RATEEST`",
+    "hashlimit-window": "`-m hashlimit` with `--hashlimit-rate-match` in one rule of a table, and without it"
+    " in another",
     "helper": "`-m helper`",
     "interface-mask": "an interface compared under a mask",
     "ipsec": "`-m policy`",

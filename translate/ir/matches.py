@@ -124,6 +124,10 @@ class HashLimit:
     addresses are masked; a packet without a port has port 0 (``hashlimit_init_dst``). ``interval`` and
     ``capacity`` are as in :class:`Limit`. A bucket that no packet has reached for ``expire`` milliseconds is
     full again. ``size`` is the greatest number of buckets, 0 for the kernel's default.
+
+    With a ``window`` of so many seconds, every packet is counted (``--hashlimit-rate-match``). The test is
+    true while at most ``burst`` packets came since the window began, and in the window before no more than
+    :attr:`rate` in each ``window``. The first packet after its end begins the next window.
     """
 
     name: str
@@ -135,11 +139,17 @@ class HashLimit:
     expire: int
     size: int = 0
     above: bool = False
+    window: int = 0
 
     @property
     def burst(self) -> int:
         """The number of packets that a full bucket lets pass at once."""
         return self.capacity // self.interval
+
+    @property
+    def rate(self) -> int:
+        """The greatest number of packets in a window after which the next one is not closed."""
+        return 10**9 // self.interval
 
 
 class SetDirection(StrEnum):

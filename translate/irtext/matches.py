@@ -216,7 +216,8 @@ def _take_field_test(cursor: Cursor, family: Family) -> FieldTest:
 def _hash_limit(test: HashLimit, family: Family) -> str:
     masks = [format_number(Field.SADDR, m, family) for m in (test.source_mask, test.destination_mask)]
     text = f"hashlimit {word(test.name)} {'above' if test.above else 'upto'} interval {test.interval}"
-    text += f" capacity {test.capacity} expire {test.expire} size {test.size} masks {masks[0]} {masks[1]}"
+    text += f" capacity {test.capacity} expire {test.expire} size {test.size}"
+    text += (f" window {test.window}" if test.window else "") + f" masks {masks[0]} {masks[1]}"
     return f"{text} per {format_fields(test.key)}" if test.key else text
 
 
@@ -229,8 +230,10 @@ def _take_hash_limit(cursor: Cursor, family: Family) -> HashLimit:
     for part in ("interval", "capacity", "expire", "size"):
         cursor.expect(part)
         numbers[part] = cursor.number("a number")
+    window = cursor.number("a number of seconds") if cursor.take("window") else 0
     cursor.expect("masks")
     return HashLimit(
+        window=window,
         name=name,
         above=above,
         interval=numbers["interval"],

@@ -94,7 +94,7 @@ class Memory:
         self.buckets.clear()
         self.idle_buckets.clear()
         self.quotas.clear()
-        self.tables.buckets.clear()
+        self.tables.begin()
         self.connections.lists.clear()
         self.sets.begin()
 
@@ -110,7 +110,7 @@ class Memory:
     @property
     def holds_any(self) -> bool:
         """Return whether there is state that could affect the packets of another flow."""
-        known = self.buckets or self.quotas or self.tables.buckets or self.connections.lists
+        known = self.buckets or self.quotas or self.tables.holds_any or self.connections.lists
         return bool(known or self.sets.changed) or self.lists.holds_any
 
 

@@ -1,4 +1,4 @@
-"""The tables of ``-m hashlimit``: a token bucket for each value of some fields (``xt_hashlimit``).
+"""The tables of ``-m hashlimit``: a bucket or a window for each value of some fields (``xt_hashlimit``).
 
 A table belongs to the network namespace, and all rules with its name share it. Its key, rate and times are
 those of the rule that was loaded first (``htable_find_get``); only the choice between ``--hashlimit-upto``
@@ -10,15 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from backends.model.leading import leading
 from backends.model.packet import Packet, PortClass
+from backends.simulator.matching.undecided import Undecided
 from backends.simulator.matching.view import HotDrop
 from translate.ir import PORT_PROTOCOLS, Family, Field, HashLimit
 
 __all__ = ["HashTables", "first_of_each"]
 
+_SECOND: Final = 10**9
 _MILLISECOND: Final = 10**6
 _INDEXED: Final = frozenset({50, 51})
 """ESP and AH, whose SPI counts as both ports."""
@@ -34,6 +36,18 @@ def first_of_each(tests: Iterable[HashLimit]) -> dict[str, HashLimit]:
     return first
 
 
+class _Window(NamedTuple):
+    """A window with its packets: the times in nanoseconds of the first and the last one.
+
+    ``closed``: too many packets came in the window before.
+    """
+
+    begun: int
+    used: int
+    packets: int
+    closed: bool = False
+
+
 @dataclass(slots=True)
 class HashTables:
     """All tables of one run, empty when it begins."""
@@ -41,11 +55,28 @@ class HashTables:
     first: Mapping[str, HashLimit]
     buckets: dict[tuple[str, tuple[object, ...]], tuple[int, int]] = field(default_factory=dict)
     """The times in nanoseconds at which each bucket is full again and at which its last packet came."""
+    windows: dict[tuple[str, tuple[object, ...]], _Window] = field(default_factory=dict)
+
+    def begin(self) -> None:
+        """Forget all packets."""
+        self.buckets.clear()
+        self.windows.clear()
+
+    @property
+    def holds_any(self) -> bool:
+        """Return whether a packet has been counted."""
+        return bool(self.buckets or self.windows)
 
     def matches(self, test: HashLimit, packet: Packet, now: int) -> bool:
         """Take from the packet's bucket, and return whether the test holds (``hashlimit_mt_common``)."""
         table = self.first[test.name]
         place = (test.name, tuple(_part(table, where, packet) for where in table.key))
+        if bool(test.window) is not bool(table.window):
+            raise Undecided(f"the table {test.name} of -m hashlimit has buckets and windows")
+        if table.window:
+            known = self.windows.get(place)
+            self.windows[place] = window = _counted(table, known, now)
+            return (not window.closed and window.packets <= table.burst) is not test.above
         full, used = self.buckets.get(place, (0, now))
         if now - used >= table.expire * _MILLISECOND:
             full = 0
@@ -53,6 +84,16 @@ class HashTables:
         within = after - now <= table.capacity
         self.buckets[place] = (after if within else full, now)
         return within is not test.above
+
+
+def _counted(table: HashLimit, known: _Window | None, now: int) -> _Window:
+    """Return the window after another packet (``rateinfo_recalc``)."""
+    if known is None or now - known.used >= table.expire * _MILLISECOND:
+        return _Window(now, now, 1)
+    passed, length = now - known.begun, table.window * _SECOND
+    if passed < length:
+        return known._replace(used=now, packets=known.packets + 1)
+    return _Window(now, now, 1, closed=known.packets * length > passed * table.rate)
 
 
 def _part(table: HashLimit, where: Field, packet: Packet) -> object:

@@ -11,6 +11,9 @@ __all__ = ["limit_text", "recent_text", "update_text"]
 
 def limit_text(test: Limit | HashLimit) -> str:
     """Return a description of a token bucket, such as ``at most 3 packets a minute after a burst of 10``."""
+    if isinstance(test, HashLimit) and test.window:
+        count, most = f"{test.rate} packets in {test.window} s", f"{test.burst} since then"
+        return f"{'more than' if test.above else 'at most'} {count} before, and {most}"
     rates = ((seconds * 10**9 / test.interval, unit) for unit, seconds in _UNITS.items())
     rate, unit = next((rate for rate in rates if rate[0] >= 0.999), (86400e9 / test.interval, "day"))
     packets = f"{rate:.4g} packet{'' if f'{rate:.4g}' == '1' else 's'}"

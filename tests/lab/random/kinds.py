@@ -54,6 +54,7 @@ KINDS: Final = {
         "--hashlimit-burst": "burst",
         "--hashlimit-mode": "keys",
         "--hashlimit-name": "label",
+        "--hashlimit-rate-interval": "seconds",
         **dict.fromkeys(("--hashlimit-srcmask", "--hashlimit-dstmask"), "prefix-length"),
         **dict.fromkeys(
             (f"--hashlimit-htable-{what}" for what in ("size", "max", "gcinterval", "expire")), "table"
@@ -244,6 +245,7 @@ USUAL: Final = {
     "hashlimit": (
         "--hashlimit-upto --hashlimit-name",
         "--hashlimit-above --hashlimit-burst --hashlimit-mode --hashlimit-name",
+        "--hashlimit-upto --hashlimit-name --hashlimit-rate-match --hashlimit-rate-interval",
         "--hashlimit-upto --hashlimit-srcmask --hashlimit-dstmask --hashlimit-htable-max --hashlimit-name",
     ),
     "recent": (

@@ -90,7 +90,7 @@ def _test(test: Test, context: Context) -> Condition:
             number = context.buckets[test.bucket]
             return Condition(f"within_limit({number}, {test.interval}, {test.capacity})", _BUCKET)
         case HashLimit():
-            return Condition(_hash_limit(test, context), _TABLE)
+            return Condition(_hash_limit(test, context), _WINDOW if test.window else _TABLE)
         case ConnectionLimit():
             return Condition(_connection_limit(test, context), _COUNTS)
         case Quota():
@@ -127,6 +127,7 @@ _RECENT: Final = Needs(parts=frozenset({RuntimePart.RECENT}))
 _QUOTA: Final = Needs(parts=frozenset({RuntimePart.QUOTA}))
 _TABLE: Final = Needs(parts=frozenset({RuntimePart.HASHLIMIT}))
 _COUNTS: Final = Needs(parts=frozenset({RuntimePart.CONNLIMIT}))
+_WINDOW: Final = Needs(parts=frozenset({RuntimePart.HASHLIMIT, RuntimePart.HASHWINDOW}))
 _CLUSTER: Final = Needs(parts=frozenset({RuntimePart.CLUSTER}), features=frozenset({Feature.FRAMES}))
 
 
@@ -144,6 +145,12 @@ def _hash_limit(test: HashLimit, context: Context) -> str:
     if ports:
         parts.append(f".ports = hashed_ports(skb, p) & {ports:#x}")
     key = f"(struct hash_key){{ {', '.join(parts)} }}"
+    if bool(test.window) is not bool(table.window):
+        reason = f"another rule of the table {test.name} counts in another way, which mixes up their numbers"
+        raise CannotExpress("hashlimit-window", reason)
+    if table.window:
+        numbers = f"{table.window}, {table.rate}, {table.burst}ULL, {table.expire * 1_000_000}ULL"
+        return f"{'!' if test.above else ''}within_window({key}, {numbers})"
     times = f"{table.interval}ULL, {table.capacity}ULL, {table.expire * 1_000_000}ULL"
     return f"{'!' if test.above else ''}within_hash_limit({key}, {times})"
 

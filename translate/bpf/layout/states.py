@@ -80,4 +80,14 @@ def state_structures(wire: Structure, tuple_: Structure) -> tuple[Structure, ...
                 Declarator(U64, "used", comment="when the last packet came"),
             ),
         ),
+        Structure(
+            "hash_window",
+            (
+                Declarator(U64, "begun", comment="as bpf_ktime_get_ns()"),
+                Declarator(U64, "used", comment="when the last packet came"),
+                Declarator(U64, "packets"),
+                Declarator(U32, "closed", comment="too many packets came in the window before"),
+                Declarator(U32, "spare"),
+            ),
+        ),
     )

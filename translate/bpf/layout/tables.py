@@ -81,6 +81,7 @@ class RuntimePart(Enum):
     WORDS = "words"
     QUOTA = "quota"
     HASHLIMIT = "hashlimit"
+    HASHWINDOW = "hashwindow"
     CLUSTER = "cluster"
     NPT = "npt"
     CONNLIMIT = "connlimit"
@@ -139,6 +140,7 @@ _OPTIONAL: Final = {
     "set_element": RuntimePart.FILLED_SET,
     **dict.fromkeys(("count_key", "counted"), RuntimePart.CONNLIMIT),
     **dict.fromkeys(("hash_key", "hash_bucket"), RuntimePart.HASHLIMIT),
+    "hash_window": RuntimePart.HASHWINDOW,
 }
 
 
@@ -372,4 +374,7 @@ def runtime_maps(
         size = lists_of_connections(counted)
         maps.append(DeclaredMap(name="counted", kind="lru_hash", key=key, value=value, size=size))
         maps.append(table("blank_lists", "array", value))
+    if RuntimePart.HASHWINDOW in parts:
+        key, value = s["hash_key"], s["hash_window"]
+        maps.append(DeclaredMap(name="windows", kind="lru_hash", key=key, value=value, size=HASHED_SIZE))
     return tuple(maps)

@@ -4,10 +4,10 @@ The order of its parts: ``base``, the structures of :mod:`translate.bpf.layout.t
 ``types``, the maps of ``tables``, ``counters``, ``ah``, ``ipv4/header``, ``sctp``, ``tcpoptions``, ``clock``,
 ``packet``, ``tcpstates``, ``tcpwindow``, ``tcp``, ``entries``, ``icmperrors``, ``conntrack``, ``nat``,
 ``route``, ``ipv4/route``, the parts that only some rules need (``recent``, ``ipset``, ``filledset``, ``nth``,
-``limit``, ``words``, ``quota``, ``hashlimit``, ``cluster``, ``npt``, ``connlimit``, ``cgroup``, ``pathmtu``,
-``hmark``, ``options``, ``bytecode``), then the generated chains, then ``slot``, ``binding``, ``forward``,
-``hooks``, ``ipv4/answer`` and ``reject``. ``ipv6/`` has the same parts for IPv6, which define the same names;
-everything else serves both families.
+``limit``, ``words``, ``quota``, ``hashlimit``, ``hashwindow``, ``cluster``, ``npt``, ``connlimit``,
+``cgroup``, ``pathmtu``, ``hmark``, ``options``, ``bytecode``), then the generated chains, then ``slot``,
+``binding``, ``forward``, ``hooks``, ``ipv4/answer`` and ``reject``. ``ipv6/`` has the same parts for IPv6,
+which define the same names; everything else serves both families.
 """
 
 from __future__ import annotations

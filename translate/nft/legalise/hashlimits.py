@@ -43,6 +43,8 @@ def hash_sets(tables: Mapping[str, tuple[HashLimit, Origin]], names: NameGiver) 
 
 def taken(test: HashLimit, first: HashLimit, name: str, tests: Sequence[Test], family: Family) -> TakenInSet:
     """Return nft's match for ``test`` in a rule with ``tests``. Raises CannotSay."""
+    if test.window:
+        raise CannotSay("hashlimit-window", "nf_tables has token buckets, and no rate averaged over a window")
     if test != first:
         reason = (
             f"another rule named {test.name} has a different limit, but an element of an nft set has only one"

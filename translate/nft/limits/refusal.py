@@ -40,6 +40,8 @@ REFUSED: Final = {
     " IPv6, if no rule uses conntrack, also in a rule that does not test a port, because later fragments"
     " reach it",
     "hashlimit-shared": "`-m hashlimit` in two rules with one name and different limits",
+    "hashlimit-window": "`-m hashlimit --hashlimit-rate-match`: nf_tables has token buckets, and no rate"
+    " averaged over an interval",
     "header-options": "`-m dst --dst-opts`: nft reads the length of the header, not the options in it, whose"
     " place depends on other headers; `-m hbh --hbh-opts` with an option without its length before another",
     "helper-name": "`-m helper` with a name that nft cannot spell",

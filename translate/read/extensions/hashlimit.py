@@ -25,6 +25,8 @@ _CREDITS: Final = (250 << 39) // _SCALE
 _U64: Final = (1 << 64) - 1
 _DEFAULT_BURST: Final = 5
 _MOST_BURST: Final = 1_000_000
+_MOST_AVERAGE: Final = 0xFFFFFFFF
+_MOST_WINDOW: Final = (1 << 31) - 1
 _MODES: Final = {
     "srcip": Field.SADDR,
     "srcport": Field.SPORT,
@@ -85,12 +87,18 @@ def _hashlimit(options: Options, context: Context) -> tuple[Test, ...]:
     index, rate = rates[0]
     average, seconds = _average(rate.arguments[0], index)
     burst = _number(options, "--hashlimit-burst", _DEFAULT_BURST, least=1, most=_MOST_BURST)
+    window = _window(options, seconds)
+    if window:
+        average //= seconds
+        if not 0 < average <= _MOST_AVERAGE:
+            raise OptionError(f"{rate.arguments[0]} is no rate of a window of xt_hashlimit", option=index)
+        burst += _SCALE // average
     cost, credit = average * _CREDITS & _U64, average * burst * _CREDITS & _U64
-    if credit < cost:
+    if credit < cost and not window:
         raise OptionError(f"{burst} packets at this rate are more than xt_hashlimit can count", option=index)
     for option in ("--hashlimit-htable-size", "--hashlimit-htable-gcinterval"):
         _number(options, option, 0)
-    whole = average * burst * _CREDITS == credit
+    whole = window or average * burst * _CREDITS == credit
     interval = average * 1000
     return (
         HashLimit(
@@ -103,12 +111,24 @@ def _hashlimit(options: Options, context: Context) -> tuple[Test, ...]:
             expire=_number(options, "--hashlimit-htable-expire", seconds * 1000, least=1),
             size=_number(options, "--hashlimit-htable-max", 0),
             above=(rate.name == "--hashlimit-above") is not rate.negated,
+            window=window,
         ),
     )
 
 
+def _window(options: Options, seconds: int) -> int:
+    """Return the seconds of a window: those of the rate if there is no other option; 0 for a bucket."""
+    interval = options.find("--hashlimit-rate-interval")
+    written = 0
+    if interval is not None:
+        digits = re.match(r"[ \t\n\v\f\r]*\+?(\d+)", interval[1].arguments[0])  # atoi
+        written = int(digits[1]) if digits else 0
+        if not 0 < written <= _MOST_WINDOW:
+            raise OptionError(f'"{interval[1].arguments[0]}" is not a number of seconds', option=interval[0])
+    return (written or seconds) if options.has("--hashlimit-rate-match") else 0
+
+
 _RATES: Final = ("--hashlimit-upto", "--hashlimit-above")
-_WINDOW: Final = "nftables and the tc program have no rate averaged over a window"
 
 HASHLIMIT: Final = MatchExtension(
     name="hashlimit",
@@ -120,8 +140,8 @@ HASHLIMIT: Final = MatchExtension(
             for name in ("burst", "mode", "name", "htable-size", "htable-max", "htable-gcinterval")
         ),
         *(OptionSpec(name=f"--hashlimit-{name}") for name in ("htable-expire", "srcmask", "dstmask")),
-        OptionSpec(name="--hashlimit-rate-match", arguments=0, refused=_WINDOW, kind="hashlimit-window"),
-        OptionSpec(name="--hashlimit-rate-interval", refused=_WINDOW, kind="hashlimit-window"),
+        OptionSpec(name="--hashlimit-rate-match", arguments=0),
+        OptionSpec(name="--hashlimit-rate-interval"),
     ),
     meaning=_hashlimit,
 )
@@ -129,5 +149,6 @@ HASHLIMIT: Final = MatchExtension(
 
 The capacity of a bucket is ``user2credits(average * burst)``, in 64 bits: with an hourly rate it wraps around
 above 37 packets. A bucket that no packet has met for ``--hashlimit-htable-expire`` milliseconds is full
-again; without the option, this time is the unit of the rate.
+again; without the option, this time is the unit of the rate. With ``--hashlimit-rate-match`` the average is
+divided by the unit, which is the window unless ``--hashlimit-rate-interval`` gives another one.
 """

@@ -21,7 +21,8 @@ __all__ = ["Printed", "PrintedError", "everywhere", "parse_printed"]
 
 _OWNER: Final = re.compile(r"(! )?owner (UID|GID) match (\S+)(?= |$)")
 _HASHLIMIT: Final = re.compile(
-    r"limit: (?:up to|above) \S+ burst \S+(?: (?:mode \S+|htable-\w+ \d+|(?:src|dst)mask \d+))*(?= |$)"
+    r"limit: (?:up to|above) \S+ burst \S+"
+    r"(?: (?:mode \S+|(?:htable-\w+|(?:src|dst)mask|rate-interval) \d+|rate-match))*(?= |$)"
 )
 _NO_TABLE: Final = Unknown("the listing hides the name of a table of -m hashlimit", Hidden.TESTS)
 _QUOTA: Final = re.compile(r"quota: \d+ bytes(?= |$)")

@@ -94,8 +94,11 @@ CASES: dict[str, tuple[Case, int]] = {
         3,
     ),
     "hashlimit-window": (
-        rules("-m hashlimit --hashlimit-above 1/s --hashlimit-name a --hashlimit-rate-match -j DROP"),
-        3,
+        rules(
+            "-m hashlimit --hashlimit-above 1/s --hashlimit-name a --hashlimit-rate-match -j DROP",
+            "-m hashlimit --hashlimit-above 1/s --hashlimit-name a -j DROP",
+        ),
+        4,
     ),
     "ipvs": (rules("-m ipvs --ipvs -j DROP"), 3),
     "osf": (rules("-m osf --genre Linux -j DROP"), 3),

@@ -86,7 +86,7 @@ def test_a_layout_changes_with_the_form_of_entries_alone() -> None:
 
 OPTIONAL = (
     *("recent_key", "turn", "bucket", "quota", "hash_key", "hash_bucket", "set_element", "count_key"),
-    "counted",
+    *("counted", "hash_window"),
 )
 
 
@@ -108,7 +108,8 @@ def test_parts_bring_their_maps(family: Family) -> None:
         for one in runtime_maps(family, tuple(RuntimePart), counters=3, buckets=2, quotas=5, counted=16)
     }
     assert more.keys() - names == {
-        *("recents", "turns", "buckets", "quotas", "hashed", "counted", "blank_lists", "cgroups"),
+        *("recents", "turns", "buckets", "quotas", "hashed", "windows", "counted", "blank_lists"),
+        "cgroups",
     }
     assert (more["turns"].size, more["buckets"].size, more["quotas"].size) == (3, 2, 5)
 

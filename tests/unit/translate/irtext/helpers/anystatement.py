@@ -159,6 +159,7 @@ def kinds_of_tests(family: Family) -> dict[object, st.SearchStrategy[Test]]:
             expire=st.integers(1, 2**32 - 1),
             size=st.integers(0, 2**32 - 1),
             above=st.booleans(),
+            window=st.integers(0, 2**31 - 1),
         ),
         ConnectionLimit: st.builds(
             ConnectionLimit,

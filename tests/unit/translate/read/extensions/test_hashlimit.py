@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
+from harness.corpus.formats import ruletext
 from translate.errors import Diagnostic
-from translate.ir import Field, HashLimit, Rule
+from translate.ir import Family, Field, HashLimit, Rule
 
 ReadRule = Callable[..., Rule]
 ReadFault = Callable[..., Diagnostic]
@@ -55,9 +56,32 @@ def test_a_bucket_lasts_for_the_unit_of_its_rate(read_rule: ReadRule) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", ["--hashlimit-upto 512kb/s", "--hashlimit-above 5/s --hashlimit-rate-match"]
+    ("words", "window", "rate", "burst"),
+    [
+        ("--hashlimit-upto 5/sec", 1, 5, 10),
+        ("--hashlimit-upto 5/min --hashlimit-burst 1", 60, 5, 6),
+        ("--hashlimit-upto 5/sec --hashlimit-rate-interval 60", 60, 5, 10),
+        ("--hashlimit-above 7/hour --hashlimit-rate-interval 3x", 3, 7, 12),
+        # 333,333 microseconds for a packet are a little more than three packets a second
+        ("--hashlimit-above 3/sec --hashlimit-burst 1000000", 1, 3, 1_000_003),
+    ],
 )
-def test_rates_of_bytes_and_windows_are_kept_as_written(read_rule: ReadRule, words: str) -> None:
+def test_windows(read_rule: ReadRule, words: str, window: int, rate: int, burst: int) -> None:
+    test = read(read_rule, f"{words} --hashlimit-rate-match")
+    assert (test.window, test.rate, test.burst) == (window, rate, burst)
+    assert not read(read_rule, words.replace("1000000", "5")).window, "without --hashlimit-rate-match"
+
+
+def test_a_window_is_described(read_rule: ReadRule) -> None:
+    test = read(read_rule, "--hashlimit-above 5/sec --hashlimit-rate-interval 60 --hashlimit-rate-match")
+    sentence = "more than 5 packets in 60 s before, and 10 since then"
+    assert ruletext.test_text(test, Family.IP) == sentence
+
+
+@pytest.mark.parametrize(
+    "words", ["--hashlimit-upto 512kb/s", "--hashlimit-upto 512kb/s --hashlimit-rate-match"]
+)
+def test_rates_of_bytes_are_kept_as_written(read_rule: ReadRule, words: str) -> None:
     rule = read_rule(f"-m hashlimit --hashlimit-name a {words} -j DROP")
     assert rule.tests == ()
     assert [unknown.extension for unknown in rule.unknown] == ["-m hashlimit"]
@@ -70,6 +94,11 @@ def test_rates_of_bytes_and_windows_are_kept_as_written(read_rule: ReadRule, wor
         ("", "hashlimit needs either --hashlimit-upto or --hashlimit-above"),
         ("--hashlimit-upto 0/s", '"0/s" is not a rate'),
         ("--hashlimit-upto 1/s --hashlimit-mode src", 'unknown mode "src"'),
+        ("--hashlimit-upto 1/s --hashlimit-rate-interval 0", '"0" is not a number of seconds'),
+        (
+            "--hashlimit-upto 10000000/day --hashlimit-rate-match",
+            "10000000/day is no rate of a window of xt_hashlimit",
+        ),
         ("--hashlimit-upto 1/s --hashlimit-srcmask 33", '"33" is not a number from 0 to 32'),
         ("--hashlimit-upto 1/s --hashlimit-htable-expire 0", '"0" is not a number from 1 to 4294967295'),
         (
