@@ -40,6 +40,7 @@ SAMPLES: Final = (
     "tests/corpus/rulesets/every-option/refused.rules",
     "tests/corpus/rulesets/every-option/counters.rules",
     "tests/corpus/rulesets/every-option/segments6.rules",
+    "tests/corpus/rulesets/every-option/options6.rules",
     "tests/corpus/rulesets/every-option/cgroups.rules",
     "tests/corpus/rulesets/every-option/secmark.rules",
 )
