@@ -12,7 +12,8 @@ this machine.
 
 from __future__ import annotations
 
-from typing import assert_never
+import re
+from typing import Final, assert_never
 
 from translate.collector import collector_paused
 from translate.errors import Diagnostic, ParseError
@@ -89,9 +90,15 @@ def _numbered(text: str) -> list[tuple[int, str]]:
     return list(enumerate(lines, 1))
 
 
+_PROGRAM: Final = re.compile(rb"(match bpf [0-9 ,]+)\0")
+"""A program in a listing, which ends with a zero (``bpf_print_code`` of iptables)."""
+
+
 def decoded(data: bytes, name: str) -> str:
     """Return the text of an input. Raises ParseError for a binary file."""
     data = plain(data, name=name)
+    if b"\0" in data:
+        data = _PROGRAM.sub(rb"\1", data)
     zero = data.find(b"\0")
     if zero >= 0:
         line = data.count(b"\n", 0, zero) + 1

@@ -270,7 +270,7 @@ MATCHES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Words]], .
         ),
         (r"(! )?realm (\S+)", _simple("realm", "--realm")),
         (
-            r"match bpf ((?:\d+ \d+ \d+ \d+,)*\d+ \d+ \d+ \d+)\0?",
+            r"match bpf ((?:\d+ \d+ \d+ \d+,)*\d+ \d+ \d+ \d+)",
             lambda f: ["-m", "bpf", "--bytecode", f"{f[1].count(',') + 1},{f[1]}"],
         ),
         (r"u32 (! )?\"([^\"]+)\"", _simple("u32", "--u32")),

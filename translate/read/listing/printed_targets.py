@@ -55,7 +55,9 @@ def _log(match: re.Match[str]) -> Words:
     return ["--log-level", level, *prefix, *(f"--log-{name}" for name in details)]
 
 
-_OF_HASH: Final = r"(?: (?:ct,|(?:src|dst)-prefix(?: \d+)?|(?:[sd]port|spi|proto)(?:-mask)? \S+|rnd \S+))"
+_OF_HASH: Final = (
+    r"(?: {1,2}(?:ct,|(?:src|dst)-prefix(?: \d+)?|(?:[sd]port|spi|proto)(?:-mask)? \S+|rnd \S+))"
+)
 """A part of HMARK; of a prefix of 128 bits the length is not printed (``xtables_ip6mask_to_numeric``)."""
 
 

@@ -11,7 +11,6 @@ from translate.ir import BytecodeTest, Family
 from translate.ir.bytecode import Instruction, bytecode_text
 from translate.passes import lower
 from translate.read import read_ruleset
-from translate.read.listing.printed import parse_printed
 
 TCP = "4,48 0 0 9,21 0 1 6,6 0 0 1,6 0 0 0"
 PROGRAM = (
@@ -78,10 +77,15 @@ def test_a_program_of_somebody_else_is_refused(read_rule: ReadRule, read_fault: 
 
 
 def test_a_listing_ends_it_with_a_zero() -> None:
-    text = f"match bpf {TCP.partition(',')[2]}\0 length 5"
-    assert parse_printed(text, None, Family.IP).matches == [
-        *("-m", "bpf", "--bytecode", TCP, "-m", "length", "--length", "5")
-    ]
+    text = (
+        "Chain FORWARD (policy ACCEPT)\n"
+        "target     prot opt source               destination         \n"
+        "DROP       all  --  0.0.0.0/0            0.0.0.0/0           "
+        f"match bpf {TCP.partition(',')[2]}\0 length 5\n"
+    )
+    (rule,) = read_ruleset(text.encode(), name="listing").tables[0].chains[0].rules
+    assert rule.tests[0] == BytecodeTest(program=PROGRAM)
+    assert [spelled.name for spelled in rule.matches] == ["bpf", "length"]
 
 
 def test_its_translations() -> None:

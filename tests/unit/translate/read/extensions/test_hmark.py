@@ -68,11 +68,11 @@ def test_faults(read_rule: ReadRule, options: str, message: str) -> None:
 
 
 def test_words_of_a_listing() -> None:
-    text = "HMARK mod 5 + 0x64 ct, src-prefix dst-prefix 64 sport-mask 0xff dport 0x35 proto-mask 0x1 rnd 0x7"
+    text = "HMARK mod 5 + 0x64 ct, src-prefix  dst-prefix 64 sport-mask 0xff dport 0x35 proto-mask 1 rnd 0x7"
     assert parse_printed(text, "HMARK", Family.IP6).options == [
         *("--hmark-mod", "5", "--hmark-offset", "0x64", "--hmark-tuple", "ct", "--hmark-src-prefix", "128"),
         *("--hmark-dst-prefix", "64", "--hmark-sport-mask", "0xff", "--hmark-dport", "0x35"),
-        *("--hmark-proto-mask", "0x1", "--hmark-rnd", "0x7"),
+        *("--hmark-proto-mask", "1", "--hmark-rnd", "0x7"),
     ]
 
 
