@@ -98,7 +98,7 @@ class Outcome:
         out: str | None,
         packet: Packet,
         ports: tuple[Port | None, Port | None],
-        mark: int,
+        mark: int | None,
         dnat: bool,
         snat: bool,
         quoted: QuotedTuple | None,

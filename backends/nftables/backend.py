@@ -67,13 +67,12 @@ class NftablesLoader(Loader):
 
     def forget_lists(self) -> None:
         """Empty the sets that packets fill."""
-        if not only_empties_sets(self._flush):
-            if self._handle is not None:
-                self._handle.run(self._flush)
-            return
-        if self._emptier is None:
+        if self._emptier is None and only_empties_sets(self._flush):
             self._emptier = SetEmptier(self._flush)
-        self._emptier.empty()
+        if self._emptier is not None:
+            self._emptier.empty()
+        elif self._handle is not None:
+            self._handle.run(self._flush)
 
     def close(self) -> None:
         """Free the handle."""

@@ -11,7 +11,7 @@ import functools
 import os
 import socket
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final, Self
 
 from backends.model.routes import Route, RoutingRule, RuleAction
@@ -281,11 +281,10 @@ class Conntrack(Netlink):
         The protocol must have ports. Return False if the kernel keeps it, because it is in a flowtable.
         """
         size = family.bits // 8
-        values = src.to_bytes(size, "big"), dst.to_bytes(size, "big"), bytes((proto,))
-        ports = sport.to_bytes(2, "big"), dport.to_bytes(2, "big")
-        number = self.request(
-            _CT_DELETE, 0, b"".join(_interleaved(_original_tuple(family), (*values, *ports)))
-        )
+        a, b, c, d, e, f = _original_tuple(family)
+        addresses = a + src.to_bytes(size, "big") + b + dst.to_bytes(size, "big") + c
+        ports = d + sport.to_bytes(2, "big") + e + dport.to_bytes(2, "big") + f
+        number = self.request(_CT_DELETE, 0, addresses + bytes((proto,)) + ports)
         if number not in (0, errno.ENOENT, errno.EBUSY):
             raise OSError(number, os.strerror(number))
         return number != errno.EBUSY
@@ -362,13 +361,6 @@ def _original_tuple(family: Family) -> tuple[bytes, ...]:
         pieces.append(body[at : at + skipped])
         at += skipped + width
     return (*pieces, body[at:])
-
-
-def _interleaved(pieces: Sequence[bytes], values: Sequence[bytes]) -> Iterator[bytes]:
-    for piece, value in zip(pieces, values, strict=False):
-        yield piece
-        yield value
-    yield pieces[-1]
 
 
 def _selector(rule: RoutingRule, network: Interval | None) -> tuple[bytes, int]:

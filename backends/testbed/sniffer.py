@@ -12,7 +12,6 @@ import errno
 import os
 import socket
 import struct
-from collections.abc import Iterator
 from typing import Final
 
 from translate.errors import MachineError
@@ -70,6 +69,7 @@ class Sniffer:
         except OSError as e:
             raise MachineError("this kernel has no SO_RCVMARK, which needs Linux 5.19") from e
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+        self._number = self._socket.fileno()
         self._recvmmsg = ctypes.CDLL(None, use_errno=True).recvmmsg
         self._recvmmsg.argtypes = [
             ctypes.c_int,
@@ -90,29 +90,32 @@ class Sniffer:
         self._blank = bytes(self._messages)
 
     def fileno(self) -> int:
-        """The socket's file descriptor; -1 once it is closed."""
-        return self._socket.fileno()
+        """The socket's file descriptor."""
+        return self._number
 
     def close(self) -> None:
         """Close the socket."""
         self._socket.close()
 
-    def read(self) -> Iterator[tuple[int, bytes, int]]:
-        """Yield packets that have left and were not read before: the device's index, the packet, its mark.
+    def read(self) -> list[tuple[int, bytes, int]]:
+        """Return packets that have left and were not read before: the device's index, the packet, its mark.
 
-        Yields nothing if there are none. A packet longer than the devices' MTU is cut.
+        There are at most 128 of them. A packet longer than the devices' MTU is cut.
         """
-        self._messages[:] = self._blank  # the kernel has written to it
-        count = self._recvmmsg(self._socket.fileno(), self._address, _MANY, socket.MSG_DONTWAIT, None)
+        count = self._recvmmsg(self._number, self._address, _MANY, socket.MSG_DONTWAIT, None)
         if count < 0:
             if (number := ctypes.get_errno()) == errno.EAGAIN:
-                return
+                return []
             raise OSError(number, os.strerror(number))
-        slots = memoryview(self._slots)
-        lengths = _LENGTH.iter_unpack(memoryview(self._messages)[: count * _MESSAGE.size])
-        for at, (length,) in zip(range(0, count * _SLOT, _SLOT), lengths, strict=True):
+        slots, packets = self._slots, []
+        for n in range(count):
+            at = n * _SLOT
             index, mark = _METADATA.unpack_from(slots, at)
-            yield index, bytes(slots[at + _DATA : at + _DATA + length]), mark
+            (length,) = _LENGTH.unpack_from(self._messages, n * _MESSAGE.size)
+            packets.append((index, bytes(slots[at + _DATA : at + _DATA + length]), mark))
+        written = count * _MESSAGE.size  # by the kernel
+        self._messages[:written] = self._blank[:written]
+        return packets
 
 
 def _address(buffer: bytearray) -> int:

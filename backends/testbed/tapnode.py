@@ -58,6 +58,8 @@ _ETH_P_FENCE: Final = 0x88B5  # "local experimental" (IEEE 802)
 QUEUE: Final = 1000
 """The number of packets that can wait at a device to be read."""
 _FENCE_SECONDS: Final = 5.0
+_LONGEST: Final = 1 << 16
+"""The size of a buffer for any packet."""
 
 
 class Sighting(NamedTuple):
@@ -212,16 +214,18 @@ class TapNode:
     def _packets(self, fd: int, at_most: int) -> list[bytes]:
         """Return the IP packets that have left by a device, from at most ``at_most`` frames."""
         frames: list[bytes] = []
-        with contextlib.suppress(BlockingIOError):
+        try:
             for _ in range(at_most):
-                frames.append(os.read(fd, 65536))
+                frames.append(os.read(fd, _LONGEST))
+        except BlockingIOError:
+            pass
         ethertype, six = self._ethertype, self.family is Family.IP6
         return [f[14:] for f in frames if f[12:14] == ethertype and not (six and _is_listener_report(f))]
 
     def _delivered(self, raw: socket.socket, at_most: int) -> Iterator[Sighting]:
         with contextlib.suppress(BlockingIOError):
             for _ in range(at_most):
-                data, extra, _, address = raw.recvmsg(65536, 256)
+                data, extra, _, address = raw.recvmsg(_LONGEST, 256)
                 if self.family is Family.IP6:
                     data = with_ipv6_header(data, raw.proto, address[0], extra)
                 yield Sighting(data, None, mark_in(extra))

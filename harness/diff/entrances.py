@@ -9,33 +9,48 @@ flows to other services, only the shortest of a group does so; the others run on
 
 A place has a few groups, because what a rule does may depend on the sender: an endpoint that uses its own
 service is masqueraded if it is chosen itself. At the places of those other services, the shortest flows of
-all groups share the runs of one.
+all groups share the runs of one. These are fewer than elsewhere (:data:`.sampling.RESEMBLED_MISS`), because
+only an outcome that no rule has may be missed: each of the flows goes on until it has shown every expected
+outcome that none of the earlier ones had to show.
 """
 
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
-from typing import Final
+from operator import attrgetter
+from typing import Final, NamedTuple
 
 from backends.model.flow import Flow, Send
 from backends.model.outcome import FlowResult, Outcome, OutcomeBranch, Verdict
+from backends.model.packet import Port
 from backends.model.withfields import with_fields
 from harness.diff.agreement import acting_steps
+from harness.diff.sampling import RESEMBLED_MISS, Share
 
 __all__ = ["ALONE", "SharedRuns", "lightly", "shared_runs"]
 
-_Places = tuple[object, ...]
-_Choices = frozenset[tuple[Outcome, ...]]
+_Places = tuple[tuple[bool, int, int, Port | None], ...]
+"""For each Send of a flow: whether it is made on the node, and its protocol, destination and port."""
+_Destinations = tuple[tuple[int, int, Port | None], ...]
+_Choice = tuple[Outcome, ...]
+"""The outcomes of a path's Sends, without the sender's own address and port."""
+
+
+class _Copy(NamedTuple):
+    """A flow that others resemble, and what it shows of each of its paths."""
+
+    length: int
+    flow_id: str
+    choices: list[_Choice]
 
 
 @dataclass(frozen=True, slots=True)
 class SharedRuns:
-    """Flows by id: those that run once, and those that share runs, each with the number that share them."""
+    """Flows by id: those that run once, and those that share runs, each with its share."""
 
     briefly: frozenset[str]
-    together: Mapping[str, int]
+    together: Mapping[str, Share]
 
 
 ALONE: Final = SharedRuns(frozenset(), {})
@@ -48,40 +63,47 @@ def shared_runs(flows: Sequence[Flow], expected: Sequence[FlowResult], alike: Co
     ``expected`` has the simulated result of each flow; ``alike`` has the ids of flows that others resemble. A
     flow gets all its runs if the rules leave its outcome open, or if one of its runs affects the next.
     """
-    copies: dict[_Places, dict[_Choices, list[tuple[int, str]]]] = {}
-    originals: dict[tuple[_Places, _Choices], list[str]] = {}
+    copies: dict[_Places, dict[frozenset[_Choice], list[_Copy]]] = {}
+    originals: dict[tuple[_Places, frozenset[_Choice]], list[str]] = {}
     for flow, result in zip(flows, expected, strict=True):
         if len(result.branches) < 2 or result.is_open or result.dependent:
             continue
-        places, choices = _entrance(flow, result)
+        places, choices = _places(flow), _choices(flow, result)
         if flow.id in alike:
-            copies.setdefault(places, {}).setdefault(choices, []).append((len(flow.steps), flow.id))
+            copy = _Copy(len(flow.steps), flow.id, choices)
+            copies.setdefault(places, {}).setdefault(frozenset(choices), []).append(copy)
         else:
-            originals.setdefault((places, choices), []).append(flow.id)
-    together = {flow_id: len(group) for group in originals.values() for flow_id in group}
+            originals.setdefault((places, frozenset(choices)), []).append(flow.id)
+    together = {flow_id: Share(len(group)) for group in originals.values() for flow_id in group}
     briefly: set[str] = set()
     for groups in copies.values():
+        shown: set[_Choice] = set()
         for group in groups.values():
-            shortest = min(group, key=itemgetter(0))[1]
-            together[shortest] = len(groups)
-            briefly.update(flow_id for _, flow_id in group if flow_id != shortest)
+            shortest = min(group, key=attrgetter("length"))
+            needed = frozenset(at for at, choice in enumerate(shortest.choices) if choice not in shown)
+            shown.update(shortest.choices)
+            together[shortest.flow_id] = Share(len(groups), RESEMBLED_MISS, needed)
+            briefly.update(copy.flow_id for copy in group if copy is not shortest)
     return SharedRuns(frozenset(briefly), together)
 
 
 def lightly(flows: Sequence[Flow], expected: Sequence[FlowResult], alike: Container[str]) -> list[bool]:
     """Return for each flow whether it belongs to a light trial of rules that were tested before.
 
-    Of the flows that others resemble, the shortest at each place does; the others, and flows that no rule
-    affects, do not.
+    Of the flows that others resemble, the shortest to each destination does, in turn the shortest one that
+    is received and the shortest one that is made on the node. The others, and flows that no rule affects, do
+    not.
     """
-    shortest: dict[_Places, tuple[int, int]] = {}
+    shortest: dict[_Destinations, dict[bool, tuple[int, int]]] = {}
     chosen = []
     for number, (flow, result) in enumerate(zip(flows, expected, strict=True)):
         chosen.append(flow.id not in alike or result.is_open)
         if not chosen[-1] and any(map(_is_affected, result.branches)):
-            places, length = _places(flow), (len(flow.steps), number)
-            shortest[places] = min(length, shortest.get(places, length))
-    for _, number in shortest.values():
+            made_here, length = flow.first.entry is None, (len(flow.steps), number)
+            of = shortest.setdefault(tuple([place[1:] for place in _places(flow)]), {})
+            of[made_here] = min(length, of.get(made_here, length))
+    for turn, of in enumerate(shortest.values()):
+        _, number = of.get(turn % 2 == 1) or next(iter(of.values()))
         chosen[number] = True
     return chosen
 
@@ -103,14 +125,13 @@ def _places(flow: Flow) -> _Places:
     return tuple([(s.entry is None, s.packet.proto, s.packet.dst, s.packet.dport) for s in sends])
 
 
-def _entrance(flow: Flow, result: FlowResult) -> tuple[_Places, _Choices]:
-    """Return where the connections of a flow enter the rules, and the outcomes that they choose between.
+def _choices(flow: Flow, result: FlowResult) -> list[_Choice]:
+    """Return the outcomes that the connections of a flow choose between, branch by branch.
 
     Answers and later packets follow the choice of their connection.
     """
     sends = [at for at, (_, step) in enumerate(acting_steps(flow)) if isinstance(step, Send)]
-    choices = {tuple([_but_sender(way.outcomes[at]) for at in sends]) for way in result.branches}
-    return _places(flow), frozenset(choices)
+    return [tuple([_but_sender(way.outcomes[at]) for at in sends]) for way in result.branches]
 
 
 def _but_sender(outcome: Outcome) -> Outcome:

@@ -19,8 +19,8 @@ from backends.model.flow import Flow, Repeated
 from backends.model.outcome import FlowResult
 from backends.replay.successive import workers_kept
 from backends.replay.worker import end_workers
-from harness.diff.compare import DifferentPath, shows_all
-from harness.diff.sampling import ONCE, Sampling, is_settled
+from harness.diff.compare import DifferentPath, paths_shown
+from harness.diff.sampling import ONCE, Sampling, Share, is_settled, with_runs
 from translate.errors import MachineError, Note, UnsupportedError
 
 __all__ = ["Progress", "ReplayOptions", "Replayed", "Replays", "replay"]
@@ -61,10 +61,10 @@ class ReplayOptions:
     a flow without an expected result (None) runs once. Flows whose ids are in ``once`` run once and are not
     compared; of their results, only the outcomes count. Flows whose ids are in ``briefly`` run once, and as
     often as ``sampling`` requires if that run differs. ``together`` maps a flow that shares its runs with
-    others to the number of them all: they have the first runs of one, and each goes on until it has shown its
-    outcomes. Backends with names in ``tracing`` run each flow once at first, because they may see that its
-    outcome is settled. Unless ``kept``, the branches of flows that do not differ are forgotten: where NAT
-    chooses ports, each run is one.
+    others to its share: they have the first runs of one, and each goes on until it has shown its outcomes.
+    Backends with names in ``tracing`` run each flow once at first, because they may see that its outcome is
+    settled. Unless ``kept``, the branches of flows that do not differ are forgotten: where NAT chooses ports,
+    each run is one.
     """
 
     progress: Progress = _quiet
@@ -72,7 +72,7 @@ class ReplayOptions:
     sampling: Sampling = ONCE
     once: Container[str] = field(default_factory=frozenset)
     briefly: Container[str] = field(default_factory=frozenset)
-    together: Mapping[str, int] = field(default_factory=dict)
+    together: Mapping[str, Share] = field(default_factory=dict)
     tracing: Container[str] = field(default_factory=frozenset)
     kept: bool = True
 
@@ -159,7 +159,7 @@ class _Runs:
     sampling: Sampling
     once: Container[str]
     briefly: Container[str]
-    together: Mapping[str, int]
+    together: Mapping[str, Share]
     traced: bool
     kept: bool
 
@@ -171,10 +171,9 @@ class _Runs:
             elif expected is None:
                 yield flow
             elif flow.id in self.briefly:
-                yield Repeated(flow, 1, lists=True) if expected.lists else flow
+                yield with_runs(flow, 1, expected)
             elif flow.id in self.together:
-                times = self._share(flow, expected)
-                yield flow if times == 1 else Repeated(flow, times, expected.lists)
+                yield with_runs(flow, self._runs_shared(flow, expected), expected)
             elif self.traced:
                 yield Repeated(flow, 1, expected.lists)
             else:
@@ -195,9 +194,9 @@ class _Runs:
         if expected is None or flow.id in self.once:
             return None
         times = self.sampling.further_runs(flow, expected, observed, differs=bool(differing))
-        if flow.id in self.together and not differing and not shows_all(flow, expected, observed):
+        if flow.id in self.together and not differing and not self._shows_enough(flow, expected, observed):
             left = self.sampling.first_runs(flow, expected) - observed.runs
-            times = max(times, min(left, self._share(flow, expected)))
+            times = max(times, min(left, self._runs_shared(flow, expected)))
         unexpected = any(different.path is not None for different in differing)
         if self.traced and flow.id not in self.briefly and not (unexpected and is_settled(observed)):
             # An expected path that is never seen is a difference only after the runs that should show it.
@@ -208,8 +207,14 @@ class _Runs:
         """Return the part of a result that is needed later; ``done``: the flow does not run again."""
         return replace(result, branches=()) if done and not self.kept else result
 
-    def _share(self, flow: Flow, expected: FlowResult) -> int:
+    def _runs_shared(self, flow: Flow, expected: FlowResult) -> int:
         return self.sampling.shared_runs(flow, expected, self.together[flow.id])
+
+    def _shows_enough(self, flow: Flow, expected: FlowResult, observed: FlowResult) -> bool:
+        shown = paths_shown(flow, expected, observed)
+        return all(
+            place in shown for place in range(len(expected.branches)) if self.together[flow.id].needs(place)
+        )
 
 
 def _run(backend: Backend, job: Job, runs: _Runs, progress: Progress, stop: threading.Event) -> Replayed:

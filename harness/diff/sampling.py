@@ -22,14 +22,33 @@ from functools import lru_cache
 from typing import Final
 
 from backends.model.flow import Flow, Pause, Repeated
-from backends.model.outcome import FlowResult
+from backends.model.outcome import FlowResult, OutcomeBranch
 from harness.diff.compare import DifferentPath, differing_paths
 from harness.diff.paths import normal_paths
+from translate.ir import Protocol
 
-__all__ = ["CERTAIN", "MISS", "MOST_PACKETS", "ONCE", "RAREST", "Sampling", "is_settled", "runs_needed"]
+__all__ = [
+    "CERTAIN",
+    "MISS",
+    "MOST_PACKETS",
+    "ONCE",
+    "RAREST",
+    "RESEMBLED_MISS",
+    "Sampling",
+    "Share",
+    "is_settled",
+    "runs_needed",
+    "with_runs",
+]
 
 MISS: Final = 1e-9
 """The accepted chance, per flow and backend, of missing a path."""
+
+RESEMBLED_MISS: Final = 1e-3
+"""The accepted chance of missing a path that no rule has, at one place and in flows that others resemble.
+
+A path that the rules have is waited for until the chance is :data:`MISS`, also in these flows.
+"""
 
 RAREST: Final = Fraction(1, 1000)
 """The probability below which paths are ignored."""
@@ -39,6 +58,24 @@ _USUALLY: Final = 0.2
 
 MOST_PACKETS: Final = 32_768
 """The limit of packets sent for one flow: a service of 1,000 endpoints needs 27,600."""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """The part of one of ``among`` flows in the first runs that one of them would need.
+
+    After these runs, the chance of missing some path is at most ``miss``, or that of the :class:`Sampling`
+    if it is greater. The flow goes on until it has shown the expected paths with the indices ``needed``; None
+    means all of them.
+    """
+
+    among: int
+    miss: float = MISS
+    needed: frozenset[int] | None = None
+
+    def needs(self, path: int) -> bool:
+        """Return whether the flow has to show the expected path at an index."""
+        return self.needed is None or path in self.needed
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,21 +92,25 @@ class Sampling:
         """Return the number of runs that the expected outcomes of a flow require."""
         if _waits(flow) or len(expected.branches) < 2:
             return 1
-        return max(self.least, self._bounded(flow, runs_needed(_probabilities(expected), self.miss)))
+        return max(self.least, self._bounded(flow, runs_needed(_probabilities(expected.branches), self.miss)))
 
     def with_first_runs(self, flow: Flow, expected: FlowResult) -> Flow | Repeated:
-        """Return the flow for a backend: as it is if one run is enough, else with the number of runs."""
-        times = self.first_runs(flow, expected)
-        return flow if times == 1 else Repeated(flow, times, expected.lists)
+        """Return the flow for a backend, with the number of its runs."""
+        return with_runs(flow, self.first_runs(flow, expected), expected)
 
-    def shared_runs(self, flow: Flow, expected: FlowResult, among: int) -> int:
-        """Return the number of first runs of each of ``among`` flows that share those of one.
+    def shared_runs(self, flow: Flow, expected: FlowResult, share: Share) -> int:
+        """Return the number of first runs of each of the flows that share those of one.
 
-        They are not fewer than usually show all outcomes: a few more at once cost less than another round.
+        They are not fewer than usually show what the flow needs to show: a few more at once cost less than
+        another round.
         """
-        runs = self.first_runs(flow, expected)
-        usually = runs_needed(_probabilities(expected), _USUALLY)
-        return min(runs, max(usually, math.ceil(runs / among)))
+        most = self.first_runs(flow, expected)
+        if most == 1:
+            return 1
+        runs = runs_needed(_probabilities(expected.branches), max(self.miss, share.miss))
+        needed = [branch for place, branch in enumerate(expected.branches) if share.needs(place)]
+        usually = runs_needed(_probabilities(needed), _USUALLY)
+        return min(most, max(usually, math.ceil(runs / share.among)))
 
     def differing(self, flow: Flow, expected: FlowResult, observed: FlowResult) -> tuple[DifferentPath, ...]:
         """Return the differences of a flow's observed outcomes from the expected ones."""
@@ -86,7 +127,7 @@ class Sampling:
             # A port that differs between two runs with the same path was picked at random.
             paths = normal_paths(flow, observed.branches, runs=observed.runs, expected=expected)
             wanted = max(wanted, runs_needed(_alike(max(2, len(paths))), self.miss, times=2))
-            wanted = max(wanted, runs_needed(_probabilities(expected), self.miss, times=2))
+            wanted = max(wanted, runs_needed(_probabilities(expected.branches), self.miss, times=2))
         return max(0, self._bounded(flow, wanted) - observed.runs)
 
     def _bounded(self, flow: Flow, runs: int) -> int:
@@ -97,6 +138,15 @@ CERTAIN: Final = Sampling()
 """Run until every path has occurred, except for a chance of :data:`MISS`."""
 ONCE: Final = Sampling(miss=1.0)
 """Run every flow once."""
+
+
+def with_runs(flow: Flow, times: int, expected: FlowResult) -> Flow | Repeated:
+    """Return the flow for a backend that runs it some times.
+
+    A flow as it is runs once. Backends send UDP flows of that form faster, but expect them to fill lists.
+    """
+    once = times == 1 and (expected.lists or flow.first.packet.proto == Protocol.UDP)
+    return flow if once else Repeated(flow, times, expected.lists)
 
 
 def _waits(flow: Flow) -> bool:
@@ -113,8 +163,8 @@ def is_settled(observed: FlowResult) -> bool:
     )
 
 
-def _probabilities(expected: FlowResult) -> tuple[Fraction, ...]:
-    return tuple(sorted(branch.probability for branch in expected.branches))
+def _probabilities(branches: Iterable[OutcomeBranch]) -> tuple[Fraction, ...]:
+    return tuple(sorted([branch.probability for branch in branches]))
 
 
 def _alike(paths: int) -> tuple[Fraction, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Final
 
 from backends.model.packet import Port, PortClass
@@ -72,8 +73,8 @@ class Ports:
                 others.add(port.serial)
             elif isinstance(port, int):
                 numbers.append(port)
-        every = (Interval(low, high),)
-        free = subtraction(every, union(map(Interval.point, numbers))) or every
+        every = _range(low, high)
+        free = (subtraction(every, union(map(Interval.point, numbers))) or every) if numbers else every
         if len(free) == 1 and free[0].is_point:
             return free[0].low
         serial = len(self._picks)
@@ -165,6 +166,11 @@ class Ports:
         if narrowed:
             return PortClass(possible[0].low, possible[-1].high)
         return PortClass(port.low, port.high)
+
+
+@lru_cache(maxsize=256)
+def _range(low: int, high: int) -> IntervalSet:
+    return (Interval(low, high),)
 
 
 def _point(port: Port) -> Interval:

@@ -18,7 +18,7 @@ from harness.corpus.generate.alike.classes import Classes
 from harness.corpus.generate.alike.groups import Member
 from harness.corpus.generate.alike.others import other_flows
 from harness.corpus.generate.candidates.candidates import Steps
-from harness.corpus.generate.further.edges import edge_flows
+from harness.corpus.generate.further.edges import Edge, edge_flows
 from harness.corpus.generate.further.masked_matches import MaskedMatch, masked_match_flows
 from harness.corpus.generate.further.services import (
     Destination,
@@ -34,7 +34,7 @@ from harness.corpus.generate.minimal import cover
 from harness.corpus.generate.search import GoalFlow, Search
 from harness.corpus.generate.selection import Place
 from harness.corpus.reachability import RuleId
-from translate.ir import AnyOf, Family, Field, FieldTest, Name, Rule, Test
+from translate.ir import AnyOf, Family, Field, FieldTest, Interval, Name, Rule, Test
 
 __all__ = ["GeneratedCorpus", "generate_corpus"]
 
@@ -49,11 +49,14 @@ class GeneratedCorpus:
     that are neither hit nor proven unreachable. ``alike`` are the ids of flows to all but the first member of
     each shape; the first member has the same flows with its own constants. ``follow_ups`` are those of them
     that differ from another flow in later packets only, which meet no rule of their member.
+    ``common_limits`` are those at the ends of a range that all members of a shape have, for a member that was
+    not searched.
     """
 
     flows: tuple[Flow, ...]
     alike: frozenset[str]
     follow_ups: frozenset[str]
+    common_limits: frozenset[str]
     coverage: CoverageReport
     services: int
     alone: int
@@ -167,7 +170,7 @@ def _finished(
     stray_models = [(s.flow.first, s.goals) for s in sorted(made.strays, key=lambda s: not s.visible)]
     edges = list(edge_flows(job.ruleset, models, search.places, taken, strays=stray_models))
     more = itertools.chain(
-        (flow for _, flow in edges),
+        (edge.flow for edge in edges),
         member_flows(job.ruleset, models, search.places, taken, strays=stray_models),
     )
     flows += (flow for flow in more if search.can_try(flow.steps))
@@ -181,14 +184,23 @@ def _finished(
     far = search.far.union(*(other.goals.far for other in others)) - near
     return GeneratedCorpus(
         flows=tuple(flows),
-        alike=alike | {f.id for f in copies} | {f.id for place, f in edges if first.get(place) is False},
+        alike=alike | {f.id for f in copies} | {e.flow.id for e in edges if first.get(e.place) is False},
         follow_ups=frozenset(flow.id for flow, other in zip(copies, others, strict=True) if other.follows),
+        common_limits=frozenset(_common_limits(classes, edges)),
         coverage=report,
         services=len(made.services | more_services),
         alone=sum(g.side != HIT for g in near),
         together=sum(g.side != HIT for g in far),
         doubts=_doubts(job, search, report, classes),
     )
+
+
+def _common_limits(classes: Classes, edges: Iterable[Edge]) -> Iterator[str]:
+    ranges: dict[Place, frozenset[Interval]] = {}
+    for group in classes.classes:
+        common = group.common_ranges
+        ranges |= {place: common for member in group.others for place in member.places}
+    return (edge.flow.id for edge in edges if edge.limit in ranges.get(edge.place, ()))
 
 
 def _first_members(classes: Classes, unlike: Iterable[Member]) -> dict[Place, bool]:

@@ -30,8 +30,9 @@ __all__ = ["Corpus", "batch_of", "corpus", "expected_meaning", "try_alone", "try
 class Corpus:
     """Flows for every rule and service. ``alike`` are the ids of those that others resemble.
 
-    They differ from the others in constants; few of them run until each outcome is seen. Those of a generated
-    corpus that differ from others in later packets only are left out.
+    They differ from the others in constants; few of them run until each outcome is seen. Two kinds of those
+    of a generated corpus are left out: those that differ from others in later packets only, and those at the
+    ends of ranges that all services of a class have.
     """
 
     flows: tuple[Flow, ...]
@@ -43,8 +44,9 @@ def corpus(ruleset: Ruleset, node: Node, seed: int) -> Corpus:
     from harness.corpus.generate import generate_corpus
 
     made = generate_corpus(Job(rules=ruleset, node=node), seed=seed)
-    flows = tuple(at_present(flow) for flow in made.flows if flow.id not in made.follow_ups)
-    return Corpus(flows, made.alike - made.follow_ups)
+    left_out = made.follow_ups | made.common_limits
+    flows = tuple(at_present(flow) for flow in made.flows if flow.id not in left_out)
+    return Corpus(flows, made.alike - left_out)
 
 
 def batch_of(rules: Rules, node: Node, tried: Corpus) -> Batch:

@@ -25,6 +25,14 @@ class Class:
     searched: tuple[Member, ...]
     others: tuple[Member, ...]
 
+    @property
+    def common_ranges(self) -> frozenset[Interval]:
+        """The ranges of addresses or ports that all members have at the same position of their constants."""
+        members = (*self.searched, *self.others)
+        columns = zip(*(member.constants for member in members), strict=True)
+        common = (column[0].value for column in columns if len(set(column)) == 1)
+        return frozenset(v for v in common if isinstance(v, Interval) and not v.is_point)
+
 
 @dataclass(frozen=True, slots=True)
 class Classes:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from backends.model.flow import Flow, Send
 from backends.model.packet import Packet
@@ -21,7 +21,7 @@ from harness.corpus.generate.selection import Place
 from harness.corpus.reachability import WalkEnds
 from translate.ir import Field, FieldTest, Interval, Rule, Ruleset
 
-__all__ = ["edge_flows"]
+__all__ = ["Edge", "edge_flows"]
 
 _FIELDS: Final = {Field.SADDR: "src", Field.DADDR: "dst", Field.SPORT: "sport", Field.DPORT: "dport"}
 _HEADERS: Final = frozenset({Field.TTL, Field.LENGTH, Field.TOS, Field.CLOCK, Field.CLOCK_DAYTIME})
@@ -31,6 +31,14 @@ _NEAR: Final = 4
 """The number of values tried on each side of an end: several, because a host cannot have every address."""
 
 
+class Edge(NamedTuple):
+    """A flow at an end of a range, or just beyond it. ``limit`` is a range of addresses or ports."""
+
+    place: Place
+    flow: Flow
+    limit: Interval | None
+
+
 def edge_flows(
     ruleset: Ruleset,
     shown: Iterable[tuple[Send, FlowGoals]],
@@ -38,8 +46,8 @@ def edge_flows(
     taken: set[str],
     *,
     strays: Iterable[tuple[Send, FlowGoals]] = (),
-) -> Iterator[tuple[Place, Flow]]:
-    """Yield a flow for each end of each range that a rule tests, with the rule.
+) -> Iterator[Edge]:
+    """Yield a flow for each end of each range that a rule tests, with the rule and the range.
 
     Each is a variant of a flow in ``shown`` that hits the rule: of the first from outside the node, or, if
     that gives none, of the first made on the node. For a rule that ends the walk there are also variants of a
@@ -52,10 +60,10 @@ def edge_flows(
             for index, rule in enumerate(chain.rules):
                 place = (table.name, chain.name, index)
                 flows = _of_rule(rule, usual.get(place, ()), places, taken)
-                yield from ((place, flow) for flow in flows)
+                yield from (Edge(place, flow, limit) for flow, limit in flows)
                 if ends.at(rule):
                     flows = _of_rule(rule, stray.get(place, ()), places, taken, of="-stray")
-                    yield from ((place, flow) for flow in flows)
+                    yield from (Edge(place, flow, limit) for flow, limit in flows)
 
 
 def _models(shown: Iterable[tuple[Send, FlowGoals]]) -> Mapping[Place, Iterable[Send]]:
@@ -68,12 +76,12 @@ def _models(shown: Iterable[tuple[Send, FlowGoals]]) -> Mapping[Place, Iterable[
 
 def _of_rule(
     rule: Rule, models: Iterable[Send], places: Places, taken: set[str], *, of: str = ""
-) -> Iterator[Flow]:
+) -> Iterator[tuple[Flow, Interval | None]]:
     for test in rule.tests:
         if not isinstance(test, FieldTest):
             continue
         if test.field in _HEADERS:
-            yield from _of_header(rule, test, models, taken, of=of)
+            yield from ((flow, None) for flow in _of_header(rule, test, models, taken, of=of))
         if test.field not in _FIELDS or test.mask is not None:
             continue
         ranges = [v for v in test.values if isinstance(v, Interval) and not v.is_point]
@@ -87,7 +95,7 @@ def _of_rule(
                 if send is not None and name not in taken:
                     taken.add(name)
                     why = f"at a limit of a range in {rule.origin.place}"
-                    yield Flow(id=name, steps=(send,), why=why)
+                    yield Flow(id=name, steps=(send,), why=why), interval
 
 
 def _of_header(

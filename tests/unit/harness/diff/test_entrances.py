@@ -9,6 +9,7 @@ from backends.model.flow import Flow, Reply, Send
 from backends.model.outcome import FlowResult, Outcome, OutcomeBranch, Verdict
 from backends.model.packet import Packet, PortClass
 from harness.diff.entrances import lightly, shared_runs
+from harness.diff.sampling import RESEMBLED_MISS
 from translate.ir import Family
 
 HALF = Fraction(1, 2)
@@ -39,7 +40,7 @@ def brief(*pairs: tuple[Flow, FlowResult], alike: str = "abcdef") -> str:
 
 def together(*pairs: tuple[Flow, FlowResult], alike: str = "abcdef") -> dict[str, int]:
     flows, results = zip(*pairs, strict=True)
-    return dict(shared_runs(flows, results, set(alike)).together)
+    return {name: share.among for name, share in shared_runs(flows, results, set(alike)).together.items()}
 
 
 def test_the_shortest_of_several_senders_runs_in_full() -> None:
@@ -86,6 +87,20 @@ def test_the_shortest_flows_of_all_choices_at_a_place_share_their_runs() -> None
     assert together(*pairs, (d, to(5, 6, of=d))) == {"b": 2, "c": 2, "d": 1}
 
 
+def test_each_choice_shows_what_no_earlier_one_shows() -> None:
+    a, b, c = flow("a"), flow("b", src=5), flow("c", src=6)
+    flows = (a, b, c)
+    results = (to(5, 6, of=a), to(5, 6, of=b, masqueraded=5), to(5, 6, of=c, masqueraded=6))
+    shares = shared_runs(flows, results, set("abc")).together
+    assert {name: sorted(share.needed or ()) for name, share in shares.items()} == {
+        "a": [0, 1],
+        "b": [0],
+        "c": [1],
+    }
+    assert {share.miss for share in shares.values()} == {RESEMBLED_MISS}
+    assert all(share.needed is None for share in shared_runs(flows, results, set()).together.values())
+
+
 def test_flows_of_the_first_service_share_no_runs_with_those_of_others() -> None:
     a, b, c = flow("a"), flow("b", src=2), flow("c", src=3)
     assert together((a, to(5, 6, of=a)), (b, to(5, 6, of=b)), (c, to(5, 6, of=c)), alike="bc") == {
@@ -105,12 +120,26 @@ def light(*pairs: tuple[Flow, FlowResult], alike: str = "abcdef") -> str:
     return "".join(flow.id for flow, its in zip(flows, chosen, strict=True) if its)
 
 
-def test_of_flows_that_others_resemble_a_light_trial_has_the_shortest_at_each_place() -> None:
+def test_of_flows_that_others_resemble_a_light_trial_has_the_shortest_to_each_destination() -> None:
     a, b, c, d = flow("a", replies=1), flow("b", src=2), flow("c", src=5), flow("d", dport=54)
-    e = flow("e", entry=None)
     pairs = ((a, to(5, 6, of=a)), (b, to(5, 6, of=b)), (c, to(5, 6, of=c, masqueraded=5)), (d, to(5, of=d)))
-    assert light(*pairs, (e, to(5, of=e))) == "bde"
-    assert light(*pairs, (e, to(5, of=e)), alike="bcde") == "abde"
+    assert light(*pairs) == "bd"
+    assert light(*pairs, alike="bcd") == "abd"
+
+
+def test_a_light_trial_sends_from_outside_and_from_the_node_in_turn() -> None:
+    places = [
+        flow(name, dport=dport, entry=entry)
+        for name, dport, entry in (
+            ("a", 53, "eth0"),
+            ("b", 53, None),
+            ("c", 54, "eth0"),
+            ("d", 54, None),
+            ("e", 55, None),
+            ("f", 56, "eth0"),
+        )
+    ]
+    assert light(*[(f, to(5, of=f)) for f in places]) == "adef"
 
 
 def test_a_light_trial_has_no_other_flow_that_no_rule_affects_but_those_left_open() -> None:

@@ -13,7 +13,7 @@ from backends.model.flow import Flow, Repeated, Send
 from backends.model.outcome import FlowResult, Outcome, OutcomeBranch, Verdict
 from backends.model.packet import Packet
 from harness.diff.replay import ReplayOptions, Replays, replay
-from harness.diff.sampling import CERTAIN
+from harness.diff.sampling import CERTAIN, Share
 from translate.errors import MachineError, Note
 from translate.ir import Family
 
@@ -176,7 +176,7 @@ def test_flows_that_share_their_runs_go_on_until_they_have_shown_their_outcomes(
     """
     both = tuple(replace(branch, probability=Fraction(1, 2)) for branch in (DROP, PASS))
     backend = PassesSeldom(after=after)
-    options = ReplayOptions(expected=[FlowResult("f0", both)], sampling=CERTAIN, together={"f0": 8})
+    options = ReplayOptions(expected=[FlowResult("f0", both)], sampling=CERTAIN, together={"f0": Share(8)})
     (replayed,) = replay([backend], worker, flows(1), options)
     assert backend.runs == {"f0": runs}
     assert bool(replayed.differing[0]) == (after == 100)
@@ -214,7 +214,7 @@ def test_branches_of_flows_that_do_not_differ_can_be_forgotten(worker: Job, kept
     passed = replace(PASS, probability=Fraction(1, 2))
     either = replace(DROP, probability=Fraction(1, 2)), passed
     expected = [FlowResult(f"f{n}", ways) for n, ways in enumerate(((DROP,), (PASS,), either))]
-    options = ReplayOptions(expected=expected, sampling=CERTAIN, together={"f2": 5}, kept=kept)
+    options = ReplayOptions(expected=expected, sampling=CERTAIN, together={"f2": Share(5)}, kept=kept)
     (replayed,) = replay([PassesSeldom(after=20)], worker, flows(3), options)
     assert [bool(result.branches) for result in replayed.results] == [kept, True, kept]
     assert [result.runs for result in replayed.results] == [1, 37, 21]

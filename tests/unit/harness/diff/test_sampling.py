@@ -13,7 +13,16 @@ from hypothesis import strategies as st
 from backends.model.flow import Flow, Pause, Reply, Send
 from backends.model.outcome import FlowResult, Outcome, OutcomeBranch, Verdict
 from backends.model.packet import Packet
-from harness.diff.sampling import MISS, MOST_PACKETS, ONCE, RAREST, Sampling, runs_needed
+from harness.diff.sampling import (
+    MISS,
+    MOST_PACKETS,
+    ONCE,
+    RAREST,
+    RESEMBLED_MISS,
+    Sampling,
+    Share,
+    runs_needed,
+)
 from translate.ir import Family
 
 SEND = Send(packet=Packet(family=Family.IP, src=1, dst=2, proto=17, sport=40000, dport=53), entry="eth0")
@@ -78,12 +87,23 @@ def test_a_flow_that_chance_does_not_decide_is_run_once() -> None:
 def test_flows_that_share_runs_have_those_of_one_and_enough_to_show_most_outcomes(
     among: int, runs: int
 ) -> None:
-    assert SURE.shared_runs(FLOW, ways(*alike(3)), among) == runs
+    assert SURE.shared_runs(FLOW, ways(*alike(3)), Share(among)) == runs
+
+
+def test_flows_that_others_resemble_have_fewer_first_runs() -> None:
+    assert SURE.shared_runs(FLOW, ways(*alike(3)), Share(1, RESEMBLED_MISS)) == 20
+    assert Sampling(miss=0.01).shared_runs(FLOW, ways(*alike(3)), Share(1, RESEMBLED_MISS)) == 15
+    assert Sampling(least=500).shared_runs(FLOW, ways(*alike(3)), Share(1)) == 54
+
+
+@pytest.mark.parametrize(("needed", "runs"), [({0, 1, 2}, 7), ({1}, 4), (set(), 2)])
+def test_a_flow_that_needs_to_show_few_paths_has_fewer_first_runs(needed: set[int], runs: int) -> None:
+    assert SURE.shared_runs(FLOW, ways(*alike(3)), Share(27, needed=frozenset(needed))) == runs
 
 
 def test_flows_that_share_runs_never_need_more_than_one_flow() -> None:
-    assert SURE.shared_runs(FLOW, ways(Fraction(1)), 3) == 1
-    assert ONCE.shared_runs(FLOW, ways(*alike(3)), 3) == 1
+    assert SURE.shared_runs(FLOW, ways(Fraction(1)), Share(3)) == 1
+    assert ONCE.shared_runs(FLOW, ways(*alike(3)), Share(3)) == 1
 
 
 def test_a_flow_that_waits_is_run_once() -> None:

@@ -16,6 +16,7 @@ from backends.model.outcome import FlowResult, Outcome, OutcomeBranch, Verdict
 from backends.model.withfields import with_fields
 from backends.simulator import Simulation
 from harness.diff.entrances import SharedRuns
+from harness.diff.sampling import Share
 from nfparity.assess.assessing import Assessment, assess, detector_flows
 from nfparity.assess.node.facts import Facts, gather
 from nfparity.assess.replay.alike import FlowClass, flow_classes
@@ -201,4 +202,4 @@ def test_every_outcome_of_what_may_leave_untranslated_is_seen() -> None:
     translated = with_fields(routed, dst=packet.dst + 1, dnat=True)
     ways = tuple(OutcomeBranch(Fraction(1, 2), (outcome,)) for outcome in (routed, translated))
     shared = flows_that_share_runs(sent, {name: FlowResult(name, ways) for name in "ab"})
-    assert shared == SharedRuns(frozenset(), {"a": 2, "b": 2})
+    assert shared == SharedRuns(frozenset(), {"a": Share(2), "b": Share(2)})
