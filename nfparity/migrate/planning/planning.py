@@ -18,6 +18,7 @@ from nfparity.migrate.planning.rules import Rules, read_rules
 from nfparity.migrate.planning.translation import digest_of_text, translate
 from nfparity.migrate.planning.trial import batch_of, corpus, expected_meaning, try_both
 from nfparity.migrate.state.tables import digest_of, save, split
+from translate.collector import present_objects_kept
 from translate.errors import InputError, Note
 from translate.ir import Family
 from translate.nft import NftOutput
@@ -159,7 +160,8 @@ def _plan_family(
     began = time.monotonic()
     made = corpus(rules.tried.whole(), node, seed)
     say(f"{_WORDS[family]}: sending {counted(len(made.flows), 'flow')} through copies of this node")
-    report = try_both(rules, node, made, variant, level, progress)
+    with present_objects_kept():
+        report = try_both(rules, node, made, variant, level, progress)
     seconds = time.monotonic() - began
     if digest_of(split(save(variant, family))) != plan.digest:
         raise InputError(f"the {_WORDS[family]} rules changed while the plan was made; make another plan")

@@ -40,7 +40,7 @@ class SavedTable:
     @property
     def table_state(self) -> tuple[str, ...]:
         """The same lines without counters."""
-        return tuple(_COUNTERS.sub("", line) for line in self.lines)
+        return tuple(map(_without_counters, self.lines))
 
     @property
     def built_in(self) -> tuple[str, ...]:
@@ -64,8 +64,9 @@ class SavedTable:
         The chain of :func:`holding` does not count.
         """
         own = (f":{_HOLDER} ", f"-A {_HOLDER} ")
-        lines = [line for line in self.table_state[1:-1] if not f"{line} ".startswith(own)]
-        return all(line.startswith(":") and line.partition(" ")[2] == "ACCEPT" for line in lines)
+        lines = map(_without_counters, self.lines[1:-1])
+        others = (line for line in lines if not f"{line} ".startswith(own))
+        return all(line.startswith(":") and line.partition(" ")[2] == "ACCEPT" for line in others)
 
     @property
     def is_held(self) -> bool:
@@ -100,6 +101,11 @@ class SavedTable:
 
     def _declarations(self) -> tuple[str, ...]:
         return tuple(line for line in self.lines if line.startswith(":"))
+
+
+def _without_counters(line: str) -> str:
+    # To search a line of a rule takes long, and there may be hundreds of thousands.
+    return _COUNTERS.sub("", line) if line.startswith("[") or line.endswith("]") else line
 
 
 def _rules_by_chain(lines: Iterable[str]) -> dict[str, list[str]]:

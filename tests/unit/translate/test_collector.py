@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from translate.collector import collector_paused, collector_seldom
+from translate.collector import collector_paused, collector_seldom, present_objects_kept
 
 
 @pytest.fixture(autouse=True)
@@ -46,6 +46,17 @@ def test_a_collector_that_was_off_stays_off() -> None:
     with collector_paused():
         pass
     assert not gc.isenabled()
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_present_objects_are_kept_until_the_end_of_the_block(frozen: bool) -> None:
+    gc.unfreeze()
+    if frozen:
+        gc.freeze()
+    with pytest.raises(LookupError), present_objects_kept():
+        assert gc.get_freeze_count() > 1000
+        raise LookupError
+    assert (gc.get_freeze_count() > 0) is frozen
 
 
 def test_the_collector_runs_seldom_and_then_as_before() -> None:
