@@ -53,9 +53,14 @@ def test_present_objects_are_kept_until_the_end_of_the_block(frozen: bool) -> No
     gc.unfreeze()
     if frozen:
         gc.freeze()
-    with pytest.raises(LookupError), present_objects_kept():
+
+    @present_objects_kept()
+    def fails() -> None:
         assert gc.get_freeze_count() > 1000
         raise LookupError
+
+    with pytest.raises(LookupError):
+        fails()
     assert (gc.get_freeze_count() > 0) is frozen
 
 

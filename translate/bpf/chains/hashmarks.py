@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from translate.bpf.chains.code import Code, Needs
-from translate.bpf.chains.conditions import literal
+from translate.bpf.chains.numbers import literal
 from translate.bpf.layout.tables import RuntimePart
 from translate.ir import HashMark
 
