@@ -14,8 +14,10 @@ from translate.ir import Protocol
 __all__ = ["Divided", "divide"]
 
 _TCP, _UDP = int(Protocol.TCP), int(Protocol.UDP)
-_CHECKSUMS: Final = {_TCP: 16, _UDP: 6}
-"""The place of the checksum in the transport header."""
+_HEADERS: Final = {_TCP: (16, 20), _UDP: (6, 8)}
+"""The place of the checksum in the transport header, and the header's length without options."""
+_SHORTEST: Final = 28
+"""The length of a UDP packet over IPv4 without data."""
 _WORD: Final = struct.Struct("!H")
 
 
@@ -33,15 +35,16 @@ def divide(data: bytes) -> Divided | None:
     None also if it has IP options or extension headers, if it is a fragment or shorter than its headers, or
     if it has no UDP checksum.
     """
-    version = data[:1]
-    if version == b"\x45" and len(data) >= 40 and not (data[6] & 0x3F or data[7]):
+    if len(data) < _SHORTEST:
+        return None
+    if data[0] == 0x45 and not (data[6] & 0x3F or data[7]):
         proto, start = data[9], 20
-    elif version and version[0] >> 4 == 6 and len(data) >= 60:
+    elif data[0] >> 4 == 6:
         proto, start = data[6], 40
     else:
         return None
-    place = _CHECKSUMS.get(proto)
-    if place is None:
+    place, length = _HEADERS.get(proto, (0, 0))
+    if not length or len(data) < start + length:
         return None
     place += start
     (port,), (checksum,) = _WORD.unpack_from(data, start), _WORD.unpack_from(data, place)

@@ -102,7 +102,8 @@ def test_a_plan_refuses_what_the_whole_corpus_shows(monkeypatch: pytest.MonkeyPa
     assert made.follow_ups
     whole = Batch(rules_path="cluster", rules=job.rules, node=job.node, flows=made.flows, corpus=None)
     tried = corpus(job.ruleset, job.node, 0)
-    assert {flow.id for flow in tried.flows} == {flow.id for flow in made.flows} - made.follow_ups
+    left_out = made.follow_ups | made.common_limits
+    assert {flow.id for flow in tried.flows} == {flow.id for flow in made.flows} - left_out
 
     def refused(fault: str) -> bool:
         monkeypatch.setattr("nfparity.migrate.planning.trial.NftablesBackend", lambda: Changed(fault))

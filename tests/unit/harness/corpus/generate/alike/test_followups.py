@@ -58,6 +58,25 @@ def test_members_that_later_packets_may_meet_have_none(shape: Shape) -> None:
     assert not corpus.follow_ups
 
 
+def test_ends_of_common_ranges_are_those_that_searched_members_have_too() -> None:
+    job, corpus = made(Shape(services=9, endpoints=2, source_ranges=4, load_balancers=4, base=False, seed=3))
+    ends = {flow.id: flow for flow in corpus.flows if flow.why.startswith("at a limit")}
+    classes = Classes.of(job.ruleset, Places.of(job.ruleset, job.node)).classes
+    targets = {
+        address.low
+        for group in classes
+        for member in group.others
+        for address, _, _ in member.keys
+        if address is not None
+    }
+    assert corpus.common_limits
+    assert corpus.common_limits <= ends.keys() & corpus.alike
+    assert {ends[name].first.packet.dst for name in corpus.common_limits} <= targets
+    left = [flow for name, flow in ends.items() if name not in corpus.common_limits]
+    sources = {ends[name].first.packet.src for name in corpus.common_limits}
+    assert sources <= {flow.first.packet.src for flow in left}, "a searched member has them"
+
+
 def test_flows_from_another_port_are_none_where_rules_read_ports() -> None:
     shape = Shape(services=9, endpoints=2, base=False, seed=3)
     _, corpus = made(shape)
