@@ -65,7 +65,8 @@ class Dataplane:
         if family is Family.IP:
             for (device, name), value in taken_sysctls(devices).items():
                 write_sysctl(device, name, value)
-        facts = read_facts(self._node, family, checks=checks, direct=self._direct)
+        reverse = RuntimePart.WAYS_BACK in self._output.parts
+        facts = read_facts(self._node, family, checks=checks, direct=self._direct, reverse=reverse)
         fill(program, self._output, facts)
         with Filters() as filters:
             for index in facts.devices:

@@ -65,6 +65,11 @@ class DataplaneRules:
     sized: bool = False
     cached: bool = True
 
+    @property
+    def reverse(self) -> bool:
+        """True if the program needs the routes by device (``-m rpfilter`` over IPv6)."""
+        return bpf.RuntimePart.WAYS_BACK in self.output.parts
+
     def source(self) -> Source:
         """Return the source for the record."""
         return Source(
@@ -152,7 +157,7 @@ class Installed:
                 self._step("pinned")
                 record = take_sysctls(place, record)
                 self._step("sysctls set")
-                facts = current_facts(self.family, record)
+                facts = current_facts(self.family, record, reverse=rules.reverse)
                 fill(program, rules.output, facts)
                 self._step("filled")
                 with Filters() as filters:
@@ -187,7 +192,7 @@ class Installed:
                 self._pin(program, rules, number)
                 self._step("pinned")
                 record = take_sysctls(place, record)
-                facts = current_facts(family, record)
+                facts = current_facts(family, record, reverse=rules.reverse)
                 fill(program, rules.output, facts)
                 self._step("filled")
                 with Filters() as filters:
@@ -232,7 +237,8 @@ class Installed:
         """Update maps and filters for the present devices; return the record and the names of new devices."""
         place, family = self.place, self.family
         record = take_sysctls(place, record)
-        facts = current_facts(family, record)
+        reverse = place.has_map(record.generation, "ways_back")
+        facts = current_facts(family, record, reverse=reverse)
         refresh_maps(facts, lambda name: place.map(record.generation, name))
         entries = {side: place.open_entry(record.generation, side) for side in Side}
         added = []

@@ -21,10 +21,13 @@ __all__ = ["current_facts", "refresh_maps", "take_sysctls"]
 _NETFILTER: Final = Path("/proc/sys/net/netfilter")
 
 
-def current_facts(family: Family, record: Record) -> NodeFacts:
-    """Return the facts for the program, with the ``rp_filter`` values from before it changed them."""
+def current_facts(family: Family, record: Record, *, reverse: bool) -> NodeFacts:
+    """Return the facts for the program, with the ``rp_filter`` values from before it changed them.
+
+    ``reverse``: also the routes by device, for a program that has their map.
+    """
     checks = read_checks(_devices(), record.sysctls) if family is Family.IP else {}
-    return read_facts(_node(), family, checks=checks, direct=record.source.direct)
+    return read_facts(_node(), family, checks=checks, direct=record.source.direct, reverse=reverse)
 
 
 def take_sysctls(place: DataplanePlace, record: Record) -> Record:

@@ -78,6 +78,10 @@ class DataplanePlace:
         path = self.state(name) if name in STATE else self.generation(generation) / name
         return BpfMap.pinned(path)
 
+    def has_map(self, generation: int, name: str) -> bool:
+        """Return whether a program has a map of its own with this name."""
+        return (self.generation(generation) / name).exists()
+
     def maps(self, generation: int) -> Iterator[Path]:
         """Yield the pins of all maps of a program."""
         for folder in (self.pins / "state", self.generation(generation)):

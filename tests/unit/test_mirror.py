@@ -38,7 +38,6 @@ ELSEWHERE: Final = {
     "backends.tc_ebpf.loader": "kernel/test_tc_ebpf.py",
     "backends.tc_ebpf.node.direct": "kernel/test_tc_routing.py",
     "backends.tc_ebpf.node.facts": "kernel/test_tc_routing.py",
-    "backends.tc_ebpf.node.listings": "kernel/test_listings.py",
     "backends.tc_ebpf.node.sourcechecks": "kernel/test_tc_routing.py",
     "backends.tc_ebpf.programs.bpfmap": "kernel/test_live_maps.py",
     "backends.tc_ebpf.programs.program": "kernel/test_tc_cache.py",

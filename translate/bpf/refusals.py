@@ -35,7 +35,6 @@ REFUSED: Final = {
     "realm": "`-m realm`",
     "sctp-chunks": "`-m sctp --chunk-types`",
     "secmark": "`-j SECMARK` and `-j CONNSECMARK`",
-    "rpfilter6": "`-m rpfilter` over IPv6",
     "set-forceadd": "`-j SET` of a set with `forceadd`",
     "set-nets": "`-j SET` of a set with networks",
     "socket-lookup": "`-m socket`",

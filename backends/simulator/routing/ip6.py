@@ -60,7 +60,7 @@ class _Table:
             if strict is not None:
                 there = [entry for entry in there if entry.dev == strict]
             if there:
-                return next((entry for entry in there if entry.dev == wanted), there[0])
+                return next((entry for entry in there if wanted and entry.dev == wanted), there[0])
         return None
 
 

@@ -21,6 +21,7 @@ from backends.model.timeouts import timeouts_of
 from backends.tc_ebpf.node.direct import direct_devices
 from backends.tc_ebpf.node.listings import Link, ListedRoute, Listings
 from backends.tc_ebpf.node.sources import OwnAddress, select4, sources
+from backends.tc_ebpf.node.waysback import ways_back
 from backends.wire.checksums import CRC_TABLE
 from translate.bpf import DeviceFlag, Structure, runtime_types
 from translate.errors import MachineError
@@ -70,12 +71,18 @@ class NodeFacts:
 
 
 def read_facts(
-    node: Node, family: Family, *, checks: Mapping[str, SourceChecks], direct: bool = True
+    node: Node,
+    family: Family,
+    *,
+    checks: Mapping[str, SourceChecks],
+    direct: bool = True,
+    reverse: bool = False,
 ) -> NodeFacts:
     """Read devices, addresses and routes of the current network namespace.
 
     ``checks`` has the source checks of each device; ``node`` has conntrack's sysctls. Without ``direct``, all
-    packets go through the stack. Raises MachineError for routes of a kind that the program does not support.
+    packets go through the stack. ``reverse`` adds the routes by device for ``-m rpfilter`` over IPv6. Raises
+    MachineError for routes of a kind that the program does not support.
     """
     with Listings() as listings:
         links = listings.links()
@@ -93,6 +100,8 @@ def read_facts(
         "settings": [(_U32.pack(0), settings_of(node, family))],
         "crc_tables": [(_U32.pack(0), struct.pack("=256I", *CRC_TABLE))],
     }
+    if reverse:
+        entries["ways_back"] = list(reader.ways_back(routes))
     return NodeFacts(entries, tuple(_attached(links)), {link.index: link.name for link in links})
 
 
@@ -188,6 +197,14 @@ class _Reader:
                     length=32 + length, oif=link.index, address=self._wire(address)
                 )
                 yield key, source.to_bytes(self.family.bits // 8, sys.byteorder)
+
+    def ways_back(self, routes: list[ListedRoute]) -> Iterator[Entry]:
+        """Yield the entries of the trie of routes by device (IPv6)."""
+        for way in ways_back(routes):
+            key = self._structure("way_key").pack(
+                length=32 + way.length, row=way.row, address=self._wire(way.address)
+            )
+            yield key, self._structure("way_back").pack(type=way.type, length=way.length)
 
     def _structure(self, name: str) -> Structure:
         return runtime_types(self.family).structures[name]

@@ -34,6 +34,7 @@ _IFA_F_DEPRECATED: Final = 0x20
 _IFA_F_TENTATIVE: Final = 0x40
 _RTA_DST, _RTA_OIF, _RTA_GATEWAY, _RTA_PRIORITY, _RTA_PREFSRC, _RTA_METRICS, _RTA_TABLE = 1, 4, 5, 6, 7, 8, 15
 _RTAX_MTU: Final = 2
+_RTM_F_CLONED: Final = 0x200
 _FRA_PRIORITY, _FRA_SUPPRESS_PREFIXLEN, _FRA_TABLE, _FRA_PROTOCOL = 6, 14, 15, 21
 _OF_EVERY_RULE: Final = {_FRA_PRIORITY, _FRA_SUPPRESS_PREFIXLEN, _FRA_TABLE, _FRA_PROTOCOL}
 _FR_ACT_TO_TBL: Final = 1
@@ -68,7 +69,8 @@ class ListedRoute:
     """A route of one table. ``type`` is a number of ``enum rt_type_t``; ``length`` is that of the prefix.
 
     What a route lacks is None: a route through several devices has no ``oif``. ``mtu`` is 0 if the route has
-    none of its own.
+    none of its own. ``cached`` routes are to single addresses, with an MTU or a gateway that an ICMP message
+    has told (``RTM_F_CLONED``).
     """
 
     table: int
@@ -80,6 +82,7 @@ class ListedRoute:
     source: int | None
     metric: int
     mtu: int
+    cached: bool = False
 
 
 class Listings(Netlink):
@@ -136,7 +139,7 @@ class Listings(Netlink):
         """Return the routes of one family, in all tables."""
         routes = []
         for message in self._of_family("routes", _RTM_GETROUTE, family, _ROUTE.size):
-            _, length, _, _, table, _, _, type_, _ = _ROUTE.unpack_from(message)
+            _, length, _, _, table, _, _, type_, flags = _ROUTE.unpack_from(message)
             values = attributes(message[_ROUTE.size :])
             routes.append(
                 ListedRoute(
@@ -149,6 +152,7 @@ class Listings(Netlink):
                     source=_address(values, _RTA_PREFSRC),
                     metric=_number(values, _RTA_PRIORITY) or 0,
                     mtu=_number(attributes(values.get(_RTA_METRICS, b"")), _RTAX_MTU) or 0,
+                    cached=bool(flags & _RTM_F_CLONED),
                 )
             )
         return routes

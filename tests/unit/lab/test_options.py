@@ -26,7 +26,7 @@ def test_an_option_without_a_sample_rule_is_an_error() -> None:
 
 
 def test_a_refusal_counts_for_the_match_and_not_for_the_target(table: dict[Use, dict[str, Support]]) -> None:
-    assert table[Use("-m", "rpfilter", "")]["tc-ebpf"] == Support(Status.CONDITION, ("rpfilter6",))
+    assert table[Use("-m", "cgroup", "--cgroup")]["tc-ebpf"] == Support(Status.CONDITION, ("socket-taker",))
     assert table[Use("-j", "ACCEPT", "")]["tc-ebpf"] == Support(Status.EXACT)
 
 

@@ -10,7 +10,7 @@ from typing import Final, assert_never
 from translate.bpf.chains.bytecode import bytecode_condition
 from translate.bpf.chains.code import Condition, Declaration, Feature, Needs
 from translate.bpf.chains.context import Context
-from translate.bpf.chains.fields import CGROUP, FIELDS, refuse_field, refuse_type
+from translate.bpf.chains.fields import CGROUP, FIELDS, needs_of, refuse_field, refuse_type
 from translate.bpf.chains.headeroptions import options_condition
 from translate.bpf.chains.numbers import literal
 from translate.bpf.chains.words import words_condition
@@ -75,10 +75,10 @@ def equals(field: Field, value: Value, family: Family) -> str:
 def _test(test: Test, context: Context) -> Condition:
     match test:
         case FieldTest():
-            return Condition(_field_test(test, context.family), FIELDS[test.field].needs)
+            return Condition(_field_test(test, context.family), needs_of(test.field, context.family))
         case AnyOf():
             some = " || ".join(f"({_field_test(part, context.family)})" for part in test.tests)
-            needs = Needs.of_all(FIELDS[part.field].needs for part in test.tests)
+            needs = Needs.of_all(needs_of(part.field, context.family) for part in test.tests)
             return Condition(f"!({some})" if test.negated else f"({some})", needs)
         case Random():
             sign = ">=" if test.negated else "<"
@@ -214,7 +214,7 @@ def in_key(field: Field) -> str:
 
 
 def _field_test(test: FieldTest, family: Family) -> str:
-    refuse_field(test.field, family)
+    refuse_field(test.field)
     column = FIELDS[test.field]
     text = column.text
     if test.field in (Field.TCP_OPTIONS, Field.DCCP_OPTIONS):

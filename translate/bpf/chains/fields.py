@@ -10,7 +10,7 @@ from translate.bpf.layout.tables import RuntimePart
 from translate.bpf.refusals import CannotExpress
 from translate.ir import ACCOUNTS, IPSEC_STATES, REVERSE_PATHS, AddressType, Family, Field, Interval, Value
 
-__all__ = ["CGROUP", "FIELDS", "refuse_field", "refuse_type"]
+__all__ = ["CGROUP", "FIELDS", "needs_of", "refuse_field", "refuse_type"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,7 @@ _SPI: Final = Needs(features=frozenset({Feature.INDEXES}))
 _FRAME: Final = Needs(features=frozenset({Feature.FRAMES}))
 CGROUP: Final = Needs(parts=frozenset({RuntimePart.CGROUP}))
 """The needs of a test of a socket's cgroup."""
+_WAYS_BACK: Final = Needs(parts=frozenset({RuntimePart.WAYS_BACK}))
 _CT: Final = "p->has_ct"
 _EUI64: Final = "((p->ether_saddr >> 24 << 40 | 0xfffe000000ULL | (p->ether_saddr & 0xffffff)) ^ 1ULL << 57)"
 
@@ -150,7 +151,12 @@ FIELDS: Final = {
 """The column of every field. A test of a field that a packet lacks is false, even if it is negated."""
 
 
-def refuse_field(field: Field, family: Family) -> None:
+def needs_of(field: Field, family: Family) -> Needs:
+    """Return what the expression of a field needs from the rest of the program."""
+    return _WAYS_BACK if field in REVERSE_PATHS and family is Family.IP6 else FIELDS[field].needs
+
+
+def refuse_field(field: Field) -> None:
     """Raise CannotExpress for a field that the tc program does not have."""
     if field in _OF_SOCKETS:
         reason = "a tc program reads the user that opened a socket, not the user and group of its file"
@@ -172,9 +178,6 @@ def refuse_field(field: Field, family: Family) -> None:
         raise CannotExpress("bridge-port", "a tc program does not see the ports of a bridge")
     if field in _IPSEC:
         raise CannotExpress("ipsec", "a tc program does not see the policies of IPsec")
-    if field in REVERSE_PATHS and family is Family.IP6:
-        reason = "the tc program stores one route for each IPv6 prefix, but rpfilter tries all of them"
-        raise CannotExpress("rpfilter6", reason)
 
 
 def refuse_type(field: Field, value: Value, family: Family) -> None:

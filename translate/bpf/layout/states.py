@@ -1,4 +1,7 @@
-"""The structures of matches that keep a state from packet to packet: lists, buckets, quotas and counts."""
+"""The structures of matches that only some programs have.
+
+Most keep a state from packet to packet: lists, buckets, quotas and counts.
+"""
 
 from __future__ import annotations
 
@@ -88,6 +91,21 @@ def state_structures(wire: Structure, tuple_: Structure) -> tuple[Structure, ...
                 Declarator(U64, "packets"),
                 Declarator(U32, "closed", comment="too many packets came in the window before"),
                 Declarator(U32, "spare"),
+            ),
+        ),
+        Structure(
+            "way_key",
+            (
+                Declarator(U32, "length", comment="at least 32, because the row is always compared"),
+                Declarator(U32, "row", comment="a device, 0: all of them; ROW_LOCAL: the local table"),
+                Declarator(wire, "address"),
+            ),
+        ),
+        Structure(
+            "way_back",
+            (
+                Declarator(U32, "type", comment="RTN_* of the first route of the row"),
+                Declarator(U32, "length", comment="of its prefix"),
             ),
         ),
     )

@@ -90,6 +90,7 @@ class RuntimePart(Enum):
     HMARK = "hmark"
     OPTIONS = "options"
     BYTECODE = "bytecode"
+    WAYS_BACK = "waysback"
 
 
 class DeviceFlag(IntFlag):
@@ -141,6 +142,7 @@ _OPTIONAL: Final = {
     **dict.fromkeys(("count_key", "counted"), RuntimePart.CONNLIMIT),
     **dict.fromkeys(("hash_key", "hash_bucket"), RuntimePart.HASHLIMIT),
     "hash_window": RuntimePart.HASHWINDOW,
+    **dict.fromkeys(("way_key", "way_back"), RuntimePart.WAYS_BACK),
 }
 
 
@@ -333,9 +335,9 @@ def runtime_maps(
             size_macro="CONNECTIONS",
         )
 
-    def trie(name: str, key: Structure, value: Number | Structure) -> DeclaredMap:
+    def trie(name: str, key: Structure, value: Number | Structure, size: int = _PREFIXES) -> DeclaredMap:
         flags = "BPF_F_NO_PREALLOC"
-        return DeclaredMap(name=name, kind="lpm_trie", key=key, value=value, size=_PREFIXES, flags=flags)
+        return DeclaredMap(name=name, kind="lpm_trie", key=key, value=value, size=size, flags=flags)
 
     maps = [
         of_connections("conns", s["conn"]),
@@ -377,4 +379,6 @@ def runtime_maps(
     if RuntimePart.HASHWINDOW in parts:
         key, value = s["hash_key"], s["hash_window"]
         maps.append(DeclaredMap(name="windows", kind="lru_hash", key=key, value=value, size=HASHED_SIZE))
+    if RuntimePart.WAYS_BACK in parts:
+        maps.append(trie("ways_back", s["way_key"], s["way_back"], 4 * _PREFIXES))
     return tuple(maps)

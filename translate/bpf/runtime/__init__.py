@@ -5,9 +5,10 @@ The order of its parts: ``base``, the structures of :mod:`translate.bpf.layout.t
 ``packet``, ``tcpstates``, ``tcpwindow``, ``tcp``, ``entries``, ``icmperrors``, ``conntrack``, ``nat``,
 ``route``, ``ipv4/route``, the parts that only some rules need (``recent``, ``ipset``, ``filledset``, ``nth``,
 ``limit``, ``words``, ``quota``, ``hashlimit``, ``hashwindow``, ``cluster``, ``npt``, ``connlimit``,
-``cgroup``, ``pathmtu``, ``hmark``, ``options``, ``bytecode``), then the generated chains, then ``slot``,
-``binding``, ``forward``, ``hooks``, ``ipv4/answer`` and ``reject``. ``ipv6/`` has the same parts for IPv6,
-which define the same names; everything else serves both families.
+``cgroup``, ``pathmtu``, ``hmark``, ``options``, ``bytecode``, ``waysback``), then the generated chains,
+then ``slot``, ``binding``, ``forward``, ``hooks``, ``ipv4/answer`` and ``reject``. ``ipv6/`` has the same
+parts for IPv6, which define the same names; everything else serves both families, except ``waysback``, which
+only IPv6 needs.
 """
 
 from __future__ import annotations

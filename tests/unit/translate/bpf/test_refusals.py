@@ -129,7 +129,6 @@ CASES: dict[str, tuple[Case, int]] = {
     "socket-taker": (rules("-m cgroup --cgroup 5 -j DROP", hook="INPUT"), 3),
     "socket-lookup": (rules("-m socket -j DROP", hook="INPUT"), 3),
     "bridge-port": (rules("-m physdev --physdev-in eth1 -j DROP"), 3),
-    "rpfilter6": (rules("-m rpfilter -j DROP", hook="PREROUTING", family=Family.IP6), 3),
     "helper": (rules("-m helper --helper ftp -j DROP"), 3),
     "connbytes": (
         rules("-m connbytes --connbytes 9 --connbytes-mode bytes --connbytes-dir both -j DROP"),

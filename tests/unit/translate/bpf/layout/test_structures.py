@@ -86,7 +86,7 @@ def test_a_layout_changes_with_the_form_of_entries_alone() -> None:
 
 OPTIONAL = (
     *("recent_key", "turn", "bucket", "quota", "hash_key", "hash_bucket", "set_element", "count_key"),
-    *("counted", "hash_window"),
+    *("counted", "hash_window", "way_key", "way_back"),
 )
 
 
@@ -109,7 +109,7 @@ def test_parts_bring_their_maps(family: Family) -> None:
     }
     assert more.keys() - names == {
         *("recents", "turns", "buckets", "quotas", "hashed", "windows", "counted", "blank_lists"),
-        "cgroups",
+        *("cgroups", "ways_back"),
     }
     assert (more["turns"].size, more["buckets"].size, more["quotas"].size) == (3, 2, 5)
 

@@ -8,9 +8,9 @@ from backends.model.node import node_from_json
 from backends.simulator.routing.ip4 import Router
 from backends.simulator.routing.ip6 import Router6
 from tests.unit.translate.helpers.rules import nft, program
-from translate.bpf import emit
+from translate.bpf import RuntimePart, emit
 from translate.errors import ParseError
-from translate.ir import Family, parse_address
+from translate.ir import AddressType, Family, parse_address
 from translate.nft import emit as to_nft
 from translate.passes import lower
 from translate.read import read_ruleset
@@ -80,6 +80,16 @@ def test_tc_ebpf() -> None:
     assert "!(reverse_path(p) == 0x1)" in text
 
 
+@pytest.mark.parametrize(("options", "test"), [("", "reverse_path(p)"), ("--loose", "reverse_route(p)")])
+def test_tc_ebpf_over_ipv6(options: str, test: str) -> None:
+    rule = f"-A PREROUTING -m rpfilter {options} --accept-local -j DROP"
+    text = f"*raw\n:PREROUTING ACCEPT [0:0]\n{rule}\nCOMMIT\n"
+    output = emit(lower(read_ruleset(text.encode(), name="rules", family=Family.IP6), level=2))
+    assert f"({test} == 0x1)" in output.chains
+    assert output.parts == {RuntimePart.WAYS_BACK}
+    assert "ways_back" in output.declared
+
+
 def test_over_ipv6_nobody_passes() -> None:
     text = b"""*raw
 :PREROUTING ACCEPT [0:0]
@@ -143,6 +153,17 @@ def test_any_way_back_over_ipv6(src: str, *, strict: bool, loose: bool) -> None:
     address = parse_address(Family.IP6, src)
     assert router.leads_back(address, 0, "pod0") is strict
     assert router.leads_back(address, 0, "pod0", loose=True) is loose
+
+
+def test_a_refusing_route_does_not_come_before_earlier_ones() -> None:
+    node = """{
+      "interfaces": {"pod0": ["fd00:1::1/64"]},
+      "routes": [{"dst": "fd00:1::/64", "type": "unreachable"}]
+    }"""
+    router = Router6(node_from_json(node, name="node"))
+    address = parse_address(Family.IP6, "fd00:1::9")
+    assert router.leads_back(address, 0, "pod0", loose=True)
+    assert router.address_type(address) is AddressType.UNICAST
 
 
 @pytest.mark.parametrize(
