@@ -18,7 +18,7 @@ from nfparity.snapshot import Snapshot, load_snapshot
 from nfparity.snapshot.snapshot import holds_rules
 from tests.lab.errors import print_error
 from tests.lab.selfcheck import Subject, check_options, print_checks
-from translate.errors import InputError, MachineError
+from translate.errors import InputError, MachineError, UnsupportedError
 
 __all__ = ["FOLDER", "captures", "subjects"]
 
@@ -35,14 +35,21 @@ def subjects(names: Sequence[str] = (), folder: Path = FOLDER) -> Iterator[Subje
     """Yield the rules of each family of the named captures, with the flows that are made from them.
 
     Without names, those of all captures. A rule that no flow reaches is no error, because tools write rules
-    that have no effect after earlier ones.
+    that have no effect after earlier ones. Rules that the simulator refuses are printed with the reason, and
+    have no flows.
     """
     for name, snapshot in captures(folder).items():
         for family in snapshot.families:
             ruleset = snapshot.ruleset(family)
-            if (not names or name in names) and holds_rules(ruleset):
+            if (names and name not in names) or not holds_rules(ruleset):
+                continue
+            title = f"{name} IPv{family.version}"
+            try:
                 made = generate_corpus(Job(rules=ruleset, node=snapshot.node), seed=0, exhaustive=True)
-                yield Subject(f"{name} IPv{family.version}", ruleset, snapshot.node, made.flows)
+            except UnsupportedError as e:
+                print(f"{title}: refused: {e}")
+                continue
+            yield Subject(title, ruleset, snapshot.node, made.flows)
 
 
 def main() -> int:
