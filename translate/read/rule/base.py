@@ -175,13 +175,16 @@ def parse_protocol(text: str, word: int, *, negated: bool) -> int | None:
 def _interface_test(where: Field, text: str, word: int, *, negated: bool) -> FieldTest | None:
     """Return the test of ``-i`` or ``-o``, or None for ``+``, which is every interface.
 
-    A negated ``+`` never holds and becomes a test that is always false (``ip_packet_match``).
+    A negated ``+`` never holds and becomes a test that is always false (``ip_packet_match``). Raises
+    RuleError for the name ``!``, which iptables takes only behind another ``!`` and does not read back.
     """
     length = len(text.encode("utf-8", "surrogateescape"))
     if not 1 <= length <= _LONGEST_INTERFACE:
         raise RuleError(
             word, f'interface name "{text}" has {length} bytes', f"it must have 1 to {_LONGEST_INTERFACE}"
         )
+    if text == "!":
+        raise RuleError(word, 'an interface named "!" cannot be saved', "iptables reads it as a negation")
     if text == "+" and not negated:
         return None
     name = Name(text[:-1], wildcard=True) if text.endswith("+") else Name(text)

@@ -86,6 +86,7 @@ def test_what_every_packet_passes_is_no_test(read_rule: ReadRule, rule: str) -> 
         ("-s 1.2.3.4 !", 12, '"!" with nothing after it'),
         ("! -j ACCEPT", 3, '"-j" cannot be negated'),
         ("-i abcdefghijklmnop", 4, 'interface name "abcdefghijklmnop" has 16 bytes'),
+        ("-o ! !", 6, 'an interface named "!" cannot be saved'),
         ('-i ""', 4, 'interface name "" has 0 bytes'),
         ("-p gopher", 4, 'unknown protocol "gopher"'),
         ("-p 256", 4, 'unknown protocol "256"'),
