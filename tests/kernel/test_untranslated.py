@@ -12,7 +12,7 @@ from nfparity.cli import main
 CASES = Path(__file__).parents[1] / "corpus" / "cases-without-nft"
 TRANSLATED_FOR_TC = (
     *("bytecode", "bytecode6", "destination-options6", "eui64", "hash-marks", "hash-marks6", "npt"),
-    "rate-windows",
+    *("hash-marks-of-fragments", "hash-marks-of-fragments6", "rate-windows"),
 )
 
 pytestmark = [

@@ -95,7 +95,7 @@ def _of_connection(entry: ConntrackEntry) -> _Hashed:
 def _of_packet(packet: Packet) -> _Hashed | None:
     """Return the fields of a packet or of the one that it quotes; None if that has no whole IP header."""
     icmp, errors = (Protocol.ICMP, _ERRORS) if packet.family is Family.IP else (Protocol.ICMPV6, _ERRORS_6)
-    # Of a later fragment of IPv4, HMARK takes the data for a header; it skips fragments of IPv6.
+    # HMARK takes the data of a later IPv4 fragment for a header, and leaves fragments of IPv6 alone.
     if packet.proto != icmp or (packet.family is Family.IP6 and packet.fragment is not None):
         return _of_headers(packet)
     data = build(packet)

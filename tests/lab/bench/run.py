@@ -16,9 +16,9 @@ from backends.model.withfields import with_fields
 from backends.replay.worker import Worker
 from backends.wire.frames import build
 from tests.lab.bench.figures import Cell
-from tests.lab.bench.gc_freeze import existing_objects_frozen
 from tests.lab.bench.node import Flood, Flooded, Load, Loaded, StartNode
 from tests.lab.bench.subjects import AnyChange, Material, NotMeasured, Ready, Subject
+from translate.collector import present_objects_kept
 from translate.errors import MachineError, NfparityError
 from translate.ir import Protocol
 
@@ -103,7 +103,7 @@ class Run:
         self.say(f"{cell.services} services: {subject.name}")
         worker = None
         try:
-            with existing_objects_frozen():
+            with present_objects_kept():
                 ready = subject.prepare(material)
             worker = Worker(StartNode(material.cluster.node, ready.loader))
             spent = sum(ready.pure.values())

@@ -14,8 +14,8 @@ from backends.model.flow import Flow, Send
 from backends.model.packet import Packet
 from backends.nftables.backend import NftablesBackend
 from backends.simulator import Simulation
-from tests.lab.bench.gc_freeze import existing_objects_frozen
 from tests.lab.bench.subjects import Material
+from translate.collector import present_objects_kept
 from translate.condense import read_large
 from translate.ir import Protocol
 from translate.passes import LEVELS
@@ -36,9 +36,9 @@ def speeds(material: Material, seconds: float) -> dict[str, float]:
     others are per second of CPU time, which includes the kernel and both processes of a replay. The simulator
     prepares the rules of a service at its first flow, so first flows have a rate of their own.
 
-    Garbage collection ignores objects made before a measurement (:mod:`tests.lab.bench.gc_freeze`).
+    Garbage collection ignores objects made before a measurement (``present_objects_kept``).
     """
-    with existing_objects_frozen():
+    with present_objects_kept():
         text, lines = material.text.encode(), material.text.count("\n")
         began = time.perf_counter()
         read_large(text, name="rules")
@@ -48,7 +48,7 @@ def speeds(material: Material, seconds: float) -> dict[str, float]:
         rates["reader of every rule, lines"] = lines / (time.perf_counter() - began)
         job = Job(rules=ruleset, node=material.cluster.node, level=max(LEVELS))
         rates |= _simulated(job, material, seconds)
-    with NftablesBackend().open(job) as session, existing_objects_frozen():
+    with NftablesBackend().open(job) as session, present_objects_kept():
         flows = list(itertools.islice(_flows(material), _REPLAYED))
         for _ in session.replay(flows[: _REPLAYED // 10]):
             pass

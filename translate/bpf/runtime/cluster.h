@@ -1,21 +1,11 @@
 /* -m cluster (xt_cluster): the connections that this node of a cluster handles. */
 
-#define HASH_BEGIN 0xdeadbeef /* JHASH_INITVAL */
-
-INLINE u32 rotated(u32 word, u32 bits) { return word << bits | word >> (32 - bits); }
-
 /* jhash_1word */
 INLINE u32 hash_word(u32 word, u32 seed)
 {
-	u32 b = HASH_BEGIN + 4 + seed, c = b, a = b + word;
+	u32 begin = HASH_BEGIN + 4 + seed;
 
-	c = (c ^ b) - rotated(b, 14);
-	a = (a ^ c) - rotated(c, 11);
-	b = (b ^ a) - rotated(a, 25);
-	c = (c ^ b) - rotated(b, 16);
-	a = (a ^ c) - rotated(c, 4);
-	b = (b ^ a) - rotated(a, 14);
-	return (c ^ b) - rotated(b, 24);
+	return hash_end(begin + word, begin, begin);
 }
 
 /* Whether a hash of the connection's source selects one of the nodes (xt_cluster_mt). Of an IPv6 address, the kernel

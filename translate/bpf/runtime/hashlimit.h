@@ -19,15 +19,21 @@ INLINE u32 hashed_ports(struct __sk_buff *skb, struct pkt *p)
 	return 0;
 }
 
+INLINE struct lock *lock_of_key(struct hash_key *key)
+{
+	u32 hash = (key->saddr.word[ADDRESS_WORDS - 1] * 0x9e3779b1u ^ key->daddr.word[ADDRESS_WORDS - 1] ^
+		    key->ports) * 0x85ebca6bu >> 22;
+
+	return locks.lookup(&hash); /* there are 1024 */
+}
+
 /* Whether the bucket of a key has a token, which is then removed (hashlimit_mt_common). The level of a bucket is stored
  * as the time at which it is full again. A bucket that no packet has used for `expire` is full. */
 INLINE int within_hash_limit(struct hash_key key, u64 interval, u64 capacity, u64 expire)
 {
 	u64 now = bpf_ktime_get_ns(), full;
 	struct hash_bucket fresh = {}, *b = hashed.lookup(&key);
-	u32 hash = (key.saddr.word[ADDRESS_WORDS - 1] * 0x9e3779b1u ^ key.daddr.word[ADDRESS_WORDS - 1] ^
-		    key.ports) * 0x85ebca6bu >> 22; /* there are 1024 locks */
-	struct lock *l = locks.lookup(&hash);
+	struct lock *l = lock_of_key(&key);
 	int within;
 
 	if (!b) {

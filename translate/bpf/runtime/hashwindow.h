@@ -6,9 +6,7 @@ INLINE int within_window(struct hash_key key, u64 seconds, u64 rate, u64 most, u
 {
 	u64 now = bpf_ktime_get_ns(), passed;
 	struct hash_window fresh = {}, *w = windows.lookup(&key);
-	u32 hash = (key.saddr.word[ADDRESS_WORDS - 1] * 0x9e3779b1u ^ key.daddr.word[ADDRESS_WORDS - 1] ^
-		    key.ports) * 0x85ebca6bu >> 22; /* there are 1024 locks */
-	struct lock *l = locks.lookup(&hash);
+	struct lock *l = lock_of_key(&key);
 	int within;
 
 	if (!w) {

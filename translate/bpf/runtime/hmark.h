@@ -32,12 +32,13 @@ INLINE void hash_ports(struct __sk_buff *skb, struct pkt *p, struct hashed_field
 INLINE int fields_of_packet(struct __sk_buff *skb, struct pkt *p, struct hashed_fields *f)
 {
 	u8 ip[HEADER_LENGTH] = {};
+	u8 icmp[8] = {}; /* the data of a later fragment is taken for a header */
 	u32 at = p->l4;
 
 	f->src = p->saddr;
 	f->dst = p->daddr;
 	f->proto = p->proto;
-	if (p->has_icmp && p->segment >= 8 && is_icmp_error(p->icmp_type)) {
+	if (p->proto == PROTO_ICMP && WITHIN(skb, p, at, icmp, 8) && is_icmp_error(icmp[0])) {
 		at += 8;
 		if (!WITHIN(skb, p, at, ip, HEADER_LENGTH))
 			return 0;
@@ -47,6 +48,8 @@ INLINE int fields_of_packet(struct __sk_buff *skb, struct pkt *p, struct hashed_
 		if ((ip[6] & 0x3f) | ip[7]) /* a fragment */
 			return 1;
 		at += (ip[0] & 15) << 2;
+	} else if (p->fragment) {
+		return 1;
 	}
 	hash_ports(skb, p, f, at);
 	return 1;
@@ -92,7 +95,7 @@ INLINE int find_hashed(struct __sk_buff *skb, struct pkt *p, u32 *at, u8 *proto)
 }
 
 /* Read what is hashed of the packet, or of the one that an ICMP error quotes (hmark_pkt_set_htuple_ipv6). Returns 0
- * without whole headers there. The stack has put fragments together. */
+ * without whole headers there. */
 INLINE int fields_of_packet(struct __sk_buff *skb, struct pkt *p, struct hashed_fields *f)
 {
 	u8 ip[HEADER_LENGTH] = {};
@@ -100,11 +103,14 @@ INLINE int fields_of_packet(struct __sk_buff *skb, struct pkt *p, struct hashed_
 	int fragment = 0;
 	u8 proto = 0;
 
-	if (bpf_skb_load_bytes(skb, ETH_LENGTH + 6, &proto, 1) || find_hashed(skb, p, &at, &proto) < 0)
+	if (bpf_skb_load_bytes(skb, ETH_LENGTH + 6, &proto, 1))
+		return 1;
+	fragment = find_hashed(skb, p, &at, &proto);
+	if (fragment < 0)
 		return 1; /* zeros are hashed */
 	f->src = p->saddr;
 	f->dst = p->daddr;
-	if (proto == PROTO_ICMP && p->has_icmp && p->segment >= 8 && p->icmp_type && p->icmp_type < 128) {
+	if (!fragment && proto == PROTO_ICMP && p->has_icmp && p->segment >= 8 && p->icmp_type && p->icmp_type < 128) {
 		at += 8;
 		if (!WITHIN(skb, p, at, ip, HEADER_LENGTH) || ip[0] >> 4 != 6)
 			return 0;
@@ -148,17 +154,8 @@ INLINE u32 folded(addr a)
 /* jhash_3words, whose last step is the whole of it. */
 INLINE u32 hash_words(u32 a, u32 b, u32 c, u32 seed)
 {
-	seed += 0xdeadbeef + (3 << 2);
-	a += seed;
-	b += seed;
-	c += seed;
-	c = (c ^ b) - rol(b, 14);
-	a = (a ^ c) - rol(c, 11);
-	b = (b ^ a) - rol(a, 25);
-	c = (c ^ b) - rol(b, 16);
-	a = (a ^ c) - rol(c, 4);
-	b = (b ^ a) - rol(a, 14);
-	return (c ^ b) - rol(b, 24);
+	seed += HASH_BEGIN + (3 << 2);
+	return hash_end(a + seed, b + seed, c + seed);
 }
 
 /* The numbers of a rule, as HashMark has them. */

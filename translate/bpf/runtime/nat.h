@@ -26,13 +26,28 @@ INLINE int free_to_use(struct tuple *t, u64 now)
 
 INLINE u32 rol(u32 v, int n) { return v << n | v >> (32 - n); }
 
+#define HASH_BEGIN 0xdeadbeef /* JHASH_INITVAL */
+
+/* __jhash_final */
+INLINE u32 hash_end(u32 a, u32 b, u32 c)
+{
+	c ^= b; c -= rol(b, 14);
+	a ^= c; a -= rol(c, 11);
+	b ^= a; b -= rol(a, 25);
+	c ^= b; c -= rol(b, 16);
+	a ^= c; a -= rol(c, 4);
+	b ^= a; b -= rol(a, 14);
+	c ^= b; c -= rol(b, 24);
+	return c;
+}
+
 /* jhash2 of an address as a struct nf_inet_addr: four words, of which IPv4 leaves three zero. */
 INLINE u32 hash_address(addr address, u32 seed)
 {
 	struct wire w = to_wire(address);
 	u32 a, b, c;
 
-	a = b = c = 0xdeadbeef + (4 << 2) + seed;
+	a = b = c = HASH_BEGIN + (4 << 2) + seed;
 	a += w.word[0];
 #if ADDRESS_WORDS == 4
 	b += w.word[1];
@@ -47,14 +62,7 @@ INLINE u32 hash_address(addr address, u32 seed)
 #if ADDRESS_WORDS == 4
 	a += w.word[3];
 #endif
-	c ^= b; c -= rol(b, 14);
-	a ^= c; a -= rol(c, 11);
-	b ^= a; b -= rol(a, 25);
-	c ^= b; c -= rol(b, 16);
-	a ^= c; a -= rol(c, 4);
-	b ^= a; b -= rol(a, 14);
-	c ^= b; c -= rol(b, 24);
-	return c;
+	return hash_end(a, b, c);
 }
 
 #define PORTS_AT_ONCE 128
