@@ -83,7 +83,7 @@ class LoadedProgram:
         _insist_on_permission()
         cache = Cache(cache_folder()) if cached else None
         self._runtime: Runtime | None = None
-        if runtimes is None:
+        if runtimes is None or len(output.units) == 1:
             program = compiled(output, log, cache=cache)
             self._descriptors = _load(program, output, kept or {}, log)
         else:
