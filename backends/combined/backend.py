@@ -45,6 +45,7 @@ class CombinedLoader(Loader):
         self.lists = any(loader.lists for loader in self._loaders)
         self.watches = any(loader.watches for loader in self._loaders)
         self.chance = any(loader.chance for loader in self._loaders)
+        self.reads_source_ports = any(loader.reads_source_ports for loader in self._loaders)
 
     def forget_connections(self, tap: TapNode) -> None:
         """Forget every connection of all loaders."""

@@ -12,7 +12,7 @@ import errno
 import re
 import socket
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -23,7 +23,7 @@ from backends.replay.loader import Watched
 from backends.testbed.libnftables import NftHandle
 from translate.ir import Family
 
-__all__ = ["ListedChain", "Tracer", "filled_sets", "read_chains"]
+__all__ = ["ListedChain", "Tracer", "filled_sets", "may_read_source_ports", "read_chains"]
 
 _NETLINK_NETFILTER: Final = 12
 _SOL_NETLINK: Final = 270
@@ -51,6 +51,7 @@ _FIRST: Final = -2_000_000_000
 _HEAD: Final = re.compile(r"(table|chain|set|map) (?:(\w+) )?(\S+) \{")
 _RANDOM: Final = re.compile(r"\bnumgen (?:random|inc) mod (0x[0-9a-f]+|\d+)(.*)")
 _DEPENDENT: Final = re.compile(r"\b(?:numgen inc|jhash|symhash)\b")
+_SOURCE_PORT: Final = re.compile(r"\b(?:sport|proto-src)\b")
 _INLINE: Final = re.compile(r"(?:\s+offset \d+)?\s+v?map \{([^}]*)\}")
 _KEY: Final = re.compile(r"\s*(\d+)(?:-(\d+))?\s*:")
 _COMPARED: Final = re.compile(r"(?:\s+offset \d+)?\s+(?:(<=?|>=?|!=|==)\s+)?(\d+)(?:-(\d+))?(?!\S)")
@@ -117,6 +118,11 @@ def read_chains(listing: str) -> dict[_Place, ListedChain]:
         elif declared and declaration_may_vary(text):
             varying.add(declared)
     return {place: c for place, c in chains.items() if c.fills or c.dependent or c.varies or c.rarest < 1}
+
+
+def may_read_source_ports(listing: str, chains: Iterable[ListedChain]) -> bool:
+    """Return whether rules of a listing, with these ``chains``, may depend on the source port of a packet."""
+    return _SOURCE_PORT.search(listing) is not None or any(c.varies or c.dependent for c in chains)
 
 
 def _share(rule: str) -> Fraction:

@@ -99,10 +99,12 @@ class Repeated:
 
     ``lists``: the flow adds to lists of addresses (``-m recent``), which must be emptied between two runs.
     ``watched``: the result has what a backend can observe of random choices and lists; False if only the
-    outcomes count.
+    outcomes count. ``apart``: nothing on the flow's way depends on its source port, and no run affects
+    another with a different one.
     """
 
     flow: Flow
     times: int
     lists: bool = True
     watched: bool = True
+    apart: bool = False

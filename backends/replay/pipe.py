@@ -41,7 +41,7 @@ def unpack_flows(data: bytes) -> list[Flow | Repeated | Datagram]:
 
 def _from_flow(request: Flow | Repeated, family: Family) -> list[Any] | Datagram:
     if isinstance(request, Repeated):
-        flow, how = request.flow, (request.lists, request.watched)
+        flow, how = request.flow, (request.lists, request.watched, request.apart)
         return [flow.id, [_from_step(s) for s in flow.steps], request.times, how]
     return to_datagram(request, family) or [request.id, [_from_step(s) for s in request.steps], 0, ()]
 

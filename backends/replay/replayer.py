@@ -22,6 +22,7 @@ from backends.replay.bursts import groups, send_burst
 from backends.replay.loader import Loader, Watched
 from backends.replay.observed import FrameReader, Observed, observe
 from backends.replay.runs import FlowRuns, Run, Turn, source_port
+from backends.replay.runs_at_once import FEWEST, MOST, can_run_at_once, run_at_once
 from backends.testbed.tapnode import Sighting, TapNode
 from backends.wire.datagrams import DPORT, SPORT, Datagram, Passed, flow_of
 from translate.errors import MachineError
@@ -35,6 +36,8 @@ _ALONE: Final = 1024
 
 Too many are more than one in :data:`_MOSTLY`.
 """
+_PORTS: Final = range(40_000, 60_000)
+"""The source ports of runs that are made at once, in turn."""
 _FEW: Final = 8
 """The greatest number of packets whose connections are forgotten one by one."""
 
@@ -55,6 +58,8 @@ class Replayer:
     """True if a translated source port is still in use: a small range of them would soon be exhausted."""
     _openers: list[Packet] | None = field(default_factory=list)
     """The packets with which the connections that are not forgotten may have begun; None if they are many."""
+    _port: int = _PORTS.start
+    """The next source port for runs that are made at once."""
     _reader: FrameReader = field(default_factory=FrameReader)
     """Reads the packets that come out in the runs of one flow."""
 
@@ -89,8 +94,17 @@ class Replayer:
         notes: dict[str, None] = {}
         openers: tuple[Packet, ...] = ()
         self._reader = FrameReader()
+        at_once = repeated.apart and not (loader.pins or loader.gap or loader.reads_source_ports)
         for number in range(repeated.times):
             fills = loader.lists and (repeated.lists or watched.lists)
+            if at_once and not fills and not watched.dependent and (number or not watches):
+                at_once = False
+                made = self._at_once(flow, repeated.times - number, runs)
+                counts.update([run.outcomes for run in made])
+                notes.update(dict.fromkeys(note for run in made for note in run.notes))
+                if made:
+                    openers = ()
+                    break
             if not number:
                 self._forget_connections_met_by(flow)
             elif fills:
@@ -122,6 +136,39 @@ class Replayer:
             settled=watched.settled,
             seconds=time.perf_counter() - began,
         )
+
+    def _at_once(self, flow: Flow, times: int, runs: FlowRuns) -> list[Run]:
+        """Run a flow several times at once; return no runs if it cannot, or if an outcome is not certain."""
+        made: list[Run] = []
+        if times < FEWEST or not can_run_at_once(flow):
+            return made
+        used = self._used[flow.first.packet.proto]
+        while len(made) < times:
+            ports = self._next_ports(min(times - len(made), MOST))
+            self._forget_if(not used.isdisjoint(ports))
+            self._openers = None
+            used.update(ports)
+            try:
+                ended = run_at_once(self.tap, flow, runs, self._reader, ports)
+            except KeyError as e:
+                raise MachineError(f"the node has no interface {e}") from None
+            if ended is None:
+                self._crowded = True
+                self._forget_if(True)
+                return []
+            for run, new in ended:
+                made.append(run)
+                if new:
+                    for packet in run.packets:
+                        self._remember(packet)
+        return made
+
+    def _next_ports(self, number: int) -> range:
+        """Return source ports for one burst."""
+        if self._port + number > _PORTS.stop:
+            self._port = _PORTS.start
+        self._port += number
+        return range(self._port - number, self._port)
 
     def _burst(self, burst: list[Datagram]) -> list[FlowResult | Passed]:
         used = self._used[Protocol.UDP]

@@ -17,6 +17,7 @@ from typing import Self
 from backends.model.contract import Backend, Job, Session
 from backends.model.flow import Flow, Repeated
 from backends.model.outcome import FlowResult
+from backends.model.sourceports import reads_source_ports
 from backends.replay.successive import workers_kept
 from backends.replay.worker import end_workers
 from harness.diff.compare import DifferentPath, paths_shown
@@ -132,7 +133,8 @@ class Replays:
         expected = options.expected or (None,) * len(flows)
         traced = backend.name in options.tracing
         once, briefly, together = options.once, options.briefly, options.together
-        runs = _Runs(flows, expected, options.sampling, once, briefly, together, traced, options.kept)
+        apart = not reads_source_ports(job.ruleset)
+        runs = _Runs(flows, expected, options.sampling, once, briefly, together, traced, options.kept, apart)
         self._futures.append(self._pool.submit(_run, backend, job, runs, options.progress, self._stop))
 
     def results(self) -> Iterator[Replayed]:
@@ -162,8 +164,14 @@ class _Runs:
     together: Mapping[str, Share]
     traced: bool
     kept: bool
+    apart: bool
+    """No rule reads the source port of a packet."""
 
     def first(self) -> Iterator[Flow | Repeated]:
+        for request, expected in zip(self._first(), self.expected, strict=True):
+            yield request if isinstance(request, Flow) else self._apart(request, expected)
+
+    def _first(self) -> Iterator[Flow | Repeated]:
         for flow, expected in zip(self.flows, self.expected, strict=True):
             if flow.id in self.once:
                 lists = expected is None or expected.lists
@@ -201,11 +209,19 @@ class _Runs:
         if self.traced and flow.id not in self.briefly and not (unexpected and is_settled(observed)):
             # An expected path that is never seen is a difference only after the runs that should show it.
             times = max(times, self.sampling.first_runs(flow, expected) - observed.runs)
-        return Repeated(flow, times, observed.lists or expected.lists) if times else None
+        if not times:
+            return None
+        return self._apart(Repeated(flow, times, observed.lists or expected.lists), expected)
 
     def remembered(self, result: FlowResult, *, done: bool) -> FlowResult:
         """Return the part of a result that is needed later; ``done``: the flow does not run again."""
         return replace(result, branches=()) if done and not self.kept else result
+
+    def _apart(self, request: Repeated, expected: FlowResult | None) -> Repeated:
+        """Return the request, with what the rules say about runs from different source ports."""
+        if not self.apart or request.times == 1 or request.lists or expected is None or expected.dependent:
+            return request
+        return replace(request, apart=True)
 
     def _runs_shared(self, flow: Flow, expected: FlowResult) -> int:
         return self.sampling.shared_runs(flow, expected, self.together[flow.id])

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from backends.given_nftables.trace import ListedChain, filled_sets, read_chains
+from backends.given_nftables.trace import ListedChain, filled_sets, may_read_source_ports, read_chains
 
 LISTING = """\
 table ip kube {
@@ -94,3 +94,26 @@ def test_chains_are_told_apart_by_family_and_table_and_strings_are_no_rules() ->
         ("inet", "other", "b"): ListedChain(fills=frozenset({"seen"}), base=True),
     }
     assert filled_sets(found) == {("ip", "kube", "x"), ("inet", "other", "seen")}
+
+
+@pytest.mark.parametrize(
+    ("rule", "reads"),
+    [
+        ("ip daddr 10.0.0.1 dnat to 10.0.0.2", False),
+        ("ip daddr 10.0.0.1 numgen random mod 2 vmap { 0 : goto a, 1 : goto a }", False),
+        ("masquerade fully-random", False),
+        ("update @seen { ip saddr }", False),
+        ("tcp sport 80 drop", True),
+        ("ct original proto-src 80 drop", True),
+        ("ip daddr 10.0.0.1 dnat to 10.0.0.2-10.0.0.9", True),
+        (
+            "dnat to jhash ip saddr mod 2 map { 0 : 10.0.0.2, 1 : 10.0.0.3 }",
+            True,
+        ),
+        ("@th,0,16 80 drop", True),
+        ("limit rate 5/second accept", True),
+    ],
+)
+def test_rules_that_may_read_the_source_port(rule: str, *, reads: bool) -> None:
+    listing = LISTING.replace("RULE", rule)
+    assert may_read_source_ports(listing, read_chains(listing).values()) is reads
