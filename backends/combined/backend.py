@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from math import prod
 from typing import Final
@@ -58,19 +58,17 @@ class CombinedLoader(Loader):
 
     def forget_lists(self) -> None:
         """Empty the lists of all loaders, and keep the order in which their chains are registered."""
-        self._forget_lists(watched=False)
+        self._forget_lists(lambda loader: loader.forget_lists())
 
-    def forget_watched_lists(self) -> None:
-        """The same for lists that watched packets may have changed."""
-        self._forget_lists(watched=True)
+    def forget_filled_lists(self, names: frozenset[str] | None) -> None:
+        """The same for lists that packets may have changed."""
+        self._forget_lists(lambda loader: loader.forget_filled_lists(names))
 
-    def _forget_lists(self, *, watched: bool) -> None:
+    def _forget_lists(self, forget: Callable[[Loader], None]) -> None:
         moved = False
         for loader in self._loaders:
-            if loader.lists and watched:
-                loader.forget_watched_lists()
-            elif loader.lists:
-                loader.forget_lists()
+            if loader.lists:
+                forget(loader)
             if moved and not loader.registers_again:
                 loader.register_again()
             moved = moved or loader.registers_again

@@ -102,8 +102,8 @@ class GivenNftLoader(Loader):
         """Empty the sets that packets fill, and reset rules that count."""
         self._forget(None)
 
-    def forget_watched_lists(self) -> None:
-        """The same, but only for the sets of chains that watched packets visited.
+    def forget_filled_lists(self, names: frozenset[str] | None) -> None:
+        """The same, but only for the sets of chains that watched packets visited, whatever the names.
 
         Of the thousands of sets that session affinity needs in a large cluster, a flow fills one or two.
         """

@@ -72,6 +72,8 @@ class IptablesLoader(Loader):
         self._accounts = accounts
         self._ipsets = ipsets
         self._lists: list[int] = []
+        self._named: dict[str, int] = {}
+        """The files of some lists of ``-m recent``, opened for writing."""
         self._listed = False
         self._filled = " -j SET " in text
         if " -m connlimit " in text:
@@ -110,6 +112,23 @@ class IptablesLoader(Loader):
         if self._filled:
             self._restore_sets("flush\n" + _CREATE.sub("", self._ipsets))
 
+    def forget_filled_lists(self, names: frozenset[str] | None) -> None:
+        """The same, but only for these lists of ``-m recent`` if packets leave no other state."""
+        if names is None or self._limited or self._filled:
+            self.forget_lists()
+            return
+        for name in names:
+            file = self._named.get(name)
+            if file is None:
+                file = self._named[name] = os.open(_LISTS / name, os.O_WRONLY | os.O_CLOEXEC)
+            os.write(file, b"/")  # recent_mt_proc_write
+
+    def _close_lists(self) -> None:
+        for file in (*self._lists, *self._named.values()):
+            os.close(file)
+        self._lists.clear()
+        self._named.clear()
+
     def _reload(self) -> None:
         """Load the tables with buckets again, all of them without rules before any of them has rules.
 
@@ -129,8 +148,7 @@ class IptablesLoader(Loader):
             ):
                 time.sleep(0.001)  # nf_tables frees its rules a moment later
         self._run(f"{self._variant}-restore", loaded, "-c")
-        while self._lists:
-            os.close(self._lists.pop())
+        self._close_lists()
 
     def _restore_sets(self, text: str) -> None:
         done = run(("ipset", "restore"), text)
@@ -143,8 +161,7 @@ class IptablesLoader(Loader):
 
     def close(self) -> None:
         """Close the files of the lists."""
-        while self._lists:
-            os.close(self._lists.pop())
+        self._close_lists()
 
     def _run(self, command: str, text: str, *arguments: str) -> str:
         with own_xtables_lock() as lock:

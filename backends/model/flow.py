@@ -100,7 +100,8 @@ class Repeated:
     ``lists``: the flow adds to lists of addresses (``-m recent``), which must be emptied between two runs.
     ``watched``: the result has what a backend can observe of random choices and lists; False if only the
     outcomes count. ``apart``: nothing on the flow's way depends on its source port, and no run affects
-    another with a different one.
+    another with a different one. ``filled``: the names of these lists, if the flow changes nothing else that
+    another flow may meet; None if that is not known.
     """
 
     flow: Flow
@@ -108,3 +109,4 @@ class Repeated:
     lists: bool = True
     watched: bool = True
     apart: bool = False
+    filled: frozenset[str] | None = None

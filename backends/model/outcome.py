@@ -174,7 +174,8 @@ class FlowResult:
     ``notes``: observations of the backend, such as a frame with a wrong checksum or a stray frame; each is a
     separate difference. ``rarest``: the probability of the least likely branch, if only the backend knows it.
     ``lists``: rules keep addresses after the flow has ended (``-m recent``) or have taken from a bucket (``-m
-    limit``). ``dependent``: a run affects the next run, because rules count packets (``-m statistic --mode
+    limit``). ``filled``: the names of these lists of ``-m recent``, if nothing else is kept; None if that is
+    not known. ``dependent``: a run affects the next run, because rules count packets (``-m statistic --mode
     nth``) or choose by their hash. ``guessed``: the probabilities depend on the version of the kernel.
     ``settled``: a kernel backend has seen that the packets met no rule that chooses at random or has state.
     """
@@ -185,6 +186,7 @@ class FlowResult:
     runs: int = 1
     rarest: Fraction = field(default=_ONE, kw_only=True)
     lists: bool = field(default=False, kw_only=True)
+    filled: frozenset[str] | None = field(default=None, compare=False, kw_only=True)
     dependent: bool = field(default=False, kw_only=True)
     guessed: bool = field(default=False, kw_only=True)
     settled: bool = field(default=False, kw_only=True)

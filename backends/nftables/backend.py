@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from backends.model.contract import Availability, Job
 from backends.nftables.emptying import SetEmptier, only_empties_sets
@@ -16,7 +17,10 @@ from backends.testbed.tapnode import TapNode
 from translate.errors import MachineError
 from translate.ir import Family
 
-__all__ = ["NftablesBackend", "NftablesLoader"]
+if TYPE_CHECKING:
+    from translate.nft import NftOutput
+
+__all__ = ["NftablesBackend", "NftablesLoader", "loader_of"]
 
 
 _MOST: Final = 1024
@@ -28,6 +32,11 @@ _FILLED: Final = re.compile(
 _ACCOUNTS: Final = re.compile(r"\bct (?:original |reply )?(?:packets|bytes|avgpkt)\b")
 
 
+Sets = frozenset[tuple[str, str, str]]
+"""The families, tables and names of some sets."""
+_NONE: Final[Mapping[str, Sets]] = {}
+
+
 class NftablesLoader(Loader):
     """Loads nft text in one transaction, through one permanent handle.
 
@@ -37,7 +46,13 @@ class NftablesLoader(Loader):
 
     leaves_nothing = True
 
-    def __init__(self, text: str, family: Family = Family.IP, *, flush: str = "") -> None:
+    def __init__(
+        self, text: str, family: Family = Family.IP, *, flush: str = "", sets_of: Mapping[str, Sets] = _NONE
+    ) -> None:
+        """Keep the text. ``flush`` restores the sets that packets fill.
+
+        ``sets_of`` are the sets that replace lists of ``-m recent``, by the names of the lists.
+        """
         self._text = _FILLED.sub(lambda size: f"{size[1]}{min(int(size[2]), _MOST)}", text)
         self._flush = flush
         self.lists = bool(flush)
@@ -48,6 +63,7 @@ class NftablesLoader(Loader):
         self.pins = "meta cpu" in text
         self._handle: NftHandle | None = None
         self._emptier: SetEmptier | None = None
+        self._sets_of = sets_of
 
     def load(self, tap: TapNode) -> None:
         """Load the rules; raises MachineError with the message of libnftables."""
@@ -74,6 +90,15 @@ class NftablesLoader(Loader):
         elif self._handle is not None:
             self._handle.run(self._flush)
 
+    def forget_filled_lists(self, names: frozenset[str] | None) -> None:
+        """The same, but only for the sets of these lists of ``-m recent``, if all of them are known."""
+        if names is None or not names <= self._sets_of.keys() or not only_empties_sets(self._flush):
+            self.forget_lists()
+            return
+        if self._emptier is None:
+            self._emptier = SetEmptier(self._flush)
+        self._emptier.empty(frozenset().union(*(self._sets_of[name] for name in names)))
+
     def close(self) -> None:
         """Free the handle."""
         if self._emptier is not None:
@@ -82,6 +107,15 @@ class NftablesLoader(Loader):
         if self._handle is not None:
             self._handle.close()
             self._handle = None
+
+
+def loader_of(output: NftOutput, family: Family) -> NftablesLoader:
+    """Return a loader of a translation."""
+    table = output.structure
+    sets_of = {
+        each.name: frozenset((table.family, table.name, name) for name in each.names) for each in table.lists
+    }
+    return NftablesLoader(output.text, family, flush=output.flush, sets_of=sets_of)
 
 
 class NftablesBackend:
@@ -103,8 +137,7 @@ class NftablesBackend:
 
         output = emit_nft(lower(job.rules, level=job.level))
         refuse_endless_walks(job.ruleset, self.name)
-        loader = NftablesLoader(output.text, job.rules.family, flush=output.flush)
-        return open_session(job.node, loader, limits=output.notes)
+        return open_session(job.node, loader_of(output, job.rules.family), limits=output.notes)
 
 
 _PROBE: Final = """\

@@ -125,8 +125,11 @@ class Loader(ABC):
     def forget_lists(self) -> None:  # noqa: B027  # most rules have none
         """Empty every list of addresses and reset counters; called between flows if a list may be in use."""
 
-    def forget_watched_lists(self) -> None:
-        """The same for lists that packets may have changed since the last call, if all were watched."""
+    def forget_filled_lists(self, names: frozenset[str] | None) -> None:
+        """The same for lists that packets may have changed since the last call.
+
+        ``names`` are those of the lists of ``-m recent`` that have addresses; None if there may be others.
+        """
         self.forget_lists()
 
     def register_again(self) -> None:

@@ -41,12 +41,13 @@ def unpack_flows(data: bytes) -> list[Flow | Repeated | Datagram]:
 
 def _from_flow(request: Flow | Repeated, family: Family) -> list[Any] | Datagram:
     if isinstance(request, Repeated):
-        flow, how = request.flow, (request.lists, request.watched, request.apart)
+        flow = request.flow
+        how = (request.lists, request.watched, request.apart, request.filled)
         return [flow.id, [_from_step(s) for s in flow.steps], request.times, how]
     return to_datagram(request, family) or [request.id, [_from_step(s) for s in request.steps], 0, ()]
 
 
-def _to_flow(name: str, steps: list[tuple[Any, ...]], times: int, how: tuple[bool, ...]) -> Flow | Repeated:
+def _to_flow(name: str, steps: list[tuple[Any, ...]], times: int, how: tuple[Any, ...]) -> Flow | Repeated:
     flow = Flow(id=name, steps=tuple([_to_step(s) for s in steps]))
     return Repeated(flow, times, *how) if times else flow
 

@@ -52,8 +52,8 @@ class Replayer:
     """The ports of each protocol at which a flow could meet a connection that is not forgotten."""
     _alone: int = 0
     """The number of flows to send one by one before the next burst."""
-    _listed: bool = False
-    """True if lists of addresses may have entries."""
+    _filled: frozenset[str] | None = frozenset()
+    """The lists of addresses that may have entries; None if all may."""
     _crowded: bool = False
     """True if a translated source port is still in use: a small range of them would soon be exhausted."""
     _openers: list[Packet] | None = field(default_factory=list)
@@ -108,7 +108,7 @@ class Replayer:
             if not number:
                 self._forget_connections_met_by(flow)
             elif fills:
-                loader.forget_watched_lists()
+                loader.forget_filled_lists(None if watched.lists else repeated.filled)
             if watches and (fills or not number):
                 loader.watch()
                 run = self._flow(flow, runs)
@@ -124,7 +124,8 @@ class Replayer:
         self._record_connections(openers)
         # Other runs may have visited other chains.
         certain = watches and repeated.times == 1
-        self._listed |= loader.lists and (watched.lists if certain else repeated.lists or watched.lists)
+        if loader.lists and (watched.lists if certain else repeated.lists or watched.lists):
+            self._filled = None if watched.lists else repeated.filled
         return FlowResult(
             flow.id,
             seen_branches(counts),
@@ -218,9 +219,9 @@ class Replayer:
 
     def _forget_if(self, meet: bool) -> None:
         """Empty lists of addresses, and forget all connections if the next flow could ``meet`` one."""
-        if self._listed:
-            self.loader.forget_watched_lists()
-            self._listed = False
+        if self._filled is None or self._filled:
+            self.loader.forget_filled_lists(self._filled)
+            self._filled = frozenset()
         if meet or self._crowded:
             openers, self._openers = self._openers, []
             # To forget every connection, the kernel walks the table of the whole machine.

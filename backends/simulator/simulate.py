@@ -100,9 +100,10 @@ class Simulation:
         # A single packet does not depend on an answer, so it is the same in every run.
         only = conversation.emit(flow.first) if len(flow.steps) == 1 else None
         lists = dependent = False
+        filled: frozenset[str] | None = frozenset()
 
         def run(chooser: Chooser[Checkpoint]) -> tuple[tuple[Outcome, ...], tuple[Assumption, ...]]:
-            nonlocal lists, dependent
+            nonlocal lists, dependent, filled
             node.begin(chooser)
             if only is not None:
                 outcomes: tuple[Outcome, ...] = (_sent(only, node, chooser.start)[0],)
@@ -110,7 +111,9 @@ class Simulation:
                 results = self._steps(conversation.afresh(), node, chooser.start)
                 outcomes = tuple([outcome for _, _, outcome in results if outcome is not None])
             if node.memory.keeps_state:
-                lists = lists or node.memory.holds_any
+                if node.memory.holds_any:
+                    lists, names = True, node.memory.filled
+                    filled = None if filled is None or names is None else filled | names
                 dependent = dependent or bool(node.memory.counters)
             return outcomes, tuple(chooser.assuming)
 
@@ -129,6 +132,7 @@ class Simulation:
             flow.id,
             tuple(branches),
             lists=lists,
+            filled=filled if lists else None,
             dependent=dependent,
             guessed=node.memory.ports.guessed,
         )

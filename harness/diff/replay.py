@@ -211,7 +211,9 @@ class _Runs:
             times = max(times, self.sampling.first_runs(flow, expected) - observed.runs)
         if not times:
             return None
-        return self._apart(Repeated(flow, times, observed.lists or expected.lists), expected)
+        filled = None if observed.lists else expected.filled
+        again = Repeated(flow, times, observed.lists or expected.lists, filled=filled)
+        return self._apart(again, expected)
 
     def remembered(self, result: FlowResult, *, done: bool) -> FlowResult:
         """Return the part of a result that is needed later; ``done``: the flow does not run again."""

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Final
 
 import pytest
 
 from backends.iptables.backend import IptablesLoader
 from backends.model.contract import Job
-from backends.model.flow import Flow, Pause, Send
+from backends.model.flow import Flow, Pause, Repeated, Send
 from backends.model.node import Node
 from backends.model.outcome import FlowResult, Verdict
-from backends.nftables.backend import NftablesLoader
+from backends.nftables.backend import NftablesLoader, loader_of
 from backends.replay.session import open_session
 from backends.simulator import simulate
 from backends.tc_ebpf import TcEbpfBackend
 from harness.diff.backends import backend
 from harness.diff.compare import compare
 from nfparity.inputs.batches import load_batches
+from translate.ir import Family
 from translate.nft import emit
 from translate.nft.legalise.recent import SIZE
 from translate.passes import lower
@@ -144,6 +146,9 @@ def test_lists_that_change_where_the_rule_does_not_match(level: int, kind_node: 
     assert [verdicts(simulate(job, flow)) for flow in sent] == kernel
 
 
+_OF: Final = {1: "a", 2: "b"}
+"""The list of each port."""
+
 FULL = filtering(
     f"-p udp -m recent --rcheck --seconds 60 --name seen {SOURCE} -j DROP",
     marked(1, "--set", "-j REJECT --reject-with icmp-host-prohibited"),
@@ -181,6 +186,26 @@ def test_lists_are_empty_for_every_flow(backend_name: str, kind_node: Node, flow
         with open_session(kind_node, loader) as session:
             sent = [Flow(id=str(n), steps=(client(flows, 1, 1, sport=3000 + n),)) for n in range(3)]
             assert [verdicts(r) for r in session.replay(sent)] == [(Verdict.REJECT,)] * 3
+
+
+TWO_LISTS = filtering(
+    *(f"-p udp -m udp --dport {port} -m recent --rcheck --name {name} -j DROP" for port, name in _OF.items()),
+    *(f"-p udp -m udp --dport {port} -m recent --set --name {name} -j ACCEPT" for port, name in _OF.items()),
+)
+
+
+@pytest.mark.parametrize("level", [1, 2])
+def test_only_named_lists_are_emptied(level: int, backend_name: str, kind_node: Node, flows) -> None:
+    """A wrong name leaves the address in the list that the flow filled, so that it is emptied by name."""
+    output = emit(lower(read_ruleset(TWO_LISTS.encode(), name="rules"), level=level))
+    for loader in (IptablesLoader(backend_name, TWO_LISTS), loader_of(output, Family.IP)):
+        with open_session(kind_node, loader) as session:
+            for port, right, wrong in ((1, "a", "b"), (2, "b", "a")):
+                flow = Flow(id="f", steps=(client(flows, 1, port),))
+                names = (frozenset({right}), frozenset({right}), frozenset({wrong}), None, None)
+                results = session.replay([Repeated(flow, 1, filled=each) for each in names])
+                ends = [verdict for result in results for verdict in verdicts(result)]
+                assert ends == [FORWARD, FORWARD, FORWARD, DROP, FORWARD]
 
 
 @pytest.mark.parametrize(

@@ -110,8 +110,17 @@ class Memory:
     @property
     def holds_any(self) -> bool:
         """Return whether there is state that could affect the packets of another flow."""
+        return self._holds_others or self.lists.holds_any
+
+    @property
+    def filled(self) -> frozenset[str] | None:
+        """The lists of ``-m recent`` that have addresses; None if there is other state that could do so."""
+        return None if self._holds_others else self.lists.filled
+
+    @property
+    def _holds_others(self) -> bool:
         known = self.buckets or self.quotas or self.tables.holds_any or self.connections.lists
-        return bool(known or self.sets.changed) or self.lists.holds_any
+        return bool(known or self.sets.changed)
 
 
 _STATELESS: Final = (FieldTest, AnyOf, Random, Account, SetTest, CgroupTest, *BYTE_TESTS)

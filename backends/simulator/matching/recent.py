@@ -68,6 +68,13 @@ class RecentLists:
         """Return whether some list has an address, or has lost one, which nftables clears later."""
         return self.removed or any(self.addresses.values())
 
+    @property
+    def filled(self) -> frozenset[str] | None:
+        """The names of the lists that have addresses; None if one has lost an address."""
+        if self.removed:
+            return None
+        return frozenset(name for name, entries in self.addresses.items() if entries)
+
     def matches(self, test: Recent, address: int, ttl: int) -> bool:
         """Apply ``test`` to its list and return whether it matches (``recent_mt``).
 

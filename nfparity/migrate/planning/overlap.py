@@ -13,7 +13,8 @@ from backends.combined.backend import CombinedLoader
 from backends.iptables.backend import IptablesBackend, loader_of
 from backends.model.contract import Availability, Job
 from backends.model.variant import Variant
-from backends.nftables.backend import NftablesBackend, NftablesLoader
+from backends.nftables.backend import NftablesBackend
+from backends.nftables.backend import loader_of as translated_loader
 from backends.replay.session import KernelSession, open_session
 from nfparity.migrate.planning.kept_tables import kept_rules, moved
 
@@ -47,5 +48,5 @@ class OverlapBackend:
 
         output = emit_nft(lower(moved(job.rules, self._left), level=job.level))
         old = loader_of(self._variant, kept_rules(job.ruleset, self._left) if self._emptied else job.ruleset)
-        new = NftablesLoader(output.text, job.rules.family, flush=output.flush)
+        new = translated_loader(output, job.rules.family)
         return open_session(job.node, CombinedLoader(old, new), limits=output.notes)

@@ -70,3 +70,23 @@ def test_more_runs_of_a_flow_are_joined_to_those_before() -> None:
     assert replace(first, settled=True).joined(replace(more, settled=True)).settled
     assert not replace(first, settled=True).joined(more).settled, "one of them met a random choice"
     assert [branch.probability for branch in joined.branches] == [Fraction(3, 4), Fraction(1, 4)]
+
+
+def test_only_the_lists_that_the_reference_names_are_emptied() -> None:
+    loader = Forgetful(lists=True)
+    named = frozenset({"web"})
+    requests = [
+        Repeated(THRICE, 2, filled=named),
+        Repeated(THRICE, 1, lists=False),
+        Repeated(THRICE, 1),
+        Repeated(THRICE, 1, lists=False),
+    ]
+    replay_all(Node(lambda p: [out(p)]), requests, loader)
+    assert loader.names == [named, named, None]
+
+
+def test_what_a_watched_run_fills_is_not_named() -> None:
+    loader = Forgetful(lists=True)
+    loader.watches = True
+    replay_all(Node(lambda p: [out(p)]), [Repeated(THRICE, 2, filled=frozenset({"web"}))] * 2, loader)
+    assert loader.names == [None] * 3

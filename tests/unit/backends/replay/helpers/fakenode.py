@@ -87,6 +87,7 @@ class Forgetful:
         self.reads_source_ports = False
         self.times = 0
         self.emptied = 0
+        self.names: list[frozenset[str] | None] = []
         self.looked = 0
         self.single = single
         self.alone = alone
@@ -108,7 +109,8 @@ class Forgetful:
     def forget_lists(self) -> None:
         self.emptied += 1
 
-    def forget_watched_lists(self) -> None:
+    def forget_filled_lists(self, names: frozenset[str] | None) -> None:
+        self.names.append(names)
         self.forget_lists()
 
     def watch(self) -> None:

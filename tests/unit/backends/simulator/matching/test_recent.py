@@ -178,3 +178,14 @@ def test_rdest_reads_the_destination(lab) -> None:
     met = lab.udp("10.2.0.5", "10.1.0.5"), lab.udp("10.1.0.5", "10.2.0.5")
     assert [o.verdict for o in lab.run(rules, met[0], lab.udp("10.1.0.6", "10.1.0.5"))] == [FORWARD] * 2
     assert [o.verdict for o in lab.run(rules, *met)] == [FORWARD, DROP]
+
+
+def test_the_lists_that_have_addresses_are_named_unless_one_has_lost_one() -> None:
+    known = lists(SET, REMOVE)
+    assert known.filled == frozenset()
+    asks(known, rule(RecentMode.RCHECK))
+    assert known.filled == frozenset()
+    asks(known, SET)
+    assert known.filled == {"a"}
+    asks(known, REMOVE)
+    assert known.filled is None
