@@ -36,8 +36,12 @@ _ALONE: Final = 1024
 
 Too many are more than one in :data:`_MOSTLY`.
 """
-_PORTS: Final = range(40_000, 60_000)
-"""The source ports of runs that are made at once, in turn."""
+_PORTS: Final = range(40_000, 44_096)
+"""The source ports of runs that are made at once, in turn.
+
+When all have been used, their connections are forgotten: before the kernel's table is full, and it drops some
+(``early_drop``).
+"""
 _FEW: Final = 8
 """The greatest number of packets whose connections are forgotten one by one."""
 
