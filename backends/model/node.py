@@ -42,6 +42,7 @@ DEFAULT_SYSCTLS: Final = MappingProxyType(
         "net.ipv4.conf.all.route_localnet": "0",
         "net.ipv6.conf.all.forwarding": "1",
         "net.netfilter.nf_conntrack_tcp_be_liberal": "0",
+        "net.netfilter.nf_conntrack_tcp_ignore_invalid_rst": "0",
         "net.netfilter.nf_conntrack_tcp_loose": "1",
         "net.netfilter.nf_conntrack_checksum": "1",
     }

@@ -85,6 +85,7 @@ class Simulation:
             checksum=sysctl("net.netfilter.nf_conntrack_checksum") != "0",
             tcp_loose=sysctl("net.netfilter.nf_conntrack_tcp_loose") != "0",
             tcp_be_liberal=sysctl("net.netfilter.nf_conntrack_tcp_be_liberal") != "0",
+            tcp_ignore_invalid_rst=sysctl("net.netfilter.nf_conntrack_tcp_ignore_invalid_rst") != "0",
             timeouts=timeouts_of(job.node),
         )
         self._untraced = self._node(FastWalk)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Final
 
 from backends.model.packet import GRE, Packet, Port, Tuple
 from backends.model.timeouts import Timeouts
@@ -30,6 +31,8 @@ _SEEN_REPLY = int(ConnectionStatus.SEEN_REPLY)
 _ASSURED = int(ConnectionStatus.ASSURED)
 _CONFIRMED = int(ConnectionStatus.CONFIRMED)
 _ZERO = (0,)
+_SHRINKS_FROM: Final = 120
+"""The shortest timeout that a connection without trust loses (``nf_tcp_handle_invalid``), in seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +42,7 @@ class TrackSettings:
     checksum: bool
     tcp_loose: bool
     tcp_be_liberal: bool
+    tcp_ignore_invalid_rst: bool
     timeouts: Timeouts
 
 
@@ -260,7 +264,7 @@ class Conntrack:
                 entry.count(direction, skb.packet.length)
             case TcpVerdict.IGNORE:
                 pass
-            case TcpVerdict.INVALID:
+            case TcpVerdict.INVALID | TcpVerdict.DISTRUST:
                 return
             case TcpVerdict.REOPEN:
                 self.kill(entry)
@@ -300,7 +304,11 @@ class Conntrack:
 
     def _follow_tcp(self, entry: ConntrackEntry, direction: int, packet: Packet) -> TcpVerdict:
         if entry.tcp is None:
-            entry.tcp = TcpTrack(loose=self.settings.tcp_loose, liberal=self.settings.tcp_be_liberal)
+            entry.tcp = TcpTrack(
+                loose=self.settings.tcp_loose,
+                liberal=self.settings.tcp_be_liberal,
+                ignore_invalid_rst=self.settings.tcp_ignore_invalid_rst,
+            )
             if not entry.tcp.start(packet):
                 return TcpVerdict.INVALID
         seen_reply = bool(entry.status & _SEEN_REPLY)
@@ -310,6 +318,9 @@ class Conntrack:
                 entry.status |= _ASSURED
             timeout = entry.tcp.timeout(packet, self.settings.timeouts, seen_reply=seen_reply)
             self._refresh(entry, timeout)
+        elif verdict is TcpVerdict.DISTRUST and entry.expires - self.now >= _SHRINKS_FROM:
+            soonest = self.now + self.settings.timeouts.tcp_unacknowledged
+            entry.expires = min(entry.expires, soonest)
         return verdict
 
     def _follow_udp(self, entry: ConntrackEntry) -> None:

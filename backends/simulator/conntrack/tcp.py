@@ -30,6 +30,7 @@ class TcpVerdict(Enum):
     ACCEPT = "accept"  # part of the connection, whose entry lives on
     IGNORE = "ignore"  # accepted without any effect
     INVALID = "invalid"
+    DISTRUST = "distrust"  # invalid, and the entry's timeout shrinks
     REOPEN = "reopen"  # forget the entry and look up the packet again
     KILL = "kill"  # part of the connection, whose entry ends with it
 
@@ -46,6 +47,14 @@ class _Side:
     liberal: bool = False
     unacknowledged: bool = False
 
+    def begin(self, packet: Packet) -> None:
+        """Begin with the values of a SYN (``tcp_init_sender``), whose options replace all flags but one."""
+        self.end = self.maxend = _end(packet)
+        self.maxwin = WINDOW
+        if packet.mss is not None:
+            self.maxack = None
+            self.close_init = self.unacknowledged = False
+
     def reset(self) -> None:
         """Forget the window (``nf_ct_tcp_state_reset``)."""
         self.end = self.maxend = self.maxwin = 0
@@ -59,6 +68,7 @@ class TcpTrack:
 
     loose: bool
     liberal: bool
+    ignore_invalid_rst: bool = False
     state: TcpState = TcpState.NONE
     seen: tuple[_Side, _Side] = field(default_factory=lambda: (_Side(), _Side()))
     last_dir: int = 0
@@ -143,7 +153,7 @@ class TcpTrack:
                 case _Window.IGNORE:
                     return TcpVerdict.IGNORE
                 case _Window.INVALID:
-                    return TcpVerdict.INVALID
+                    return self._out_of_window(direction, index)
                 case _Window.ACCEPT:
                     pass
         self.last_index = index
@@ -199,7 +209,9 @@ class TcpTrack:
         self.last_end = _end(packet)
         self.last_win = WINDOW
         if index is TcpIndex.SYN and direction == 0:
+            # Both are bits of last_flags, which has the options of this SYN now.
             self.challenge = old is TcpState.LAST_ACK
+            self.simultaneous = False
         if old is TcpState.SYN_SENT and index is TcpIndex.ACK and direction == 1:
             self.last_ack = packet.ack
         return new, True
@@ -223,16 +235,16 @@ class TcpTrack:
         if maxack is not None and self.last_index is not TcpIndex.SYN:
             if packet.seq == 0 and not established:
                 return None, new, True
-            if _before(packet.seq, maxack):
+            if _before(packet.seq, maxack) and not self.ignore_invalid_rst:
                 return TcpVerdict.INVALID, new, False
             if not established or packet.seq == maxack:
                 return None, new, True
             if self.last_index is TcpIndex.ACK and self.last_dir == direction and packet.seq == self.last_end:
                 return None, new, True
             new = old
-        answers_ignored = (seen_reply and self.last_index is TcpIndex.SYN) or (
-            not self.assured and self.last_index is TcpIndex.ACK
-        )
+        # Older kernels let a RST of the side that sent the SYN pass here, too.
+        answers_syn = seen_reply and self.last_index is TcpIndex.SYN and self.last_dir != direction
+        answers_ignored = answers_syn or (not self.assured and self.last_index is TcpIndex.ACK)
         if answers_ignored and packet.ack == self.last_end:
             return None, new, False
         if (
@@ -244,6 +256,19 @@ class TcpTrack:
             return None, new, False
         return None, new, True
 
+    def _out_of_window(self, direction: int, index: TcpIndex) -> TcpVerdict:
+        """Note a FIN or RST outside the window; return DISTRUST for one that answers another.
+
+        Then the connection may have ended without conntrack (``nf_tcp_handle_invalid``, Linux 6.1).
+        """
+        if not self.assured or index not in (TcpIndex.FIN, TcpIndex.RST):
+            return TcpVerdict.INVALID
+        if self.last_dir != direction and self.last_index in (TcpIndex.FIN, TcpIndex.RST):
+            return TcpVerdict.DISTRUST
+        self.last_index = index
+        self.last_dir = direction
+        return TcpVerdict.INVALID
+
     def _in_window(self, packet: Packet, direction: int, index: TcpIndex) -> _Window:
         """Return whether a segment fits the windows, and update them (``tcp_in_window``)."""
         sender, receiver = self.seen[direction], self.seen[1 - direction]
@@ -252,8 +277,7 @@ class TcpTrack:
         syn, has_ack, rst = bool(flags & _SYN), bool(flags & _ACK), bool(flags & _RST)
         if sender.maxwin == 0:
             if syn:
-                sender.end = sender.maxend = end
-                sender.maxwin = WINDOW
+                sender.begin(packet)
                 if not has_ack:
                     return _Window.ACCEPT
             else:
@@ -265,8 +289,7 @@ class TcpTrack:
                 elif ack == (receiver.end + 1) & 0xFFFFFFFF:
                     receiver.end = ack
         elif syn and _before(sender.end, end) and self.state in (TcpState.SYN_SENT, TcpState.SYN_RECV):
-            sender.end = sender.maxend = end
-            sender.maxwin = WINDOW
+            sender.begin(packet)
             if direction == 1 and not has_ack:
                 return _Window.ACCEPT
         if not has_ack or (rst and ack == 0):
@@ -306,12 +329,12 @@ class TcpTrack:
         if ack == receiver.end:
             receiver.unacknowledged = False
         if index is TcpIndex.ACK:
-            last_segment = (direction, seq, ack, end)
-            if (self.last_dir, self.last_seq, self.last_ack, self.last_end) == last_segment:
-                self.retransmissions += 1
+            last_segment = (direction, seq, ack, end, WINDOW)
+            known = (self.last_dir, self.last_seq, self.last_ack, self.last_end, self.last_win)
+            if known == last_segment:
+                self.retransmissions = (self.retransmissions + 1) & 0xFF
             else:
-                self.last_dir, self.last_seq, self.last_ack, self.last_end = last_segment
-                self.last_win = WINDOW
+                self.last_dir, self.last_seq, self.last_ack, self.last_end, self.last_win = last_segment
                 self.retransmissions = 0
         return _Window.ACCEPT
 

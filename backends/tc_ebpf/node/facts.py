@@ -256,10 +256,14 @@ def tai_lead() -> int:
 def settings_of(node: Node, family: Family) -> bytes:
     """Return the bytes of ``struct settings``."""
     # The values are those of the Node, because these sysctls do not exist in a namespace without conntrack.
-    names = {"tcp_loose": "tcp_loose", "tcp_liberal": "tcp_be_liberal", "checksum": "checksum"}
+    names = {
+        "tcp_loose": "tcp_loose",
+        "tcp_liberal": "tcp_be_liberal",
+        "tcp_ignore_invalid_rst": "tcp_ignore_invalid_rst",
+        "checksum": "checksum",
+    }
     switches = {
         member: int(node.sysctl(f"net.netfilter.nf_conntrack_{name}") != "0")
-        for member, name in names.items()
         for member, name in names.items()
     }
     t = timeouts_of(node)

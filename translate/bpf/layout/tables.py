@@ -248,6 +248,7 @@ def runtime_types(family: Family) -> RuntimeTypes:
         "settings",
         (
             *(Declarator(U32, n) for n in ("tcp_loose", "tcp_liberal", "checksum", "tcp_max_retrans")),
+            Declarator(U32, "tcp_ignore_invalid_rst"),
             Declarator(U32, "tcp_timeout", 10, "by state"),
             *(Declarator(U32, n) for n in ("tcp_retransmitted", "tcp_unacknowledged", "udp", "udp_stream")),
             Declarator(U32, "icmp", comment="of this family"),

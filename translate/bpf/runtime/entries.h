@@ -16,8 +16,6 @@
  *   an entry of `sources` without one in `conns` has no effect: the source gets a new binding.
  */
 
-#define SECOND 1000000000ULL
-
 INLINE void copy_tuple(struct tuple *to, struct tuple *from)
 {
 	to->src = from->src;

@@ -21,8 +21,12 @@ INLINE int tcp_ignore(struct pkt *p, struct conn *c, u32 dir, u32 index, u32 old
 	c->last_seq = p->seq;
 	c->last_end = segment_end(p);
 	c->last_win = p->window;
-	if (index == SEG_SYN && dir == 0)
+	if (index == SEG_SYN && dir == 0) {
+		c->last_scale = p->option_scale;
+		c->last_flags = p->option_flags;
 		c->challenge = old == TCP_LAST_ACK;
+		c->simultaneous = 0; /* in the kernel one of last_flags */
+	}
 	if (old == TCP_SYN_SENT && index == SEG_ACK && dir == 1)
 		c->last_ack = p->ack;
 	return 0;
@@ -30,7 +34,7 @@ INLINE int tcp_ignore(struct pkt *p, struct conn *c, u32 dir, u32 index, u32 old
 
 /* Examine a RST. Returns 0 to check the window, 1 to skip that check, 2 if the RST is invalid, and 3 to check
  * the window but keep the state. */
-INLINE int tcp_reset(struct pkt *p, struct conn *c, u32 dir, u32 old)
+INLINE int tcp_reset(struct pkt *p, struct conn *c, u32 dir, u32 old, struct settings *s)
 {
 	struct side *receiver = dir ? &c->client : &c->server;
 	int established = old == TCP_ESTABLISHED && (c->status & ST_ASSURED);
@@ -42,7 +46,7 @@ INLINE int tcp_reset(struct pkt *p, struct conn *c, u32 dir, u32 old)
 	if ((receiver->flags & SIDE_ACKED) && c->last_index != SEG_SYN) {
 		if (p->seq == 0 && !established)
 			return 0;
-		if (before(p->seq, receiver->maxack))
+		if (before(p->seq, receiver->maxack) && !s->tcp_ignore_invalid_rst)
 			return 2;
 		if (!established || p->seq == receiver->maxack)
 			return 0;
@@ -50,7 +54,8 @@ INLINE int tcp_reset(struct pkt *p, struct conn *c, u32 dir, u32 old)
 			return 0;
 		challenged = 3; /* not the expected sequence number: the peer may send a challenge ACK */
 	}
-	if ((((c->status & ST_SEEN_REPLY) && c->last_index == SEG_SYN) ||
+	/* Older kernels let a RST of the side that sent the SYN pass here, too. */
+	if ((((c->status & ST_SEEN_REPLY) && c->last_index == SEG_SYN && c->last_dir != dir) ||
 	     (!(c->status & ST_ASSURED) && c->last_index == SEG_ACK)) &&
 	    p->ack == c->last_end)
 		return 1;
@@ -66,6 +71,23 @@ INLINE int tcp_reopens(struct pkt *p, struct conn *c, u32 dir)
 	       tcp_next(dir, tcp_index(p->tcp_flags), c->tcp_state) == TCP_SYN_SENT &&
 	       (((c->client.flags | c->server.flags) & SIDE_CLOSING) ||
 		(c->last_dir == dir && c->last_index == SEG_RST));
+}
+
+/* A FIN or RST is outside the window. If it answers another, the connection may have ended without conntrack,
+ * so its timeout shrinks (nf_tcp_handle_invalid, Linux 6.1). */
+INLINE void tcp_distrust(struct conn *c, u32 dir, u32 index, struct settings *s, u64 now)
+{
+	u64 soonest = now + s->tcp_unacknowledged * SECOND;
+
+	if (!(c->status & ST_ASSURED) || (index != SEG_RST && index != SEG_FIN))
+		return;
+	if (c->last_dir != dir && (c->last_index == SEG_FIN || c->last_index == SEG_RST)) {
+		if (c->expires >= now + 120 * SECOND && c->expires > soonest)
+			c->expires = soonest;
+	} else {
+		c->last_index = index;
+		c->last_dir = dir;
+	}
 }
 
 /* Track a segment (nf_conntrack_tcp_packet). fresh: the entry is not confirmed yet. */
@@ -115,7 +137,7 @@ INLINE int tcp_track(struct pkt *p, struct conn *c, u32 dir, int fresh, struct s
 		if (dir == 1 && index == SEG_ACK && c->simultaneous)
 			new = TCP_ESTABLISHED;
 	} else if (new == TCP_CLOSE && index == SEG_RST) {
-		done = tcp_reset(p, c, dir, old);
+		done = tcp_reset(p, c, dir, old, s);
 		if (done == 2)
 			return TRACK_INVALID;
 		if (done == 3)
@@ -128,6 +150,8 @@ INLINE int tcp_track(struct pkt *p, struct conn *c, u32 dir, int fresh, struct s
 	if (check) {
 		done = tcp_in_window(p, c, dir, index, s->tcp_liberal);
 		done = unknown(p, done);
+		if (done == TRACK_INVALID)
+			tcp_distrust(c, dir, index, s, now);
 		if (done != TRACK_OK)
 			return done;
 	}

@@ -96,5 +96,5 @@ INLINE u64 tcp_timeout(struct conn *c, struct settings *s, u32 state, int rst)
 	/* The connection was picked up in the middle, and no reply has been seen yet. */
 	if (!(c->status & ST_SEEN_REPLY) && state == TCP_ESTABLISHED && seconds > s->tcp_unacknowledged)
 		seconds = s->tcp_unacknowledged;
-	return seconds * 1000000000ULL;
+	return seconds * SECOND;
 }

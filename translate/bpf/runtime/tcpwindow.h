@@ -27,7 +27,7 @@ INLINE u64 either(u64 bit, u64 value, u64 otherwise)
 INLINE void tcp_read_options(struct __sk_buff *skb, struct pkt *p)
 {
 	u32 zero = 0, length = p->tcp_doff - 20, highest = p->ack;
-	u64 at = 0, end, scale = 0, flags = 0;
+	u64 at = 0, end, scale = 0, flags = 0, first = 1;
 	struct bytes *b = scratch.lookup(&zero);
 
 	p->option_scale = p->option_flags = 0;
@@ -63,7 +63,8 @@ INLINE void tcp_read_options(struct __sk_buff *skb, struct pkt *p)
 		if (wrong)
 			break;
 		is_scale = equal(kind, 3) & equal(size, 3);
-		is_sack = equal(kind, 5);
+		is_sack = first & equal(kind, 5) & less(9, size) & equal((size - 2) & 7, 0); /* the first only */
+		first ^= is_sack;
 		flags |= (equal(kind, 4) & equal(size, 2)) * SIDE_SACK | is_scale * SIDE_SCALES;
 		scale = either(is_scale, either(less(14, option[2]), 14, option[2]), scale);
 #pragma unroll
@@ -91,8 +92,10 @@ INLINE void tcp_begin(struct pkt *p, struct side *sender, struct side *receiver,
 {
 	sender->end = sender->maxend = segment_end(p);
 	sender->maxwin = p->window ? p->window : 1;
-	sender->scale = p->option_scale;
-	sender->flags = (sender->flags & SIDE_LIBERAL) | p->option_flags;
+	if (p->tcp_doff > 20) { /* a header without options changes nothing (tcp_options) */
+		sender->scale = p->option_scale;
+		sender->flags = (sender->flags & SIDE_LIBERAL) | p->option_flags;
+	}
 	if (dir == 1 && !(sender->flags & receiver->flags & SIDE_SCALES))
 		sender->scale = receiver->scale = 0;
 }

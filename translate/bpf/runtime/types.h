@@ -1,6 +1,7 @@
 /* A packet on its path, and the numbers that are stored with it and with its connection. */
 
 #define ETH_LENGTH 14
+#define SECOND 1000000000ULL /* ns */
 #define FOR_THIS_HOST 0 /* PACKET_HOST */
 #define TO_ALL 1 /* PACKET_BROADCAST */
 #define TO_GROUP 2 /* PACKET_MULTICAST */

@@ -53,4 +53,5 @@ def test_the_program_has_every_timeout_in_its_settings() -> None:
     assert values.pop("icmp") == (given.icmpv6,)
     assert values.pop("tai_lead") == (tai_lead(),)
     assert [values.pop(name) for name in ("tcp_loose", "tcp_liberal", "checksum")] == [(1,), (0,), (1,)]
+    assert values.pop("tcp_ignore_invalid_rst") == (0,)
     assert values == {name: (getattr(given, name),) for name in values}

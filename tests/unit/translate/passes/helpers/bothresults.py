@@ -230,7 +230,13 @@ class Draw:
         }
 
 
-SETTINGS = TrackSettings(checksum=True, tcp_loose=True, tcp_be_liberal=False, timeouts=timeouts_of(NODE))
+SETTINGS = TrackSettings(
+    checksum=True,
+    tcp_loose=True,
+    tcp_be_liberal=False,
+    tcp_ignore_invalid_rst=False,
+    timeouts=timeouts_of(NODE),
+)
 Ended = tuple[object, object, object, object]
 """The verdict, the mark, the conntrack state and the connection's mark."""
 
