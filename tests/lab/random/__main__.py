@@ -1,14 +1,16 @@
 """Differences of every backend on random rulesets with random flows: ``python -m tests.lab.random SEEDS``.
 
 Each seed makes a ruleset and a node for each family; every other node has random routing rules. With
-``--stateful``, the rules have several tests that count, draw or remember.
+``--stateful``, the rules have several tests that count, draw or remember. With ``--segments``, the rules are
+marks for what conntrack says, and the flows are random segments of TCP connections; every other node has
+random settings of conntrack.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Final
 
@@ -16,6 +18,7 @@ from harness.diff.backends import backend
 from tests.lab.errors import print_error
 from tests.lab.random.nodes import with_random_rules
 from tests.lab.random.played import Played, expected_flows, node_of, random_job
+from tests.lab.random.segments import played_segments
 from tests.lab.random.visits import played_visits
 from translate.errors import InputError, MachineError
 from translate.ir import Family
@@ -36,10 +39,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.lab.random", description=__doc__)
     parser.add_argument("seeds", metavar="A-B", type=_seeds, help="the first and the last seed")
     parser.add_argument("--family", type=Family, choices=list(Family), help="only this family")
-    parser.add_argument("--stateful", action="store_true", help="rules of tests.lab.random.stateful")
+    kinds = parser.add_mutually_exclusive_group()
+    kinds.add_argument("--stateful", action="store_true", help="rules of tests.lab.random.stateful")
+    kinds.add_argument("--segments", action="store_true", help="flows of tests.lab.random.segments")
     options = parser.parse_args()
     try:
-        return _run(options.seeds, [options.family] if options.family else list(Family), options.stateful)
+        kind = played_visits if options.stateful else played_segments if options.segments else _one_for_all
+        return _run(options.seeds, [options.family] if options.family else list(Family), kind)
     except (InputError, MachineError) as e:
         return print_error(e)
 
@@ -49,11 +55,13 @@ def _seeds(text: str) -> range:
     return range(int(first), int(last or first) + 1)
 
 
-def _run(seeds: Sequence[int], families: Sequence[Family], stateful: bool) -> int:
+def _run(
+    seeds: Sequence[int], families: Sequence[Family], kind: Callable[[int, Family], dict[str, Played]]
+) -> int:
     rulesets = flows = differing = 0
     refused: Counter[str] = Counter()
     for seed, family in product(seeds, families):
-        played = played_visits(seed, family) if stateful else _one_for_all(seed, family)
+        played = kind(seed, family)
         rulesets += 1
         flows += max(len(expected) for each in played.values() for _, _, expected in each.jobs)
         for name, level in _WAYS:
