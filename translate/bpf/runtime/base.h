@@ -24,6 +24,14 @@ INLINE u16 swap16(u16 v) { return __builtin_bswap16(v); }
 INLINE u32 swap32(u32 v) { return __builtin_bswap32(v); }
 INLINE u32 read32(u8 *at) { return (u32)at[0] << 24 | at[1] << 16 | at[2] << 8 | at[3]; }
 
+/* The checksum of which `sum` is the sum, before its bits are inverted. */
+INLINE u16 fold(u32 sum)
+{
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return sum;
+}
+
 INLINE void put32(u8 *at, u32 value)
 {
 	at[0] = value >> 24;

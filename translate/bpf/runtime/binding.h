@@ -120,6 +120,9 @@ INLINE int not_entered(struct __sk_buff *skb, struct pkt *p, u8 again)
 /* Continue with the binding program, or with the next one if there is nothing to bind or to rewrite. */
 INLINE int go_on(struct __sk_buff *skb, struct pkt *p)
 {
+	/* NAT verifies the checksum of an ICMP error even if conntrack does not (nf_nat_icmp_reply_translation). */
+	if (HAS_NAT && p->related && p->has_icmp && p->bad_sum)
+		return TC_ACT_SHOT;
 	if (HAS_NAT && (unbound(p, p->manip) || is_translated(p, p->manip)))
 		programs.call(skb, PROGRAM_BIND);
 	else

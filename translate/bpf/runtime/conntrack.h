@@ -81,6 +81,9 @@ INLINE void track(struct __sk_buff *skb, struct pkt *p)
 	} else if (p->proto == PROTO_UDPLITE) {
 		if (is_strange_udplite(p))
 			return;
+	} else if (p->proto == PROTO_SCTP) {
+		if (!has_sctp_chunk(skb, p))
+			return;
 	}
 	if (p->bad_sum && s->checksum)
 		return;

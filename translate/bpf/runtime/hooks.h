@@ -96,7 +96,7 @@ int nfparity_ingress(struct __sk_buff *skb)
 		p = claim_slot(skb);
 		if (!p)
 			return failed();
-		if (parse(skb, p))
+		if (parse(skb, p) || is_damaged(skb, p))
 			return lose(COUNT_MALFORMED);
 		p->mark = skb->mark;
 	}

@@ -57,27 +57,29 @@ INLINE void track_error(struct __sk_buff *skb, struct pkt *p, u64 now)
 
 	if (parse_quoted(skb, p, &inner, &id))
 		return;
+	if (!has_bytes(p, p->quoted_l4, 0))
+		return;
 	inner.proto = p->quoted_proto;
 	inner.sport = inner.dport = 0;
 	p->quoted_ports = is_port_protocol(p->quoted_proto);
 	if (p->quoted_proto == PROTO_GRE) {
 		p->gre = GRE_SHORT;
 		p->gre_key = 0;
-		if (!bpf_skb_load_bytes(skb, p->quoted_l4, l4, sizeof(l4)))
+		if (has_bytes(p, p->quoted_l4, 8) && !bpf_skb_load_bytes(skb, p->quoted_l4, l4, sizeof(l4)))
 			parse_gre(p, l4);
 		if (p->gre == GRE_STRANGE)
 			return;
 		inner.dport = p->gre_key;
-	} else if (p->quoted_ports || p->quoted_proto == PROTO_ICMP) {
-		if (bpf_skb_load_bytes(skb, p->quoted_l4, l4, sizeof(l4)))
+	} else if (p->quoted_ports) { /* the rest of the header may be missing (nf_ct_get_tuple_ports) */
+		if (!has_bytes(p, p->quoted_l4, 4) || bpf_skb_load_bytes(skb, p->quoted_l4, l4, 4))
 			return;
-		if (p->quoted_ports) {
-			inner.sport = l4[0] << 8 | l4[1];
-			inner.dport = l4[2] << 8 | l4[3];
-		} else {
-			inner.sport = l4[4] << 8 | l4[5];
-			inner.dport = l4[0] << 8 | l4[1];
-		}
+		inner.sport = l4[0] << 8 | l4[1];
+		inner.dport = l4[2] << 8 | l4[3];
+	} else if (p->quoted_proto == PROTO_ICMP) {
+		if (!has_bytes(p, p->quoted_l4, 8) || bpf_skb_load_bytes(skb, p->quoted_l4, l4, sizeof(l4)))
+			return;
+		inner.sport = l4[4] << 8 | l4[5];
+		inner.dport = l4[0] << 8 | l4[1];
 	}
 	if (!p->incoming && attach_error(p, &inner, id)) {
 		/* done */

@@ -269,6 +269,8 @@ INLINE int translate_error(struct __sk_buff *skb, struct pkt *p, struct tuple *t
 	u32 sum, check_at = 0;
 	u16 port, old_port = 0, check = 0;
 
+	if (p->quoted_ports && !has_bytes(p, p->quoted_l4, 8))
+		return -1; /* NAT needs more of the header than conntrack (udp_manip_pkt) */
 	if (bpf_skb_load_bytes(skb, offset, &old, sizeof(old)))
 		return -1;
 	sum = bpf_csum_diff((__be32 *)&old, sizeof(old), (__be32 *)&address, sizeof(address), 0);
@@ -291,7 +293,7 @@ INLINE int translate_error(struct __sk_buff *skb, struct pkt *p, struct tuple *t
 			set_quoted(skb, p, at, old_port, port);
 		if (p->quoted_proto == PROTO_SCTP)
 			port_of_sctp(p, p->quoted_l4, p->quoted_segment, which, old_port ^ port);
-		if (p->quoted_proto == PROTO_TCP)
+		if (p->quoted_proto == PROTO_TCP && has_bytes(p, p->quoted_l4, 20))
 			check_at = p->quoted_l4 + 16;
 		else if (p->quoted_proto == PROTO_ICMP)
 			check_at = p->quoted_l4 + 2;

@@ -112,7 +112,7 @@ INLINE int parse(struct __sk_buff *skb, struct pkt *p)
 {
 	u8 l4[20] = {};
 
-	if (parse_network(skb, p))
+	if (parse_network(skb, p) || p->length + ETH_LENGTH > skb->len)
 		return -1;
 	p->has_ports = p->has_icmp = p->has_tcp = 0;
 	p->sport = p->dport = p->icmp_id = p->check = p->udp_length = 0;
@@ -129,7 +129,8 @@ INLINE int parse(struct __sk_buff *skb, struct pkt *p)
 		parse_mobility(skb, p);
 	if (READS_DCCP)
 		parse_dccp(skb, p);
-	if (p->proto == PROTO_TCP && !bpf_skb_load_bytes(skb, p->l4, l4, 20)) {
+	/* A frame may have padding behind the packet, which is no part of a header. */
+	if (p->proto == PROTO_TCP && p->segment >= 20 && !bpf_skb_load_bytes(skb, p->l4, l4, 20)) {
 		p->has_tcp = 1;
 		p->seq = read32(l4 + 4);
 		p->ack = read32(l4 + 8);
@@ -137,7 +138,7 @@ INLINE int parse(struct __sk_buff *skb, struct pkt *p)
 		p->tcp_flags = l4[13];
 		p->window = l4[14] << 8 | l4[15];
 		p->check = l4[16] << 8 | l4[17];
-	} else if (bpf_skb_load_bytes(skb, p->l4, l4, 8)) {
+	} else if (p->segment < 8 || bpf_skb_load_bytes(skb, p->l4, l4, 8)) {
 		return 0;
 	}
 	if (READS_TCP_OPTIONS)
@@ -158,7 +159,7 @@ INLINE int parse(struct __sk_buff *skb, struct pkt *p)
 			p->udp_length = l4[4] << 8 | l4[5];
 			p->check = l4[6] << 8 | l4[7];
 		}
-	} else if (p->proto == PROTO_GRE && p->segment >= 8) {
+	} else if (p->proto == PROTO_GRE) {
 		parse_gre(p, l4);
 	}
 	return 0;
@@ -224,13 +225,6 @@ INLINE u32 sum_of(struct __sk_buff *skb, struct pkt *p, u32 offset, u32 length, 
 			return 0;
 		sum = bpf_csum_diff(0, 0, (__be32 *)odd, 4, sum);
 	}
-	return sum;
-}
-
-INLINE u16 fold(u32 sum)
-{
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
 	return sum;
 }
 

@@ -88,6 +88,14 @@ INLINE u32 crc_add(struct crc_table *t, u32 crc, u8 byte)
 	return crc >> 8 ^ t->after[index & 255];
 }
 
+/* Whether a packet has a chunk that is not empty (do_basic_checks of nf_conntrack_proto_sctp.c). */
+INLINE int has_sctp_chunk(struct __sk_buff *skb, struct pkt *p)
+{
+	u8 chunk[4] = {};
+
+	return p->segment >= 16 && !bpf_skb_load_bytes(skb, p->l4 + 12, chunk, 4) && (chunk[2] | chunk[3]);
+}
+
 /* Begin to verify the checksum of a packet. */
 INLINE void begin_sctp_checksum(struct pkt *p)
 {

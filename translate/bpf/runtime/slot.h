@@ -45,6 +45,7 @@ INLINE struct pkt *claim_slot(struct __sk_buff *skb)
 	p->slot = number;
 	p->stage = AT_NOTHING;
 	p->has_ct = p->fresh = p->related = p->dir = p->looped = p->answer = p->attached = p->owner = 0;
+	p->gre_key = 0;
 	p->gre = GRE_SHORT; /* an ICMP error keeps the kind of the packet that it quotes until it leaves */
 	p->ct_state = CT_INVALID;
 	skb->cb[0] = number;

@@ -118,6 +118,9 @@ struct pkt {
 	u16 left_id, ip_id;
 };
 
+/* Whether the packet has `length` bytes at an offset of the frame, which may have padding behind it. */
+INLINE int has_bytes(struct pkt *p, u32 offset, u32 length) { return offset + length <= ETH_LENGTH + p->length; }
+
 /* bind_flags */
 #define BIND_ADDRESS 1
 #define BIND_PORTS 2

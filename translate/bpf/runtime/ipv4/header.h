@@ -5,6 +5,25 @@
 #define HEADER_LENGTH 20
 #define ICMP_HAS_PSEUDO_HEADER 0
 
+/* Whether the header's checksum is wrong, so that the stack drops the packet before it is tracked (ip_rcv_core). */
+INLINE int is_damaged(struct __sk_buff *skb, struct pkt *p)
+{
+	u32 words[5] = {}, sum, option;
+
+	if (bpf_skb_load_bytes(skb, ETH_LENGTH, words, sizeof(words)))
+		return 1;
+	sum = bpf_csum_diff(0, 0, words, sizeof(words), 0);
+	for (u32 i = 0; i < 10; i++) {
+		asm volatile("" : "+r"(i));
+		if (ETH_LENGTH + HEADER_LENGTH + i * 4 >= p->l4)
+			break;
+		if (bpf_skb_load_bytes(skb, ETH_LENGTH + HEADER_LENGTH + i * 4, &option, 4))
+			return 1;
+		sum = bpf_csum_diff(0, 0, &option, 4, sum);
+	}
+	return fold(sum) != 0xffff;
+}
+
 /* Read the network header into p. Returns 0, or -1 for a malformed IPv4 packet. */
 INLINE int parse_network(struct __sk_buff *skb, struct pkt *p)
 {
@@ -39,9 +58,9 @@ INLINE int parse_quoted(struct __sk_buff *skb, struct pkt *p, struct tuple *inne
 	u8 ip[20] = {};
 
 	p->quoted = p->l4 + 8;
-	if (bpf_skb_load_bytes(skb, p->quoted, ip, sizeof(ip)))
+	if (!has_bytes(p, p->quoted, sizeof(ip)) || bpf_skb_load_bytes(skb, p->quoted, ip, sizeof(ip)))
 		return -1;
-	if ((ip[0] >> 4) != 4 || (ip[0] & 15) < 5 || (ip[6] & 0x1f) || ip[7])
+	if ((ip[6] & 0x1f) || ip[7]) /* it has no transport header (ipv4_get_l4proto) */
 		return -1;
 	p->quoted_l4 = p->quoted + ((ip[0] & 15) << 2);
 	p->quoted_segment = (ip[2] << 8 | ip[3]) - ((ip[0] & 15) << 2);

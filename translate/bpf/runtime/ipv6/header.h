@@ -88,6 +88,8 @@ INLINE void parse_segments(struct __sk_buff *skb, struct pkt *p)
 /* An identifier from length and flow label. It differs between most packets and does not change on the path. */
 INLINE u16 id_of(u8 *ip) { return (ip[2] ^ ip[4]) << 8 | (ip[3] ^ ip[5]); }
 
+INLINE int is_damaged(struct __sk_buff *skb, struct pkt *p) { return 0; }
+
 /* Read the network headers into p. Returns 0, or -1 for a malformed IPv6 packet. */
 INLINE int parse_network(struct __sk_buff *skb, struct pkt *p)
 {
@@ -186,6 +188,7 @@ INLINE int parse_quoted(struct __sk_buff *skb, struct pkt *p, struct tuple *inne
 	u8 ip[40] = {};
 	u8 option = 0, proto;
 	u32 offset;
+	int found;
 
 	p->quoted = p->l4 + 8;
 	if (is_icmp_redirect(p->icmp_type)) {
@@ -197,13 +200,12 @@ INLINE int parse_quoted(struct __sk_buff *skb, struct pkt *p, struct tuple *inne
 		if (bpf_skb_load_bytes(skb, p->l4 + 40, &option, 1) || option != 4)
 			return -1;
 	}
-	if (bpf_skb_load_bytes(skb, p->quoted, ip, sizeof(ip)))
-		return -1;
-	if ((ip[0] >> 4) != 6)
+	if (!has_bytes(p, p->quoted, sizeof(ip)) || bpf_skb_load_bytes(skb, p->quoted, ip, sizeof(ip)))
 		return -1;
 	offset = p->quoted + HEADER_LENGTH;
 	proto = ip[6];
-	if (skip_extensions(skb, &offset, &proto, 0))
+	found = skip_extensions(skb, &offset, &proto, 0);
+	if (found < 0 || found == LATER_FRAGMENT || is_no_protocol(proto)) /* ipv6_get_l4proto */
 		return -1;
 	p->quoted_l4 = offset;
 	p->quoted_segment = (ip[4] << 8 | ip[5]) - (offset - p->quoted - HEADER_LENGTH);
