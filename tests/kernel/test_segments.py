@@ -28,6 +28,7 @@ from backends.wire.checksums import ones_sum
 from harness.diff.backends import backend
 from tests.kernel.helpers.availability import require
 from tests.kernel.helpers.tcnode import Server, StartWith, node_of
+from tests.kernel.helpers.trackedstates import ESTABLISHED, INVALID, NEW, STATE_RULES, tos_of
 from tests.lab.random.segments import (
     CLIENT,
     SERVER,
@@ -68,22 +69,7 @@ def test_the_tc_program_tracks_segments_as_simulated(seed: int, level: int, fami
     assert played_segments(seed, family, COUNT)["tc-ebpf"].differences(tested, level) == ([], 0)
 
 
-RULES = "\n".join(
-    (
-        "*mangle",
-        ":FORWARD ACCEPT [0:0]",
-        *(
-            f"-A FORWARD -m conntrack --ctstate {state} -j TOS --set-tos {number << 2}/0x1c"
-            for number, state in enumerate(("NEW", "ESTABLISHED", "RELATED", "INVALID"), 1)
-        ),
-        "-A FORWARD -m conntrack --ctstatus SEEN_REPLY -j TOS --set-tos 0x20/0x20",
-        "-A FORWARD -m conntrack --ctstatus ASSURED -j TOS --set-tos 0x40/0x40",
-        "-A FORWARD -m conntrack --ctdir ORIGINAL -j TOS --set-tos 0x80/0x80",
-        "COMMIT",
-        "",
-    )
-)
-INVALID_TOS = 4 << 2
+RULES = "\n".join((*STATE_RULES, ""))
 
 
 class Entry(NamedTuple):
@@ -154,14 +140,14 @@ def packet(family: Family, segment: Segment, number: int) -> bytes:
 
 def marked(family: Family, data: bytes) -> tuple[int, int]:
     """The number of a packet that left, and what the rules wrote into its TOS."""
-    word, ident = struct.unpack_from("!IH", data)
-    return (ident, word >> 16 & 0xFF) if family is Family.IP else (word & 0xFFFF, word >> 20 & 0xFF)
+    label, ident = struct.unpack_from("!HH", data, 2)
+    return ident if family is Family.IP else label, tos_of(family, data)
 
 
 def tracked(
     loader: Loader, family: Family, sequences: Sequence[Sequence[Segment]], seed: int
 ) -> tuple[list[list[int]], dict[int, Entry]]:
-    """What the rules wrote into each segment, and the table of connections at the end."""
+    """Return what the rules wrote into each segment, and the table of connections at the end."""
     node = replace(node_of(family), sysctls=random_settings(seed))
     found: list[list[int]] = [[] for _ in sequences]
     with Worker(StartWith(node, loader)) as worker:
@@ -192,7 +178,7 @@ def test_windows_and_options_are_tracked_as_by_iptables(seed: int, family: Famil
     different = [(sequences[n], legacy[n], ours[n]) for n in range(len(sequences)) if legacy[n] != ours[n]]
     assert different == []
     assert [len(found) for found in legacy] == list(map(len, sequences))
-    assert {tos & 0x1C for found in legacy for tos in found} == {1 << 2, 2 << 2, INVALID_TOS}
+    assert {tos >> 2 & 7 for found in legacy for tos in found} == {NEW, ESTABLISHED, INVALID}
     assert len(known) > COUNT
     ended = Entry(TcpState.NONE, 0, False, False)
     for number, sequence in enumerate(sequences):

@@ -110,7 +110,7 @@ class _Artist:
         draw = self._draw
         (opening,) = draw.choices(*zip(*_OPENINGS, strict=True))
         opening = opening[: draw.randint(2, len(opening))] if opening else ()
-        found: list[Segment] = []
+        segments: list[Segment] = []
         for number in range(max(len(opening), draw.randint(2, 8))):
             if number < len(opening):
                 direction, flags = opening[number]
@@ -120,8 +120,8 @@ class _Artist:
                 flags = draw.choice(_FLAGS) if number or draw.random() < 0.15 else _SYN
                 exact = False
             segment = self._segment(direction, flags, exact, opening[:4] == _AGAIN[:4])
-            found += [segment] * draw.choices((1, 2, 6), (90, 9, 1))[0]
-        return found
+            segments += [segment] * draw.choices((1, 2, 6), (90, 9, 1))[0]
+        return segments
 
     def _segment(self, direction: int, flags: int, exact: bool, scaling: bool) -> Segment:
         draw = self._draw

@@ -63,12 +63,17 @@ INLINE void forget(struct conn *c)
 	conns.delete(&orig);
 }
 
-/* Find the entry of a tuple, and the tuple's direction in it. An expired entry is removed. */
+/* Find the entry of a tuple, and the tuple's direction in it. An expired entry is removed. A later connection may have
+ * the tuple in the opposite direction. */
 INLINE struct conn *find(struct tuple *t, u8 *dir, u64 now)
 {
 	struct conn *c = conns.lookup(t);
 
 	*dir = 0;
+	if (c && c->expires <= now) {
+		forget(c);
+		c = 0;
+	}
 	if (!c) {
 		struct tuple key, *orig = replies.lookup(t);
 		if (!orig)
