@@ -21,7 +21,8 @@ _DAY: Final = 86400
 _LAST_DATE: Final = (1 << 31) - 1
 """The default of ``--datestop`` (``time_init``): 2038-01-19T03:14:07."""
 _LATEST: Final = (1 << 32) - 1
-_NUMBER: Final = re.compile(r"[ \t\n\v\f\r]*\+?(-?\d+)", re.ASCII)
+_NUMBER: Final = re.compile(r"[ \t\n\v\f\r]*\+?(-?)(?=\d)0*(\d{0,20})\d*", re.ASCII)
+"""A number. With 20 digits it is out of every range; Python does not read thousands of digits."""
 _WEEKDAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _ALL_WEEKDAYS: Final = 0xFE
 _ALL_MONTHDAYS: Final = 0xFFFFFFFE
@@ -127,7 +128,7 @@ def _numbers(text: str, separators: str) -> tuple[int, ...] | None:
     numbers: list[int] = []
     for separator in (*separators, ""):
         match = _NUMBER.match(text)
-        numbers.append(int(match[1]) if match else 0)
+        numbers.append(int(f"{match[1]}{match[2] or 0}") if match else 0)
         text = text[match.end() :] if match else text
         if not text:
             return tuple(numbers)

@@ -125,6 +125,11 @@ def test_faults(read_fault: Callable[..., Diagnostic], words: str, message: str)
     assert read_fault(f"-m time {words}").message == message
 
 
+def test_a_number_may_have_any_length(read_fault: Callable[..., Diagnostic]) -> None:
+    assert "1111" in read_fault(f"-m time --datestop {'1' * 5000}").message
+    assert "2222" in read_fault(f"-m time --timestop {'2' * 5000}:00").message
+
+
 def test_the_time_zone_of_the_kernel_is_taken_for_utc(read_rule: Callable[..., Rule]) -> None:
     for option in ("--kerneltz", "--localtz"):
         rule = read_rule(f"-m time --weekdays Mon {option}")
