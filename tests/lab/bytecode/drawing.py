@@ -12,7 +12,7 @@ import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
-from itertools import chain
+from itertools import chain, product
 from typing import Final
 
 from tests.lab.bytecode.conditions import World, holds
@@ -84,13 +84,18 @@ _SOURCE: Final = {Family.IP: 0xC6336407, Family.IP6: 0x20010DB8 << 96 | 7}
 
 _AGES: Final = ((NEVER_SEEN,), (0,), (10**6,), (0, NEVER_SEEN), (NEVER_SEEN, 0))
 _FRACTIONS: Final = (0, 1, 999_999_999)
+_WEEK: Final = 7
 _CLOCK: Final = frozenset({Field.CLOCK, Field.CLOCK_MONTHDAY, Field.CLOCK_MONTHDAY_BEFORE})
 _MIDNIGHTS: Final = tuple(
     (date(*day) - date(1970, 1, 1)).days * 86400 + second
-    for day in ((2024, 2, 29), (2024, 3, 1), (2026, 1, 1), (2026, 1, 2), (2026, 3, 1), (2099, 12, 31))
+    for day in (
+        *((2024, 2, 29), (2024, 3, 1), (2026, 1, 1), (2026, 1, 2), (2026, 3, 1), (2099, 12, 31)),
+        *((1970, 1, 1), (1970, 1, 2), (1970, 1, 3), (1970, 1, 15), (2038, 2, 1)),
+    )
     for second in (-1, 0)
+    if (day, second) != ((1970, 1, 1), -1)
 )
-"""The last second of a day and the first of the next, around the ends of months."""
+"""The last second of a day and the first of the next, around the ends of months and of 31 bits."""
 _KINDS: Final = (None, "bridge", "veth")
 
 
@@ -307,10 +312,15 @@ class _Drawer:
         if fields & _EXTRAS:
             yield replace(witness, extended=False)
             yield from (replace(witness, lacking=number) for number in EXTENSIONS)
+        hours = self.values(Field.CLOCK_DAYTIME) if Field.CLOCK_DAYTIME in fields else ()
         if fields & _CLOCK:
-            for value in (*self.values(Field.CLOCK), *_MIDNIGHTS):
-                for fraction in _FRACTIONS:
-                    yield replace(witness.having(Field.CLOCK, value), fraction=fraction)
+            for value, fraction in product((*self.values(Field.CLOCK), *_MIDNIGHTS), _FRACTIONS):
+                at = replace(witness.having(Field.CLOCK, value), fraction=fraction)
+                yield at
+                yield from (at.having(Field.CLOCK_DAYTIME, hour) for hour in hours)
+        if Field.CLOCK_WEEKDAY in fields:
+            for hour, day in product(hours, range(_WEEK)):
+                yield witness.having(Field.CLOCK_DAYTIME, hour).having(Field.CLOCK_WEEKDAY, day)
         actions = [action for each in alternatives(self.statement) for action in each.actions]
         if any(isinstance(action, ConnSecmark) for action in actions):
             for labels in _LABELS:

@@ -19,11 +19,15 @@ __all__ = ["NEUTRAL", "OUT_OF_REACH", "Reason", "reason_of"]
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """A reason for faults whose :attr:`Fault.key` matches ``pattern``, in an extension or in all (``""``)."""
+    """A reason for faults whose :attr:`Fault.key` matches ``pattern``, in an extension or in all (``""``).
+
+    ``sample``: the line of the sample must match this, too.
+    """
 
     extension: str
     pattern: str
     text: str
+    sample: str = ""
 
 
 NEUTRAL: Final = (
@@ -31,6 +35,45 @@ NEUTRAL: Final = (
         "-m owner",
         r"^side: \S+: meta skuid 0-4294967295 ",
         "a socket with a user has a group, too (nft_meta_get_eval_skugid)",
+    ),
+    Reason(
+        "-m owner",
+        r"^number: \S+: meta skuid 0-4294967295 .* → meta skuid 0-4294967294 ",
+        "4294967295 is no user's number: one that the namespace does not know is shown as the overflow user's"
+        " (nft_meta_get_eval_skugid, from_kuid_munged)",
+    ),
+    Reason(
+        "-m connlabel",
+        r"^lost-test: mangle_\w+: ct state established,related,new (?P<rest>ct label set .*) → (?P=rest)$",
+        "a packet without one of these states has no connection, and without one nothing gets a label"
+        " (nft_ct_get_eval, nft_ct_set_eval)",
+    ),
+    Reason(
+        "-m connlabel",
+        r"^inverted-test: mangle_\w+: ct state established,related,new ct label set .* → "
+        r"ct state != established,related,new ct label set ",
+        "nft 1.0 compares the state with all three bits at once, and a packet has one: the test always holds,"
+        " and without a connection nothing gets a label (nft_ct_set_eval)",
+    ),
+    Reason(
+        "-m time",
+        r"^number: mangle_INPUT_2: meta hour 21601-86399 drop .* → meta hour 21602-86399 drop ",
+        "the caller of the chain tests for hours up to 21600, and from 79200 on",
+        sample="--timestart 22:00 --timestop 06:00",
+    ),
+    Reason(
+        "-m time",
+        r"^number: mangle_INPUT_[23]: meta time \{ (?P<ranges>.*-)4294\d{6} \} (?P<rest>.*) → "
+        r"meta time \{ (?P=ranges)4294\d{6} \} (?P=rest)$",
+        "the caller of the chain tests for a time below 2147483648",
+        sample="--timestart 22:00 --timestop 06:00 --monthdays 1 --contiguous",
+    ),
+    Reason(
+        "-m time",
+        r"^number: mangle_INPUT: meta time < 2147483648 .* → meta time < 2147483649 ",
+        "second 2147483648 is on 19 January 2038, 03:14:08, and the rule is for the first of a month and the"
+        " morning after it",
+        sample="--timestart 22:00 --timestop 06:00 --monthdays 1 --contiguous",
     ),
     Reason(
         "",
@@ -59,11 +102,6 @@ NEUTRAL: Final = (
         "",
         r"^lost-test: \S+: .*@th,0,24 >= 0 icmpv6 type (128|1) .* → (?!.*@th,0,24)",
         "what would be read of a fragment is the first byte of the IPv6 header, 0x60 to 0x6f",
-    ),
-    Reason(
-        "",
-        r"^lost-test: \S+: meta l4proto (sctp|icmp|icmpv6) jump \S+ comment \"line (236|263|23)\"",
-        "nft itself tests the protocol in each rule of the called chain, which reads a key of its header",
     ),
     Reason(
         "",
@@ -133,7 +171,7 @@ NEUTRAL: Final = (
     Reason(
         "-m recent",
         r"^(lost-line|list|set-change): mangle_INPUT_3: ip saddr @recent_hits update @recent_hits "
-        r"\{ ip saddr \} comment \"line 46\" ",
+        r"\{ ip saddr \} ",
         "the address is in the set already, whose elements have no timeout; what counts is its turn",
     ),
     Reason(
@@ -179,31 +217,35 @@ NEUTRAL: Final = (
     ),
     Reason(
         "-j CONNMARK",
-        r"^(?!.*mark & 0x[1248] == .* comment \"line 72\" )mark-operation: \S+: "
-        r"(ct|meta) mark & (?P<bit>0x\w+) == (?P=bit) (ct|meta) mark set \S+ mark \^ ",
+        r"^mark-operation: \S+: (ct|meta) mark & (?P<bit>0x\w+) == (?P=bit) (ct|meta) mark set \S+ mark \^ ",
         "the bit was cleared by the first rule of the chain, and no other rule of it sets the bit",
+        sample=r"^(?!.* --nfmask 0xff --ctmask 0xf0$)",
+    ),
+    Reason(
+        "-j CONNMARK",
+        r"^mark-operation: \S+: meta mark & (?P<bit>0x[1248]0) == (?P=bit) ct mark set ct mark \^ ",
+        "the bit was cleared by the first rule of the chain, and no other rule of it sets the bit",
+        sample=r" --nfmask 0xff --ctmask 0xf0$",
     ),
     Reason(
         "-j CONNMARK",
         r"^\S+: mangle_PREROUTING_2: ct mark & (0x1 == 0x0|0x2 == 0x2|0x4 == 0x4|0x8 == 0x8) ct mark set .* "
-        r"comment \"line 9\" → (\(gone\)|.*ct mark & 0x\w+ == 0x[0248] )",
+        r"→ (\(gone\)|.*ct mark & 0x\w+ == 0x[0248] )",
         "the first rule of the chain sets the lowest bit and clears the next three: this rule never matches",
+        sample=" --set-xmark 0x1/0xf ",
     ),
     Reason(
         "-j CONNMARK",
         r"^lost-test: mangle_PREROUTING_2: ct mark & (0x1 == 0x1|0x2 == 0x0|0x4 == 0x0|0x8 == 0x0) ct mark "
         r"set ",
         "the first rule of the chain sets the lowest bit and clears the next three: this test always holds",
+        sample=" --set-xmark 0x1/0xf ",
     ),
     Reason(
         "-j CONNMARK",
-        r"^lost-line: \S+: meta mark set ct mark comment \"line 73\" ",
+        r"^lost-line: \S+: meta mark set ct mark comment ",
         "the rule of this test behind the sample restores the mark again",
-    ),
-    Reason(
-        "-j TOS",
-        r"^verdict: mangle_FORWARD_2_\d: ip (dscp|ecn) .* return comment .* accept comment ",
-        "after the return only a rule about packets of IPv6 follows, which are not in a table of IPv4",
+        sample=" --restore-mark$",
     ),
     Reason(
         "-m tcpmss",
@@ -269,7 +311,7 @@ OUT_OF_REACH: Final = (
     ),
     Reason(
         "-m recent",
-        r"^side: mangle_INPUT_3: ip saddr @recent_hits update .* comment \"line 46\" ",
+        r"^side: mangle_INPUT_3: ip saddr @recent_hits update ",
         "an address of the node is listed instead, and no flow goes from one of its addresses to another",
     ),
     Reason(
@@ -290,9 +332,13 @@ OUT_OF_REACH: Final = (
 )
 
 
-def reason_of(reasons: tuple[Reason, ...], extension: str, fault: Fault) -> str | None:
-    """Return the first of the reasons that applies to a fault of an extension's sample, or None."""
+def reason_of(reasons: tuple[Reason, ...], extension: str, fault: Fault, sample: str = "") -> str | None:
+    """Return the first of the reasons that applies to a fault of an extension's sample, or None.
+
+    ``sample`` is the line of the sample rule in its file.
+    """
     for reason in reasons:
-        if reason.extension in ("", extension) and re.search(reason.pattern, fault.key):
+        applies = reason.extension in ("", extension) and re.search(reason.sample, sample)
+        if applies and re.search(reason.pattern, fault.key):
             return reason.text
     return None

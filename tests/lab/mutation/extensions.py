@@ -12,7 +12,7 @@ import argparse
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -21,8 +21,10 @@ from backends.simulator import SimulatorBackend
 from harness.corpus.generate import generate_corpus
 from harness.diff.batch import Batch
 from nfparity.inputs.rules import load_rules
+from tests.lab.bytecode.compiler import Nft, NftError
+from tests.lab.mutation.extension_context import CONTEXT_LINE, surrounded
 from tests.lab.mutation.extension_node import node_of
-from tests.lab.mutation.extension_proofs import NEUTRAL, OUT_OF_REACH, reason_of
+from tests.lab.mutation.extension_proofs import NEUTRAL, OUT_OF_REACH, Reason, reason_of
 from tests.lab.mutation.fault import Fault
 from tests.lab.mutation.flows import further_flows
 from tests.lab.mutation.hunt import Caught, Verdict, hunt
@@ -40,35 +42,28 @@ from translate.ir import (
     Accept,
     CgroupTest,
     Chain,
-    ClusterShare,
     ConnectionLimit,
     ConnLabel,
     Drop,
     Duplicate,
-    Family,
     Field,
     FieldTest,
     FillChecksum,
     Hook,
     Nth,
-    Origin,
     Policy,
+    Queue,
     Random,
-    Recent,
-    RecentMode,
     Return,
     Rule,
     Ruleset,
     Secmark,
-    SetDirection,
     Spelled,
     Table,
     TableName,
     flat,
-    format_address,
 )
 from translate.passes import lower
-from translate.read import read_ruleset
 
 __all__ = ["Score", "Single", "faults_of", "singles", "tried"]
 
@@ -96,16 +91,14 @@ class Single:
     @property
     def rule(self) -> Rule:
         """The sample."""
-        return next(rule for rule in self.ruleset.rules() if rule.origin.line != _CONTEXT)
+        return next(rule for rule in self.ruleset.rules() if rule.origin.line != CONTEXT_LINE)
 
 
 @dataclass(slots=True)
 class Score:
     """The faults of an extension, counted by their result, and those that no packet has shown.
 
-    ``refused``: samples that nftables does not express; ``inert``: those that read the clock,
-    which no packet sets on a kernel, copy packets to where no flow expects them, leave a checksum to
-    the network card, or need a cgroup or a security module that the machine lacks.
+    ``refused``: samples that nftables does not express; ``inert``: those that this kernel does not load.
     """
 
     faults: Counter[str] = field(default_factory=Counter)
@@ -190,71 +183,12 @@ def _alone(sample: Ruleset, table: Table, chain: str, rule: Rule) -> Ruleset:
         chain = Hook.OUTPUT.value  # only the node's own packets come with a mark
     if any(isinstance(test, FieldTest) and test.field in _OF_FRAGMENTS for test in flat(rule.tests)):
         chain = Hook.FORWARD.value  # the node drops a single fragment, whatever INPUT decides
-    before, after = (_context(words.get(name, ()), sample.family) for words in (_BEFORE, _AFTER))
-    before = (*before, *_context(_filling(rule, sample.family), sample.family))
-    after = (*after, *_context(_showing(rule), sample.family))
-    rules = (*before, rule, *after)
+    rules = surrounded(rule, sample.family)
     chains = (Chain(name=chain, hook=Hook(chain), policy=Policy.ACCEPT, rules=rules),)
     return replace(sample, tables=(replace(table, chains=chains),), unknown=(), notes=())
 
 
-def _filling(rule: Rule, family: Family) -> Iterator[str]:
-    """Yield rules that put what a rule looks up into lists and labels, for packets of UDP."""
-    for test in rule.tests:
-        if isinstance(test, Recent) and test.mode is not RecentMode.SET:
-            side = "rsource" if test.side is SetDirection.SRC else "rdest"
-            mask = format_address(family, test.mask)
-            yield f"-p udp -m recent --set --name {test.name} --{side} --mask {mask}"
-        if isinstance(test, ConnLabel) and not test.add:
-            yield f"-p udp -m connlabel --label {test.number} --set"
-
-
-def _showing(rule: Rule) -> Iterator[str]:
-    """Yield rules that drop packets on which a match has had an effect, or that it lets pass."""
-    for test in rule.tests:
-        if isinstance(test, ConnLabel) and test.add:
-            yield f"-m connlabel --label {test.number} -j DROP"
-        if isinstance(test, ConnectionLimit) and not test.above:
-            yield "-m conntrack --ctstate INVALID,NEW -j DROP"
-        if isinstance(test, ClusterShare):
-            yield "-m pkttype --pkt-type multicast -j DROP"
-
-
 _OF_FRAGMENTS: Final = frozenset(field for field in Field if field.text.startswith("fragment."))
-
-
-def _context(lines: Iterable[str], family: Family) -> tuple[Rule, ...]:
-    """Return rules that make the effect of a target visible; they have a line number that no sample has."""
-    text = "*mangle\n" + "".join(f"-A FORWARD {line}\n" for line in lines) + "COMMIT\n"
-    ruleset = read_ruleset(text.encode(), name="context", family=family)
-    return tuple(replace(rule, origin=Origin("context", _CONTEXT)) for rule in ruleset.rules())
-
-
-_CONTEXT: Final = 99999
-"""The line number of rules that are not of the samples."""
-_BEFORE: Final[Mapping[str, Sequence[str]]] = {
-    "MARK": ("-p tcp -j MARK --set-xmark 0x5a5aa5a6", "! -p tcp -j MARK --set-xmark 0xa5a55a59"),
-    "CONNMARK": (
-        *("-p tcp -j MARK --set-xmark 0x5a5aa5a6", "! -p tcp -j MARK --set-xmark 0xa5a55a59"),
-        *("-p tcp -j CONNMARK --set-xmark 0x3cc3963a", "! -p tcp -j CONNMARK --set-xmark 0xc33c69c5"),
-        # for shifts by four bits
-        *("-p udp -j CONNMARK --set-xmark 0xf0f0f0f0", "-p sctp -j CONNMARK --set-xmark 0x0f0f0f0f"),
-    ),
-}
-_FLAGS: Final = ("FIN", "SYN", "RST", "PSH", "ACK", "URG")
-_AFTER: Final[Mapping[str, Sequence[str]]] = {
-    "CONNMARK": ("-j CONNMARK --restore-mark",),
-    "ECN": (
-        *(
-            f"-p tcp -m tcp --tcp-flags {flag} {flag} -j MARK --or-mark {1 << bit}"
-            for bit, flag in enumerate(_FLAGS)
-        ),
-        "-p tcp -m ecn --ecn-tcp-ece -j MARK --or-mark 0x40",
-        "-p tcp -m ecn --ecn-tcp-cwr -j MARK --or-mark 0x80",
-    ),
-    "TOS": ('-m u32 --u32 "0>>28=6&&0>>16&0xf=0:14" -j DROP',),  # all flow labels begin with 0xf
-}
-"""Rules around a target of the same chain: every bit of a mark set and not set, and the result."""
 
 
 def faults_of(ruleset: Ruleset, *, level: int = 0) -> tuple[NftPlanter, tuple[Fault, ...]]:
@@ -263,57 +197,104 @@ def faults_of(ruleset: Ruleset, *, level: int = 0) -> tuple[NftPlanter, tuple[Fa
     faults = [
         fault
         for fault in planter.faults
-        if fault.operator not in _OF_CHAINS and f'"line {_CONTEXT}"' not in fault.place.text
+        if fault.operator not in _OF_CHAINS and f'"line {CONTEXT_LINE}"' not in fault.place.text
     ]
     every = -(-len(faults) // MOST)
     return planter, tuple(faults[:: max(every, 1)])
 
 
-def tried(single: Single, score: Score, *, level: int = 0) -> None:
+def tried(single: Single, score: Score, *, level: int = 0, hunts: Hunts | None = None) -> None:
     """Plant the faults of a sample and count the results.
 
-    Raises MachineError if packets show a difference without a fault.
+    ``hunts`` has the results of earlier samples: a rule with two matches is one of both. Raises MachineError
+    if packets show a difference without a fault.
     """
     score.samples += 1
-    rule = single.rule
-    statistic = any(isinstance(test, Nth | Random) for test in rule.tests)
-    clock = any(isinstance(test, FieldTest) and test.field in CLOCKS for test in flat(rule.tests))
-    cgroup = any(isinstance(test, CgroupTest) for test in rule.tests)
-    unseen_here = any(isinstance(action, Duplicate | FillChecksum | Secmark) for action in rule.actions)
-    if clock or cgroup or unseen_here:
-        score.inert += 1
-        return
     try:
         planter, faults = faults_of(single.ruleset, level=level)
-        batch = _batch(single)
-        workloads = prepare([batch], SimulatorBackend(), few=FEW, many=MANY if statistic else FEW)
+        batch = None if _is_unseen(single.rule) else _batch(single)
     except UnsupportedError:
         score.refused += 1
         return
+    known = {} if hunts is None else hunts
+    key = single.place, level, 0 if batch is None else hash(tuple(flow.steps for flow in batch.flows))
+    if key not in known:
+        known[key] = _loaded(planter, faults) if batch is None else _hunted(single, planter, faults, batch)
+    if known[key] is None:
+        score.inert += 1
+        return
+    for caught in known[key] or ():
+        _judge(single, score, planter, caught, level)
+
+
+Hunts = dict[tuple[object, ...], tuple[Caught, ...] | None]
+"""The results of faults by the place of the sample, the level, and a hash of the flows."""
+
+
+def _is_unseen(rule: Rule) -> bool:
+    """Return whether no flow can show what a rule does, so that only nft's instructions may."""
+    if any(isinstance(test, FieldTest) and test.field in CLOCKS for test in flat(rule.tests)):
+        return True
+    if any(isinstance(test, CgroupTest) for test in rule.tests):
+        return True
+    return any(isinstance(action, Duplicate | FillChecksum | Secmark | Queue) for action in rule.actions)
+
+
+def _hunted(single: Single, planter: NftPlanter, faults: Sequence[Fault], batch: Batch) -> tuple[Caught, ...]:
+    """Plant the faults on a node and send the flows."""
+    statistic = any(isinstance(test, Nth | Random) for test in single.rule.tests)
+    workloads = prepare([batch], SimulatorBackend(), few=FEW, many=MANY if statistic else FEW)
     with Testbed(planter, workloads) as testbed:
         if flaw := testbed.first_difference(None):
             raise MachineError(f"{single.place}: differs without any fault: {flaw}")
-        for caught in hunt(faults, testbed):
-            proof = _proof(single, planter, caught)
-            if caught.verdict is Verdict.SURVIVED and proof is None:
-                shown = shown_by_bucket([rule], caught.fault) or shown_by_instructions(
-                    lower(single.ruleset, level=level), caught.fault
-                )
-                if shown is None and (unseen := reason_of(OUT_OF_REACH, single.extension, caught.fault)):
-                    score.faults["out of reach"] += 1
-                    score.reasons[unseen] += 1
-                else:
-                    score.count(single, caught, None, by_instructions=shown is not None)
-            else:
-                score.count(single, caught, proof)
+        results = tuple(hunt(faults, testbed))
         if flaw := testbed.first_difference(None):
             raise MachineError(f"{single.place}: differs when all faults are gone: {flaw}")
+    return results
+
+
+def _loaded(planter: NftPlanter, faults: Sequence[Fault]) -> tuple[Caught, ...] | None:
+    """Load the faults without a packet; return None if this kernel does not load the rule as it is."""
+    nft = Nft("nft")
+    try:
+        nft.load(planter.text)
+    except NftError:
+        return None
+    return tuple(_load(nft, planter, fault) for fault in faults)
+
+
+def _load(nft: Nft, planter: NftPlanter, fault: Fault) -> Caught:
+    try:
+        nft.load(fault.plant(planter.text))
+    except NftError as e:
+        return Caught(fault=fault, verdict=Verdict.REFUSED, by=str(e).split("\n")[0])
+    return Caught(fault=fault, verdict=Verdict.SURVIVED, by="")
+
+
+def _judge(single: Single, score: Score, planter: NftPlanter, caught: Caught, level: int) -> None:
+    """Count a result; a fault that survived without a proof is judged by nft's instructions."""
+    proof = _proof(single, planter, caught)
+    if caught.verdict is not Verdict.SURVIVED or proof is not None:
+        score.count(single, caught, proof)
+        return
+    shown = shown_by_bucket([single.rule], caught.fault) or shown_by_instructions(
+        lower(single.ruleset, level=level), caught.fault
+    )
+    if shown is None and (unseen := _reason(OUT_OF_REACH, single, caught.fault)):
+        score.faults["out of reach"] += 1
+        score.reasons[unseen] += 1
+    else:
+        score.count(single, caught, None, by_instructions=shown is not None)
+
+
+def _reason(reasons: tuple[Reason, ...], single: Single, fault: Fault) -> str | None:
+    return reason_of(reasons, single.extension, fault, single.rule.origin.text)
 
 
 def _proof(single: Single, planter: NftPlanter, caught: Caught) -> str | None:
     """Return the reason why a fault changes nothing; from its text only if no packet has shown it."""
     fault = caught.fault
-    if known := reason_of(NEUTRAL, single.extension, fault):
+    if known := _reason(NEUTRAL, single, fault):
         return known
     if caught.verdict is not Verdict.SURVIVED:
         return None
@@ -331,7 +312,7 @@ def _batch(single: Single) -> Batch:
 
 
 def main() -> int:
-    """Print the table; return 1 if a fault is not caught."""
+    """Print the table; return 1 if a fault is not caught, a proof is wrong, or a sample fails without one."""
     parser = argparse.ArgumentParser(prog="python -m tests.lab.mutation.extensions", description=__doc__)
     parser.add_argument("--only", action="append", metavar="NAME", help="this extension, such as limit")
     parser.add_argument(
@@ -341,7 +322,8 @@ def main() -> int:
     parser.add_argument("--list", action="store_true", help="print the faults, and plant none")
     options = parser.parse_args()
     scores: dict[str, Score] = {}
-    printed: dict[str, int] = {}
+    hunts: Hunts = {}
+    failed = False
     for single in singles():
         if options.only and single.extension[3:] not in options.only:
             continue
@@ -351,16 +333,20 @@ def main() -> int:
         if options.list:
             _listed(single, options.level)
             continue
+        holes, disproved = len(score.holes), len(score.disproved)
         try:
-            tried(single, score, level=options.level)
+            tried(single, score, level=options.level, hunts=hunts)
         except (InputError, MachineError) as e:
+            failed = True
             print(f"FAILED {single.place} {single.extension}: {e}", flush=True)
-        for place, fault in score.holes[printed.get(single.extension, 0) :]:
+        for place, fault in score.holes[holes:]:
             print(f"NOT CAUGHT  {place}  {fault.key}", flush=True)
-        for place, fault in score.disproved:
+        for place, fault in score.disproved[disproved:]:
             print(f"DISPROVED  {place}  {fault.key}", flush=True)
-        printed[single.extension] = len(score.holes)
-    return 0 if options.list else _print(scores)
+    if options.list:
+        return 0
+    _print(scores)
+    return int(failed or any(score.holes or score.disproved for score in scores.values()))
 
 
 def _listed(single: Single, level: int) -> None:
@@ -374,7 +360,7 @@ def _listed(single: Single, level: int) -> None:
         print(f"  {fault.key}")
 
 
-def _print(scores: dict[str, Score]) -> int:
+def _print(scores: Mapping[str, Score]) -> None:
     print(
         "| extension | samples | faults | rejected | neutral | out of reach"
         " | by packets | by instructions | shown |"
@@ -388,7 +374,6 @@ def _print(scores: dict[str, Score]) -> int:
             f"| `{name}` | {score.samples} | {counts.total()} | {counts['refused']} | {counts['no change']}"
             f" | {counts['out of reach']} | {counts['caught']} | {counts['instructions']} | {detected} |"
         )
-    return int(any(score.holes for score in scores.values()))
 
 
 if __name__ == "__main__":

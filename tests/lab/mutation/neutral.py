@@ -3,6 +3,8 @@
 * nft compiles both texts to the same messages, so that the kernel is told the same. ``esp spi`` also tests
   for ESP, for example: ``meta l4proto esp`` before it adds nothing.
 * A ``return`` has become an ``accept``, and no rule follows up to the end of a base chain that accepts.
+* A call is no longer for one protocol alone, but each rule of the called chain is: nft itself adds such a test
+  before a key of its header.
 """
 
 from __future__ import annotations
@@ -14,13 +16,15 @@ from typing import Final
 from tests.lab.bytecode.compiler import Nft, NftError
 from tests.lab.mutation.fault import Fault
 
-__all__ = ["SAME_MESSAGES", "ends_alike", "proof_from_text", "same_messages"]
+__all__ = ["SAME_MESSAGES", "asks_again", "ends_alike", "proof_from_text", "same_messages"]
 
 SAME_MESSAGES: Final = "nft sends the same messages to the kernel"
 _ENDS_ALIKE: Final = "no rule follows, and the base chain accepts: a return and an accept are the same"
+_ASKS_AGAIN: Final = "nft itself tests the protocol in each rule of the called chain"
 _CHAIN: Final = re.compile(r"^\tchain (\S+) \{\n(.*?)^\t\}$", re.MULTILINE | re.DOTALL)
 _COMMENT: Final = re.compile(r' comment "[^"]*"')
 _CALL: Final = re.compile(r"\b(jump|goto) (\S+)")
+_LOST: Final = re.compile(r"(\t+)(meta l4proto \w+ )(jump (\S+).*)")
 _DEEPEST: Final = 16
 
 
@@ -28,6 +32,8 @@ def proof_from_text(text: str, fault: Fault) -> str | None:
     """Return the reason why the fault in ``text`` changes nothing, or None. Needs root, for nft."""
     if ends_alike(text, fault):
         return _ENDS_ALIKE
+    if asks_again(text, fault):
+        return _ASKS_AGAIN
     return SAME_MESSAGES if same_messages(text, fault) else None
 
 
@@ -46,6 +52,31 @@ def ends_alike(text: str, fault: Fault) -> bool:
     if not before.endswith(" return") or after != f"{before.removesuffix('return')}accept":
         return False
     return _nothing_behind(dict(_chains(text)), fault.place.block)
+
+
+def asks_again(text: str, fault: Fault) -> bool:
+    """Return whether a call has lost a test of the protocol that each rule of the called chain has.
+
+    nft tells the kernel the same if the lost test is written before each of these rules. Needs root, for nft.
+    """
+    lost = _LOST.fullmatch(fault.place.text)
+    if lost is None or fault.after != lost[1] + lost[3]:
+        return False
+    changed = fault.plant(text)
+    chain = next((match for match in _CHAIN.finditer(changed) if match[1] == lost[4]), None)
+    if chain is None or changed.count(f" {lost[4]} ") != _DECLARED_AND_CALLED:
+        return False
+    rules = re.sub(r"(?m)^(\t\t)(?!comment |\t)(?=.)", lambda indent: indent[1] + lost[2], chain[2])
+    tested = changed[: chain.start(2)] + rules + changed[chain.end(2) :]
+    nft = Nft("nft")
+    try:
+        return nft.messages(changed) == nft.messages(tested)
+    except NftError:
+        return False
+
+
+_DECLARED_AND_CALLED: Final = 2
+"""The number of times that a text has the name of a chain with one call."""
 
 
 def _chains(text: str) -> Iterator[tuple[str, list[str]]]:

@@ -8,7 +8,7 @@ lost or inverted, its value is moved, its mask has one bit less, or its key read
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from tests.lab.mutation.operators import Operators, each, each_named
@@ -143,12 +143,32 @@ def _rejected(match: re.Match[str]) -> str | None:
     return None if other is None else f"{match[1]}{other}"
 
 
+_STATES: Final = ("invalid", "established", "related", "new", "untracked")
+_STATE_LIST: Final = re.compile(r"(?<=\bct state )[a-z]+(?:,[a-z]+)+(?= )")
+
+
+def _other_states(line: str) -> Sequence[str | None]:
+    """Return the line with the other states of a connection, and with each state of the list gone.
+
+    nft 1.0 does not invert a list with ``!=``: it compares all bits of the list at once with the one bit of a
+    packet's state.
+    """
+    match = _STATE_LIST.search(line)
+    if match is None:
+        return []
+    states = match[0].split(",")
+    lists = [[state for state in _STATES if state not in states]]
+    lists += [[state for state in states if state != lost] for lost in states]
+    return [line[: match.start()] + ",".join(each) + line[match.end() :] for each in lists if each]
+
+
 EVERY_MATCH: Final[Operators] = (
     ("lost-test", each_named(_MATCH + " ?", lambda m: "")),
     ("lost-test", each(_THERE + " ?", lambda m: "")),
     ("lost-test", each_named(r"(?:quota|limit) name \"[^\"]*\" ", lambda m: "")),
     ("inverted-test", each_named(_MATCH, _inverted)),
     ("inverted-test", each(_THERE, _opposite)),
+    ("state", _other_states),
     ("number", each_named(_MATCH, _moved)),
     ("number", each_named(_MATCH, _end_moved)),
     ("element", each_named(_MATCH, _shorter)),

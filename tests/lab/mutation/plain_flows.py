@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import product
 from typing import Any, Final
 
-from backends.model.flow import Flow, Send
+from backends.model.flow import Flow, Reply, Send
 from backends.model.node import Node
 from backends.model.packet import Packet
 from backends.model.withfields import with_fields
@@ -20,6 +20,7 @@ from tests.lab.mutation.payloads import with_lengths, with_payloads
 from translate.ir import (
     ClusterShare,
     ConnectionLimit,
+    ConnLabel,
     Family,
     Field,
     HashLimit,
@@ -60,10 +61,34 @@ def plain_flows(node: Node, family: Family) -> Iterator[Flow]:
         yield Flow(id=f"plain-{way}-{int(proto)}", steps=(Send(packet=packet, entry=enters),))
 
 
+def label_flows(node: Node, family: Family) -> Iterator[Flow]:
+    """Yield connections that FORWARD does not see when they begin, but later.
+
+    It sees the answer to a datagram that the node has sent for a host, and an error from a router behind the
+    node about a datagram to the node.
+    """
+    own = [(i.name, a) for i in node.interfaces for a in i.addresses if a.family is family]
+    (entry, here), (behind, there) = own[0], next(o for o in own if o[0] != own[0][0])
+    neighbour, far = here.value ^ _HOST, there.value ^ _HOST
+    ports = {"sport": _SOURCE_PORT, "dport": _DESTINATION_PORT}
+    sent = Packet(family=family, src=neighbour, dst=far, proto=int(Protocol.UDP), **ports)
+    yield Flow(id="label-answered", steps=(Send(packet=sent, entry=None), Reply()))
+    received = with_fields(sent, dst=here.value)
+    unreachable = (
+        {"icmp_type": 3, "icmp_code": 1} if family is Family.IP else {"icmp_type": 1, "icmp_code": 3}
+    )
+    icmp = Protocol.ICMP if family is Family.IP else Protocol.ICMPV6
+    error = Packet(family=family, src=far, dst=neighbour, proto=int(icmp), quoted=received, **unreachable)
+    steps = (Send(packet=received, entry=entry), Send(packet=error, entry=behind))
+    yield Flow(id="label-error", steps=steps)
+
+
 def special_flows(ruleset: Ruleset, node: Node) -> Iterator[Flow]:
     """Yield packets at the limit of a quota, frames to many for packets to one and to a group, and packets
     with the words that ``-m u32`` tests.
     """
+    if any(isinstance(test, ConnLabel) and test.add for rule in ruleset.rules() for test in rule.tests):
+        yield from label_flows(node, ruleset.family)
     received = [flow for flow in plain_flows(node, ruleset.family) if "received" in flow.id]
     for flow, test in product(received, [t for rule in ruleset.rules() for t in rule.tests]):
         packet, entry = flow.first.packet, flow.first.entry
