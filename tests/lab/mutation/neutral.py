@@ -3,8 +3,8 @@
 * nft compiles both texts to the same messages, so that the kernel is told the same. ``esp spi`` also tests
   for ESP, for example: ``meta l4proto esp`` before it adds nothing.
 * A ``return`` has become an ``accept``, and no rule follows up to the end of a base chain that accepts.
-* A call is no longer for one protocol alone, but each rule of the called chain is: nft itself adds such a test
-  before a key of its header.
+* A call is no longer for one protocol alone, but each rule of the called chain is: nft itself adds such a
+  test before a key of the protocol's header.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ _ASKS_AGAIN: Final = "nft itself tests the protocol in each rule of the called c
 _CHAIN: Final = re.compile(r"^\tchain (\S+) \{\n(.*?)^\t\}$", re.MULTILINE | re.DOTALL)
 _COMMENT: Final = re.compile(r' comment "[^"]*"')
 _CALL: Final = re.compile(r"\b(jump|goto) (\S+)")
-_LOST: Final = re.compile(r"(\t+)(meta l4proto \w+ )(jump (\S+).*)")
+_LOST: Final = re.compile(r"(\t+)(meta l4proto (\w+) )(jump (\S+).*)")
+_OF_FRAGMENTS: Final = r"(?:ip frag-off & 0x1fff == 0 |@th,0,24 >= 0 )?"
+_NOTE: Final = "\t\tcomment "
 _DEEPEST: Final = 16
 
 
@@ -57,26 +59,27 @@ def ends_alike(text: str, fault: Fault) -> bool:
 def asks_again(text: str, fault: Fault) -> bool:
     """Return whether a call has lost a test of the protocol that each rule of the called chain has.
 
-    nft tells the kernel the same if the lost test is written before each of these rules. Needs root, for nft.
+    nft tells the kernel the same if the lost test is written into each of these rules, which have no other
+    tests than that and those of the header. Needs root, for nft.
     """
     lost = _LOST.fullmatch(fault.place.text)
-    if lost is None or fault.after != lost[1] + lost[3]:
+    if lost is None or fault.after != lost[1] + lost[4]:
         return False
     changed = fault.plant(text)
-    chain = next((match for match in _CHAIN.finditer(changed) if match[1] == lost[4]), None)
-    if chain is None or changed.count(f" {lost[4]} ") != _DECLARED_AND_CALLED:
+    chain = next((match for match in _CHAIN.finditer(changed) if match[1] == lost[5]), None)
+    if chain is None:
         return False
-    rules = re.sub(r"(?m)^(\t\t)(?!comment |\t)(?=.)", lambda indent: indent[1] + lost[2], chain[2])
+    asked = re.compile(rf"(\t\t{_OF_FRAGMENTS})({lost[3]} \w+ .*)")
+    lines = chain[2].splitlines()
+    if not all(asked.fullmatch(line) or line.startswith(_NOTE) for line in lines):
+        return False
+    rules = "".join(asked.sub(rf"\1{lost[2]}\2", line) + "\n" for line in lines)
     tested = changed[: chain.start(2)] + rules + changed[chain.end(2) :]
     nft = Nft("nft")
     try:
         return nft.messages(changed) == nft.messages(tested)
     except NftError:
         return False
-
-
-_DECLARED_AND_CALLED: Final = 2
-"""The number of times that a text has the name of a chain with one call."""
 
 
 def _chains(text: str) -> Iterator[tuple[str, list[str]]]:
