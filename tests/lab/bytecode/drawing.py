@@ -11,12 +11,12 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date
-from itertools import chain, product
+from itertools import chain
 from typing import Final
 
+from tests.lab.bytecode.clocks import FRACTIONS, at_times
 from tests.lab.bytecode.conditions import World, holds
-from tests.lab.bytecode.samples import EXTENSIONS, NEVER_SEEN, TRACKED, Sample
+from tests.lab.bytecode.samples import EXTENSIONS, NEVER_SEEN, TRACKED, Sample, State
 from translate.ir import (
     AUTHENTICATION,
     INDEX_PROTOCOLS,
@@ -62,6 +62,9 @@ _ENTRIES: Final = 4
 _MOST_VALUES: Final = 12
 """The number of values of one field tried next to a witness."""
 
+_TRIES: Final = 16
+"""The number of packets of which one should pass all tests."""
+
 _MIXED: Final = 16
 """The number of packets that differ from a witness in several fields."""
 
@@ -83,19 +86,6 @@ _SOURCE: Final = {Family.IP: 0xC6336407, Family.IP6: 0x20010DB8 << 96 | 7}
 """An address that has no type by itself: 198.51.100.7 and 2001:db8::7."""
 
 _AGES: Final = ((NEVER_SEEN,), (0,), (10**6,), (0, NEVER_SEEN), (NEVER_SEEN, 0))
-_FRACTIONS: Final = (0, 1, 999_999_999)
-_WEEK: Final = 7
-_CLOCK: Final = frozenset({Field.CLOCK, Field.CLOCK_MONTHDAY, Field.CLOCK_MONTHDAY_BEFORE})
-_MIDNIGHTS: Final = tuple(
-    (date(*day) - date(1970, 1, 1)).days * 86400 + second
-    for day in (
-        *((2024, 2, 29), (2024, 3, 1), (2026, 1, 1), (2026, 1, 2), (2026, 3, 1), (2099, 12, 31)),
-        *((1970, 1, 1), (1970, 1, 2), (1970, 1, 3), (1970, 1, 15), (2038, 2, 1)),
-    )
-    for second in (-1, 0)
-    if (day, second) != ((1970, 1, 1), -1)
-)
-"""The last second of a day and the first of the next, around the ends of months and of 31 bits."""
 _KINDS: Final = (None, "bridge", "veth")
 
 
@@ -199,7 +189,20 @@ class _Drawer:
     # -- packets ---------------------------------------------------------------------------------
 
     def witness(self, conjunction: tuple[FieldTest, ...]) -> Sample:
-        """Return a packet that passes the tests of ``conjunction``, as far as single values can."""
+        """Return a packet that passes the tests of ``conjunction``, unless none of a few does.
+
+        A value of one field may exclude one of another, as the segments left of a routing header.
+        """
+        sample = self._apart(conjunction)
+        for _ in range(_TRIES):
+            state = State(sample)
+            if all(holds(test, state.get(test.field)) for test in conjunction):
+                break
+            sample = self._apart(conjunction)
+        return sample
+
+    def _apart(self, conjunction: tuple[FieldTest, ...]) -> Sample:
+        """Return a packet whose fields, each by itself, pass the tests."""
         fields = {test.field for test in conjunction}
         known = {f: self._any(f) for f in Field if f not in _ICMP_FIELDS}
         known |= {Field.FRAGMENT: 0, Field.CT_STATE: self.draw.choice(tuple(TRACKED))}
@@ -213,9 +216,9 @@ class _Drawer:
             count=self._count(),
             ages=(0,),
             kind="veth",
-            fraction=self.draw.choice(_FRACTIONS),
+            fraction=self.draw.choice(FRACTIONS),
         )
-        order = sorted(fields | {Field.L4PROTO}, key=lambda f: f.name)
+        order = sorted(fields | {Field.L4PROTO}, key=lambda f: (f is Field.ROUTING_IN_ORDER, f.name))
         for tested in order:
             tests = [test for test in conjunction if test.field is tested]
             values = [v for v in self.values(tested) if all(holds(test, v) for test in tests)]
@@ -312,15 +315,8 @@ class _Drawer:
         if fields & _EXTRAS:
             yield replace(witness, extended=False)
             yield from (replace(witness, lacking=number) for number in EXTENSIONS)
-        hours = self.values(Field.CLOCK_DAYTIME) if Field.CLOCK_DAYTIME in fields else ()
-        if fields & _CLOCK:
-            for value, fraction in product((*self.values(Field.CLOCK), *_MIDNIGHTS), _FRACTIONS):
-                at = replace(witness.having(Field.CLOCK, value), fraction=fraction)
-                yield at
-                yield from (at.having(Field.CLOCK_DAYTIME, hour) for hour in hours)
-        if Field.CLOCK_WEEKDAY in fields:
-            for hour, day in product(hours, range(_WEEK)):
-                yield witness.having(Field.CLOCK_DAYTIME, hour).having(Field.CLOCK_WEEKDAY, day)
+        clock, hours = self.values(Field.CLOCK), self.values(Field.CLOCK_DAYTIME)
+        yield from at_times(witness, fields, clock, hours)
         actions = [action for each in alternatives(self.statement) for action in each.actions]
         if any(isinstance(action, ConnSecmark) for action in actions):
             for labels in _LABELS:

@@ -43,6 +43,12 @@ NEUTRAL: Final = (
         " (nft_meta_get_eval_skugid, from_kuid_munged)",
     ),
     Reason(
+        "-m devgroup",
+        r"^(lost-test|side): \w+_FORWARD: oifgroup 0x0-0xffffffff ",
+        "a packet in FORWARD has both interfaces, and each has a group: the test always holds"
+        " (nft_meta_store_ifgroup)",
+    ),
+    Reason(
         "-m connlabel",
         r"^lost-test: mangle_\w+: ct state established,related,new (?P<rest>ct label set .*) → (?P=rest)$",
         "a packet without one of these states has no connection, and without one nothing gets a label"
@@ -191,12 +197,6 @@ NEUTRAL: Final = (
         r"^(lost-line|mark-bit|number|mask): \S+: @nh,0,32 & 0xff000000 == 0x0 return .* → "
         r"(\(gone\)|@nh,0,32 & 0x(7f800000|ff000000|7f000000) )",
         "the first byte of a header of IPv4 is 0x45 to 0x4f, so the rule matches no packet in either form",
-    ),
-    Reason(
-        "-j NETMAP",
-        r"^lost-line: \S+: snat prefix to 0\.0\.0\.0/0 ",
-        "without bits that the network fixes, every address is mapped to itself; the binding without a rule"
-        " does the same (nf_nat_alloc_null_binding)",
     ),
     Reason(
         "-j TCPOPTSTRIP",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -90,8 +91,13 @@ class NftPlanter(Planter[str]):
         return NftablesLoader(planting, self._family, flush=flush)
 
     def change(self, before: str, after: str) -> str | None:
-        """Return the text, which replaces the loaded table; None if more than sets must be emptied."""
-        return after if only_empties_sets(self._flush) else None
+        """Return the text, which replaces the loaded table.
+
+        None if more than sets must be emptied, or if only one of the texts needs conntrack or whole packets:
+        the kernel ends with them some time after the last rule that needs them (``nf_ct_netns_put``).
+        """
+        alike = _reassembles(before) == _reassembles(after)
+        return after if alike and only_empties_sets(self._flush) else None
 
     def unchanged(self, fault: Fault) -> str | None:
         """Return the reason why the fault has no effect: both texts are equal when reduced."""
@@ -100,6 +106,15 @@ class NftPlanter(Planter[str]):
             return None
         same = reduced(text, ends=False) == reduced(self.text, ends=False)
         return ALREADY_ASKED if same else NOTHING_FOLLOWS
+
+
+_QUOTED: Final = re.compile(r'"[^"]*"')
+_REASSEMBLING: Final = re.compile(r"\b(?:ct|[sd]nat|masquerade|redirect|synproxy|tproxy|socket)\b")
+"""Words of expressions for which the kernel puts fragments together."""
+
+
+def _reassembles(text: str) -> bool:
+    return _REASSEMBLING.search(_QUOTED.sub("", text)) is not None
 
 
 @dataclass(frozen=True, slots=True)
