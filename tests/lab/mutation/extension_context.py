@@ -20,6 +20,7 @@ from translate.ir import (
     RecentMode,
     Rule,
     SetDirection,
+    SetUpdate,
     format_address,
 )
 from translate.read import read_ruleset
@@ -49,10 +50,15 @@ def _filling(rule: Rule, family: Family) -> Iterator[str]:
             yield f"-p udp -m recent --set --name {test.name} --{side} --mask {mask}"
         if isinstance(test, ConnLabel) and not test.add:
             yield f"-p udp -m connlabel --label {test.number} --set"
+        if isinstance(test, SetUpdate) and test.delete:
+            yield f"-p udp -j SET --add-set {_key(test)}"
 
 
 def _showing(rule: Rule) -> Iterator[str]:
     """Yield rules that drop packets on which a match has had an effect, or that it lets pass."""
+    changes = [test for test in rule.tests if isinstance(test, SetUpdate)]
+    for change in sorted(changes, key=lambda change: not change.delete):
+        yield f"-m set --match-set {_key(change)} -j {'ACCEPT' if change.delete else 'DROP'}"
     for test in rule.tests:
         if isinstance(test, ConnLabel) and test.add:
             yield f"-m connlabel --label {test.number} -j DROP"
@@ -60,6 +66,10 @@ def _showing(rule: Rule) -> Iterator[str]:
             yield "-m conntrack --ctstate INVALID,NEW -j DROP"
         if isinstance(test, ClusterShare):
             yield "-m pkttype --pkt-type multicast -j DROP"
+
+
+def _key(change: SetUpdate) -> str:
+    return f"{change.name} {','.join(change.directions)}"
 
 
 def _context(lines: Iterable[str], family: Family) -> tuple[Rule, ...]:

@@ -32,6 +32,18 @@ class Reason:
 
 NEUTRAL: Final = (
     Reason(
+        "-j SET",
+        r"^(lost-test|side): \w+_FORWARD\w*: (?P<first>.*)ip [sd]addr != 0\.0\.0\.0 (?P<rest>.*) → "
+        r"(?P=first)(ip [sd]addr != 0\.0\.0\.0 )?(?P=rest)$",
+        "no packet from or to 0.0.0.0 is forwarded (ip_route_input_slow)",
+    ),
+    Reason(
+        "-j SET",
+        r"^mark-bit: filter_FORWARD_2: meta l4proto tcp ip frag-off & 0x1fff == 0 add @set_pairs .* → .*"
+        r"ip frag-off & 0xfff == 0 ",
+        "the set is looked up only for whole packets, and one of TCP has added its own key before that",
+    ),
+    Reason(
         "-m owner",
         r"^side: \S+: meta skuid 0-4294967295 ",
         "a socket with a user has a group, too (nft_meta_get_eval_skugid)",

@@ -58,6 +58,7 @@ from translate.ir import (
     Rule,
     Ruleset,
     Secmark,
+    SetUpdate,
     Spelled,
     Table,
     TableName,
@@ -160,7 +161,8 @@ def _of_rule(sample: Ruleset, table: Table, chain: Chain, rule: Rule) -> Iterato
             yield Single(f"-m {name}", _alone(sample, table, base, decided))
     by_itself = {spelled.name for spelled in rule.matches} <= _TRANSPORT
     verdict = isinstance(rule.actions[0], Accept | Drop | Return) if rule.actions else True
-    if rule.target is not None and by_itself and not verdict:
+    changes = any(isinstance(test, SetUpdate) for test in rule.tests)
+    if rule.target is not None and by_itself and (changes or not verdict):
         hook = (
             base
             if table.name.value != "nat" or chain.name in _BUILT_IN

@@ -5,6 +5,7 @@
 * A ``return`` has become an ``accept``, and no rule follows up to the end of a base chain that accepts.
 * A call is no longer for one protocol alone, but each rule of the called chain is: nft itself adds such a
   test before a key of the protocol's header.
+* A rule has lost the test of a protocol that each call of its chain has.
 """
 
 from __future__ import annotations
@@ -16,15 +17,17 @@ from typing import Final
 from tests.lab.bytecode.compiler import Nft, NftError
 from tests.lab.mutation.fault import Fault
 
-__all__ = ["SAME_MESSAGES", "asks_again", "ends_alike", "proof_from_text", "same_messages"]
+__all__ = ["SAME_MESSAGES", "asked_before", "asks_again", "ends_alike", "proof_from_text", "same_messages"]
 
 SAME_MESSAGES: Final = "nft sends the same messages to the kernel"
 _ENDS_ALIKE: Final = "no rule follows, and the base chain accepts: a return and an accept are the same"
-_ASKS_AGAIN: Final = "nft itself tests the protocol in each rule of the called chain"
+_ASKS_AGAIN: Final = "each rule of the called chain tests for the protocol, or nft adds this test"
+_ASKED_BEFORE: Final = "each call of the chain tests for the protocol"
 _CHAIN: Final = re.compile(r"^\tchain (\S+) \{\n(.*?)^\t\}$", re.MULTILINE | re.DOTALL)
 _COMMENT: Final = re.compile(r' comment "[^"]*"')
 _CALL: Final = re.compile(r"\b(jump|goto) (\S+)")
 _LOST: Final = re.compile(r"(\t+)(meta l4proto (\w+) )(jump (\S+).*)")
+_FIRST: Final = re.compile(r"\t\t(meta l4proto \w+ )")
 _OF_FRAGMENTS: Final = r"(?:ip frag-off & 0x1fff == 0 |@th,0,24 >= 0 )?"
 _NOTE: Final = "\t\tcomment "
 _DEEPEST: Final = 16
@@ -36,6 +39,8 @@ def proof_from_text(text: str, fault: Fault) -> str | None:
         return _ENDS_ALIKE
     if asks_again(text, fault):
         return _ASKS_AGAIN
+    if asked_before(text, fault):
+        return _ASKED_BEFORE
     return SAME_MESSAGES if same_messages(text, fault) else None
 
 
@@ -71,6 +76,8 @@ def asks_again(text: str, fault: Fault) -> bool:
         return False
     asked = re.compile(rf"(\t\t{_OF_FRAGMENTS})({lost[3]} \w+ .*)")
     lines = chain[2].splitlines()
+    if all(line.startswith((f"\t\t{lost[2]}", _NOTE)) for line in lines):
+        return True
     if not all(asked.fullmatch(line) or line.startswith(_NOTE) for line in lines):
         return False
     rules = "".join(asked.sub(rf"\1{lost[2]}\2", line) + "\n" for line in lines)
@@ -80,6 +87,18 @@ def asks_again(text: str, fault: Fault) -> bool:
         return nft.messages(changed) == nft.messages(tested)
     except NftError:
         return False
+
+
+def asked_before(text: str, fault: Fault) -> bool:
+    """Return whether a rule has lost the test of a protocol at its start that each call of its chain has."""
+    lost = _FIRST.match(fault.place.text)
+    chains = dict(_chains(text))
+    lines = chains.get(fault.place.block, ["type "])
+    if lost is None or fault.after != "\t\t" + fault.place.text[lost.end() :] or lines[0].startswith("type "):
+        return False
+    called = re.compile(rf" (?:jump|goto) {re.escape(fault.place.block)}\b| vmap ")
+    calls = [rule for rules in chains.values() for rule in rules if called.search(f" {rule}")]
+    return bool(calls) and all(rule.startswith(lost[1]) and " vmap " not in rule for rule in calls)
 
 
 def _chains(text: str) -> Iterator[tuple[str, list[str]]]:

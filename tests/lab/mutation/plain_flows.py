@@ -30,6 +30,8 @@ from translate.ir import (
     Recent,
     RecentMode,
     Ruleset,
+    SetUpdate,
+    Test,
     WordTest,
 )
 
@@ -71,27 +73,64 @@ def label_flows(node: Node, family: Family) -> Iterator[Flow]:
     own = [(i.name, a) for i in node.interfaces for a in i.addresses if a.family is family]
     (entry, here), (behind, there) = own[0], next(o for o in own if o[0] != own[0][0])
     neighbour, far = here.value ^ _HOST, there.value ^ _HOST
-    ports = {"sport": _SOURCE_PORT, "dport": _DESTINATION_PORT}
-    sent = Packet(family=family, src=neighbour, dst=far, proto=int(Protocol.UDP), **ports)
+    sent = Packet(
+        family=family,
+        src=neighbour,
+        dst=far,
+        proto=int(Protocol.UDP),
+        sport=_SOURCE_PORT,
+        dport=_DESTINATION_PORT,
+    )
     yield Flow(id="label-answered", steps=(Send(packet=sent, entry=None), Reply()))
     received = with_fields(sent, dst=here.value)
-    unreachable = (
-        {"icmp_type": 3, "icmp_code": 1} if family is Family.IP else {"icmp_type": 1, "icmp_code": 3}
+    icmp, kind, code = (Protocol.ICMP, 3, 1) if family is Family.IP else (Protocol.ICMPV6, 1, 3)
+    error = Packet(
+        family=family,
+        src=far,
+        dst=neighbour,
+        proto=int(icmp),
+        icmp_type=kind,
+        icmp_code=code,
+        quoted=received,
     )
-    icmp = Protocol.ICMP if family is Family.IP else Protocol.ICMPV6
-    error = Packet(family=family, src=far, dst=neighbour, proto=int(icmp), quoted=received, **unreachable)
     steps = (Send(packet=received, entry=entry), Send(packet=error, entry=behind))
     yield Flow(id="label-error", steps=steps)
 
 
+def zero_flows(node: Node) -> Iterator[Flow]:
+    """Yield packets of IPv4 with addresses that no set takes, or the next one: UDP first, and TCP."""
+    entered = node.interfaces[0]
+    own = [a.value for i in node.interfaces for a in i.addresses if a.family is Family.IP]
+    here, neighbour, far = own[0], own[0] ^ _HOST, own[-1] ^ _HOST
+    pairs = ((1, far), (1, here), (neighbour, 1), (0, 0), (0, 0xFFFFFFFF))
+    for number, (src, dst) in enumerate(pairs):
+        packets = [
+            Packet(
+                family=Family.IP,
+                src=src,
+                dst=dst,
+                proto=int(proto),
+                sport=_SOURCE_PORT,
+                dport=_DESTINATION_PORT,
+            )
+            for proto in (Protocol.UDP, Protocol.TCP)
+        ]
+        for sent in (packets, packets[1:]):
+            steps = tuple(Send(packet=packet, entry=entered.name) for packet in sent)
+            yield Flow(id=f"zero-{number}-{len(sent)}", steps=steps)
+
+
 def special_flows(ruleset: Ruleset, node: Node) -> Iterator[Flow]:
-    """Yield packets at the limit of a quota, frames to many for packets to one and to a group, and packets
-    with the words that ``-m u32`` tests.
+    """Yield packets at the limit of a quota, frames to many for packets to one and to a group, packets with
+    the words that ``-m u32`` tests, and those for labels and sets.
     """
-    if any(isinstance(test, ConnLabel) and test.add for rule in ruleset.rules() for test in rule.tests):
+    tests = [test for rule in ruleset.rules() for test in rule.tests]
+    if any(isinstance(test, ConnLabel) and test.add for test in tests):
         yield from label_flows(node, ruleset.family)
+    if ruleset.family is Family.IP and any(isinstance(test, SetUpdate) for test in tests):
+        yield from zero_flows(node)
     received = [flow for flow in plain_flows(node, ruleset.family) if "received" in flow.id]
-    for flow, test in product(received, [t for rule in ruleset.rules() for t in rule.tests]):
+    for flow, test in product(received, tests):
         packet, entry = flow.first.packet, flow.first.entry
         changed: list[Packet | None] = []
         if isinstance(test, Quota):
@@ -153,9 +192,7 @@ def sequences_between_hosts(ruleset: Ruleset, node: Node, *, connections: bool) 
     draw = random.Random(0)
     family = ruleset.family
     # A set of nftables may lose an address that rules add and remove more than 16 times (docs/limits.md).
-    removes = any(
-        isinstance(t, Recent) and t.mode is RecentMode.REMOVE for r in ruleset.rules() for t in r.tests
-    )
+    removes = any(_removes(test) for rule in ruleset.rules() for test in rule.tests)
     entered = node.interfaces[0]
     own = [a.value for i in node.interfaces for a in i.addresses if a.family is family]
     near = [
@@ -187,6 +224,12 @@ def sequences_between_hosts(ruleset: Ruleset, node: Node, *, connections: bool) 
         yield from _connections_in_turn(near, far, own, entered.name, family)
 
 
+def _removes(test: Test) -> bool:
+    return (isinstance(test, Recent) and test.mode is RecentMode.REMOVE) or (
+        isinstance(test, SetUpdate) and test.delete
+    )
+
+
 def _connections_in_turn(
     near: Sequence[int], far: Sequence[int], own: Sequence[int], entry: str, family: Family
 ) -> Iterator[Flow]:
@@ -215,7 +258,7 @@ _CONNECTIONS: Final = 40
 """More than twice the greatest limit of the samples that is not the greatest of all."""
 
 
-COUNTING: Final = (Recent, HashLimit, ConnectionLimit)
+COUNTING: Final = (Recent, HashLimit, ConnectionLimit, SetUpdate)
 _SEQUENCES: Final = 100
 _SUBNET: Final = {Family.IP: 0x200, Family.IP6: 1 << 64}
 """The difference between addresses in two networks of the usual size."""
