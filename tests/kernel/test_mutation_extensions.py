@@ -14,6 +14,7 @@ EXTENSIONS = {
     "-m iprange": 18,
     "-m realm": 18,
     "-m dccp": 14,
+    "-m connlabel": 12,
 }
 """Extensions, and the least number of faults that are shown."""
 

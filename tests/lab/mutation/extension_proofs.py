@@ -201,7 +201,7 @@ NEUTRAL: Final = (
     Reason(
         "-m connlimit",
         r"^\S+: \S+: add @\w+ \{ ip6 saddr & :: ct count over 4294967295 \} .* → "
-        r"(\(gone\)|add @\w+ \{ ip6 [sd]addr & \S+ ct count over )",
+        r"add @\w+ \{ ip6 [sd]addr & \S+ ct count over 429496729[45] ",
         "a limit above the greatest count of a 32-bit counter: the rule never matches",
     ),
     Reason(

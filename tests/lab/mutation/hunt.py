@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from backends.replay.worker import WorkerEndedError
 from tests.lab.mutation.fault import Fault
 from tests.lab.mutation.testbed import Testbed
 from translate.errors import InputError, MachineError
@@ -37,12 +39,15 @@ def hunt(faults: Iterable[Fault], testbed: Testbed, *, proven: Collection[Fault]
     """Plant each fault in turn and yield its result.
 
     A fault that is ``proven`` to change nothing meets every flow once: repetitions are for faults that
-    only many packets show, and cost most of a survivor's time.
+    only many packets show, and cost most of a survivor's time. An assertion of libnftables ends the node's
+    process, and the fault is refused. Raises WorkerEndedError if the process ends in another way.
     """
     for fault in faults:
         try:
             by = testbed.first_difference(fault, repeated=fault not in proven)
         except (InputError, MachineError) as e:
+            if isinstance(e, WorkerEndedError) and e.status != -signal.SIGABRT:
+                raise
             yield Caught(fault=fault, verdict=Verdict.REFUSED, by=str(e).strip().split("\n")[0])
             continue
         verdict = Verdict.SURVIVED if by is None else Verdict.CAUGHT

@@ -116,6 +116,10 @@ def _other_bit(match: re.Match[str]) -> str:
     return f"{match[1]}{int(match[2], 16) ^ 1:#x}"
 
 
+def _other_class(match: re.Match[str]) -> str:
+    return f"{match[1]}{int(match[2], 16) ^ 1:04x}"
+
+
 def _other_unit(match: re.Match[str]) -> str:
     return f"{match[1]}{_UNITS[match[2]]}"
 
@@ -206,6 +210,17 @@ EVERY_MATCH: Final[Operators] = (
     ("port", each(r"((?:redirect|masquerade|[ds]nat) to \S*?:)(\d+)(?![\w:])", _plus_one)),
     ("lost-nat", each(r"(?:redirect|masquerade) to \S+|\bredirect\b(?! to)", lambda m: "accept")),
     ("verdict", each(r"\bnotrack\b", lambda m: "accept")),
+    ("port", each(r"(tproxy to \S*?:)(\d+)(?![\w:])", _plus_one)),
     ("option", each(r"(reset tcp option )maxseg", lambda m: f"{m[1]}window")),
+    ("option", each_named(r'(dup to \S+) device "[^"]*"', lambda m: m[1])),
+    ("option", each(r"(synproxy mss )(\d+)", _plus_one)),
+    ("option", each(r"(synproxy .*wscale )(\d+)", _plus_one)),
+    ("option", each(r"(synproxy .*?) (?:timestamp|sack-perm)", lambda m: m[1])),
+    ("option", each(r"(synproxy .*timestamp) sack-perm", lambda m: m[1])),
+    ("value", each(r"(meta priority set [0-9a-f]+:)([0-9a-f]+)", _other_class)),
+    ("log", each_named(r'(?<=\blog )prefix "[^"]*" ', lambda m: "")),
+    ("log", each(r"(?<= )((?:group|snaplen|queue-threshold) )(\d+)(?= |$)", _plus_one)),
+    ("log", each(r"(?<= )level (?!emerg)\w+", lambda m: "level emerg")),
+    ("log", each(r"(?<= )flags (?:tcp [a-z,]+|ip options|skuid|ether) ?(?=flags|comment|$)", lambda m: "")),
 )
 """Kinds of faults, each with a function from a line to changed lines."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.lab.bytecode.conditions import World
@@ -9,7 +11,9 @@ from tests.lab.bytecode.drawing import draw_samples
 from tests.lab.bytecode.meaning import perform
 from tests.lab.bytecode.samples import Sample, State
 from tests.unit.translate.helpers.rules import program
-from translate.ir import Apply, Family, Statement
+from translate.ir import Apply, Family, Field, Statement
+from translate.passes import lower
+from translate.read import read_ruleset
 
 WORLD = World(family=Family.IP, sets={}, lists={})
 
@@ -48,3 +52,23 @@ def test_the_same_seed_draws_the_same() -> None:
     (statement,) = (s for chain in made.chains for s in chain.statements)
     assert list(draw_samples(statement, WORLD, 1)) == list(draw_samples(statement, WORLD, 1))
     assert list(draw_samples(statement, WORLD, 1)) != list(draw_samples(statement, WORLD, 2))
+
+
+def test_a_packet_passes_tests_that_depend_on_each_other() -> None:
+    options = "-m srh --srh-hdr-len-lt 6 ! --srh-segs-left-lt 1 --srh-last-entry-lt 3 ! --srh-tag 0"
+    world = replace(WORLD, family=Family.IP6)
+    text = f"*filter\n-A FORWARD {options} -j DROP\nCOMMIT\n"
+    made = lower(read_ruleset(text.encode(), name="rules", family=Family.IP6), level=0)
+    (statement,) = (s for chain in made.chains for s in chain.statements)
+    for seed in range(10):
+        assert any(not perform(statement, State(s), world) for s in draw_samples(statement, world, seed))
+
+
+def test_a_rule_of_the_clock_gets_each_hour_on_each_day() -> None:
+    made = program("mangle", "-A INPUT -m time --timestart 22:00 --timestop 06:00 --weekdays Sat -j DROP")
+    (statement,) = (s for chain in made.chains for s in chain.statements)
+    times = {
+        (sample.number(Field.CLOCK_DAYTIME), sample.number(Field.CLOCK_WEEKDAY))
+        for sample in draw_samples(statement, WORLD, 1)
+    }
+    assert times >= {(hour, day) for hour in (21600, 79200) for day in range(7)}

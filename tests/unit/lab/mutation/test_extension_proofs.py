@@ -7,7 +7,7 @@ import pytest
 from tests.lab.mutation.extension_proofs import NEUTRAL, OUT_OF_REACH, reason_of
 from tests.lab.mutation.fault import Fault, Place
 from tests.lab.mutation.instructions import planted_apart, shown_by_bucket
-from tests.lab.mutation.neutral import ends_alike
+from tests.lab.mutation.neutral import asked_before, asks_again, ends_alike
 from translate.ir import Family
 from translate.read import read_ruleset
 
@@ -73,3 +73,57 @@ def test_a_reason_is_for_its_extension_and_faults() -> None:
     assert reason_of(NEUTRAL, "-m conntrack", changed) is None
     assert reason_of(NEUTRAL, "-m connbytes", fault("inverted-test", "mangle_INPUT", line, "drop")) is None
     assert reason_of(OUT_OF_REACH, "-m connbytes", changed) is None
+
+
+CALLED = """table ip nfparity {
+	chain filter_FORWARD {
+		type filter hook forward priority 0; policy accept;
+		meta l4proto tcp jump filter_FORWARD_2 comment "line 1"
+	}
+	chain filter_FORWARD_2 {
+		comment "part of filter FORWARD, line 1"
+		meta l4proto tcp add @set_pairs { ip saddr } comment "line 1"
+		meta l4proto tcp drop comment "line 1"
+	}
+}
+"""
+CALL = '\t\tmeta l4proto tcp jump filter_FORWARD_2 comment "line 1"'
+RULE = '\t\tmeta l4proto tcp drop comment "line 1"'
+
+
+def without_test(text: str, block: str, line: str) -> Fault:
+    lines = text.split("\n")
+    place = Place(block, lines.index(line) if line in lines else 0, line)
+    return Fault(operator="lost-test", place=place, after=line.replace("meta l4proto tcp ", ""))
+
+
+@pytest.mark.parametrize(
+    ("text", "known"),
+    [(CALLED, True), (CALLED.replace("meta l4proto tcp drop comment", "ip ttl 5 drop comment"), False)],
+)
+def test_a_call_needs_no_test_that_each_called_rule_has(text: str, known: bool) -> None:
+    assert asks_again(text, without_test(text, "filter_FORWARD", CALL)) is known
+
+
+@pytest.mark.parametrize(
+    ("text", "known"),
+    [
+        (CALLED, True),
+        (CALLED.replace("meta l4proto tcp jump", "jump"), False),
+        (CALLED.replace(f"{CALL}\n", f"{CALL}\n\t\tmeta l4proto udp jump filter_FORWARD_2\n"), False),
+    ],
+)
+def test_a_rule_needs_no_test_that_each_call_of_its_chain_has(text: str, known: bool) -> None:
+    assert asked_before(text, without_test(text, "filter_FORWARD_2", RULE)) is known
+
+
+def test_a_rule_of_a_base_chain_needs_its_test() -> None:
+    assert not asked_before(CALLED, without_test(CALLED, "filter_FORWARD", CALL))
+    changed = fault("tcp-udp", "filter_FORWARD_2", RULE, RULE.replace("tcp", "udp"))
+    assert not asked_before(CALLED, changed)
+
+
+def test_a_reason_may_be_for_one_sample() -> None:
+    lost = fault("lost-line", "mangle_FORWARD", 'meta mark set ct mark comment "line 73"', None)
+    assert reason_of(NEUTRAL, "-j CONNMARK", lost, "-A marks -j CONNMARK --restore-mark") is not None
+    assert reason_of(NEUTRAL, "-j CONNMARK", lost, "-A marks -j CONNMARK --restore-mark --mask 0x80") is None

@@ -44,6 +44,8 @@ def changed(line: str) -> set[str]:
         ("\t\trate 3/minute burst 5 packets", {"rate: \t\trate 3/hour burst 5 packets"}),
         ("add @s { ip saddr ct count over 5 } drop", {"count: add @s { ip saddr ct count over 4 } drop"}),
         ("update @s { ip saddr } drop", {"set-change: delete @s { ip saddr } drop", "set-change: drop"}),
+        ("ct state established,new drop", {"state: ct state invalid,related,untracked drop"}),
+        ("ct state established,new drop", {"state: ct state new drop", "state: ct state established drop"}),
         ("ip ttl set 5", {"value: ip ttl set 6"}),
         ("reject with icmp type host-unreachable", {"reject-kind: reject with icmp type net-unreachable"}),
         ("redirect to :15001", {"port: redirect to :15002", "lost-nat: accept"}),
