@@ -47,6 +47,8 @@ from translate.ir import (
     RestoreSocketMark,
     SetTest,
     Statement,
+    SynProxy,
+    TcpFlag,
     Test,
     Value,
     alternatives,
@@ -321,6 +323,8 @@ class _Drawer:
         if any(isinstance(action, ConnSecmark) for action in actions):
             for labels in _LABELS:
                 yield replace(witness, labels=labels)
+        if any(isinstance(action, SynProxy) for action in actions):
+            yield from (witness.having(Field.TCP_FLAGS, int(flag)) for flag in (TcpFlag.SYN, TcpFlag.ACK))
         if any(isinstance(action, RestoreSocketMark) for action in actions):
             for mark in _SOCKET_MARKS:
                 yield replace(witness, socket_mark=mark)
