@@ -188,8 +188,8 @@ NEUTRAL: Final = (
     ),
     Reason(
         "-m recent",
-        r"^(lost-line|list|set-change): mangle_INPUT_3: ip saddr @recent_hits update @recent_hits "
-        r"\{ ip saddr \} ",
+        r"^(lost-line|list|set-change): mangle_INPUT_3: ip saddr @recent_hits update @recent_hits .* → "
+        r"(\(gone\)|ip saddr @recent_hits_turn update @recent_hits |ip saddr @recent_hits comment )",
         "the address is in the set already, whose elements have no timeout; what counts is its turn",
     ),
     Reason(
@@ -211,9 +211,9 @@ NEUTRAL: Final = (
         "the first byte of a header of IPv4 is 0x45 to 0x4f, so the rule matches no packet in either form",
     ),
     Reason(
-        "-j TCPOPTSTRIP",
-        r"^inverted-test: \S+: meta l4proto tcp comment ",
-        "without options to strip, the rule has no statement",
+        "",
+        r"^inverted-test: \S+: meta l4proto (tcp|udp) comment ",
+        "the rule has no statement, as without options to strip, or for a checksum",
     ),
     Reason(
         "-m tcp",

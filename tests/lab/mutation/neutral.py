@@ -74,13 +74,13 @@ def asks_again(text: str, fault: Fault) -> bool:
     chain = next((match for match in _CHAIN.finditer(changed) if match[1] == lost[5]), None)
     if chain is None:
         return False
-    asked = re.compile(rf"(\t\t{_OF_FRAGMENTS})({lost[3]} \w+ .*)")
+    with_header = re.compile(rf"(\t\t{_OF_FRAGMENTS})({lost[3]} \w+ .*)")
     lines = chain[2].splitlines()
     if all(line.startswith((f"\t\t{lost[2]}", _NOTE)) for line in lines):
         return True
-    if not all(asked.fullmatch(line) or line.startswith(_NOTE) for line in lines):
+    if not all(with_header.fullmatch(line) or line.startswith(_NOTE) for line in lines):
         return False
-    rules = "".join(asked.sub(rf"\1{lost[2]}\2", line) + "\n" for line in lines)
+    rules = "".join(with_header.sub(rf"\1{lost[2]}\2", line) + "\n" for line in lines)
     tested = changed[: chain.start(2)] + rules + changed[chain.end(2) :]
     nft = Nft("nft")
     try:
