@@ -12,13 +12,12 @@ import struct
 from dataclasses import dataclass
 from typing import Final
 
+from backends.wire.plainheaders import transport_header
 from translate.ir import Protocol
 
 __all__ = ["Shift", "key"]
 
 _TCP, _UDP = int(Protocol.TCP), int(Protocol.UDP)
-_SHORTEST: Final = {_TCP: 20, _UDP: 16}
-"""The least length of a segment: a header of TCP; one of UDP, and the tag."""
 _TCP_HEADER: Final = struct.Struct("!HHIIBBHH")
 _UDP_HEADER: Final = struct.Struct("!HHHHIHH")
 """Ports, length, checksum, and the tag: a fixed part, a word that gets the run's number, and the packet's."""
@@ -66,17 +65,11 @@ class Shift:
 
 
 def _start(data: bytes) -> tuple[int, int] | None:
-    """Return the protocol of a packet, and the place of its transport header."""
-    if len(data) < 36:
+    """Return the protocol of a packet with a key, and the place of its transport header."""
+    header = transport_header(data)
+    if header is None or (header[0] == _UDP and len(data) < header[1] + _UDP_HEADER.size):
         return None
-    if data[0] == 0x45 and not (data[6] & 0x3F or data[7]):
-        proto, start = data[9], 20
-    elif data[0] >> 4 == 6:
-        proto, start = data[6], 40
-    else:
-        return None
-    least = _SHORTEST.get(proto)
-    return None if least is None or len(data) < start + least else (proto, start)
+    return header
 
 
 def _client_port(data: bytes, reply: bool) -> int | None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backends.model.packet import Fragment, Packet
+from backends.model.packet import Packet
 from backends.model.withfields import with_fields
 from backends.replay.observed import FrameReader
 from backends.testbed.tapnode import Sighting
@@ -50,17 +49,7 @@ def test_a_packet_with_another_port_is_read_as_if_it_were_parsed(
         assert read.identity == identity(parsed.packet)
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        build(with_fields(PACKET, proto=Protocol.SCTP)),
-        build(with_fields(PACKET, fragment=Fragment(0, True, 7))),
-        b"\x46" + build(PACKET)[1:],
-        build(PACKET)[:39],
-        build(with_fields(PACKET, proto=Protocol.UDP, payload=b"x" * 12))[:26] + bytes(2) + b"x" * 12,
-        b"",
-    ],
-    ids=["sctp", "fragment", "options", "short", "no checksum", "nothing"],
-)
-def test_other_packets_are_not_divided(data: bytes) -> None:
-    assert divide(data) is None
+def test_other_packets_are_not_divided() -> None:
+    datagram = build(with_fields(PACKET, proto=Protocol.UDP, payload=b"x" * 12))
+    assert divide(datagram[:26] + bytes(2) + datagram[28:]) is None, "no checksum"
+    assert divide(build(with_fields(PACKET, proto=Protocol.SCTP))) is None
