@@ -5,14 +5,14 @@ from __future__ import annotations
 import fcntl
 import shutil
 from pathlib import Path
-from typing import Final
 
 from vm.apt import Archive
 from vm.unpacking import unpack
 
 __all__ = ["ensure_kubectl"]
 
-_PACKAGE: Final = "kubernetes-client"
+_PACKAGE, _OLD_PACKAGE = "kubectl", "kubernetes-client"
+"""The package of the program; in Debian 12 and before it is in the old one."""
 
 
 def ensure_kubectl(release: str, *, build: Path) -> Path:
@@ -25,7 +25,8 @@ def ensure_kubectl(release: str, *, build: Path) -> Path:
         if not program.exists():
             archive = Archive(build / f"apt-kubectl-{release}", release)
             archive.update()
-            partial = unpack(archive, (_PACKAGE,), root)
+            package = _PACKAGE if _PACKAGE in archive.names(_PACKAGE) else _OLD_PACKAGE
+            partial = unpack(archive, (package,), root)
             shutil.rmtree(root, ignore_errors=True)
             partial.rename(root)
     return program
