@@ -20,6 +20,7 @@ from backends.iptables.buckets import hashlimit_names, tables_to_reload, with_co
 from backends.iptables.namednumbers import numbered_names
 from backends.iptables.variation import may_vary
 from backends.model.contract import Availability, Job
+from backends.model.sourceports import reads_source_ports
 from backends.replay.availability import kernel_lacks
 from backends.replay.loader import JIFFIES, Loader, RuleId, refuse_endless_walks
 from backends.replay.session import KernelSession, open_session
@@ -226,13 +227,15 @@ def loader_of(variant: str, ruleset: Ruleset) -> IptablesLoader:
         raise UnsupportedError(refusals)
     if ruleset.sets and find_tool("ipset") is None:
         raise MachineError("ipset is not installed (Debian package ipset)")
-    return IptablesLoader(
+    loader = IptablesLoader(
         variant,
         write_save(numbered_names(ruleset)),
         ruleset.family,
         accounts=_accounts(ruleset),
         ipsets=write_ipsets(ruleset.sets),
     )
+    loader.reads_source_ports = reads_source_ports(ruleset)
+    return loader
 
 
 def _accounts(ruleset: Ruleset) -> tuple[str, ...]:

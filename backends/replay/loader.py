@@ -87,7 +87,7 @@ class Loader(ABC):
     """True if rules test which processor handles a packet."""
 
     reads_source_ports: bool = False
-    """True if the rules are not those of the job, and may distinguish connections by their source port."""
+    """True if rules that are not those of the job may distinguish connections by their source port."""
 
     registers_again: bool = False
     """True if :meth:`forget_lists` registers the chains again, after all other chains of their priority."""

@@ -4,7 +4,8 @@ import pickle
 
 import pytest
 
-from backends.iptables.backend import IptablesBackend, IptablesLoader, read_counters
+from backends.iptables.backend import IptablesBackend, IptablesLoader, loader_of, read_counters
+from translate.read import read_ruleset
 
 
 def test_counters_are_numbered_by_table_and_chain():
@@ -42,3 +43,9 @@ def test_probe_without_the_tool(monkeypatch):
     found = IptablesBackend("iptables-legacy").probe()
     assert not found.ok
     assert "iptables-legacy-restore is not installed" in found.reason
+
+
+@pytest.mark.parametrize(("port", "reads"), [("--dport", False), ("--sport", True)])
+def test_rules_beside_those_of_the_job_may_read_source_ports(port: str, *, reads: bool) -> None:
+    text = f"*filter\n:FORWARD ACCEPT [0:0]\n-A FORWARD -p tcp -m tcp {port} 80 -j DROP\nCOMMIT\n"
+    assert loader_of("iptables-legacy", read_ruleset(text.encode(), name="rules")).reads_source_ports is reads
