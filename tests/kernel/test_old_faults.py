@@ -175,7 +175,7 @@ HASHED = (Runtime("ipv6/address", "source ? other.word[i] : swap32(made[i])", "o
 REDIRECT = (
     Runtime("ipv6/route", "switch (reach_of(p->daddr))", "switch (is_of_link(p->daddr) ? OF_LINK : -1)"),
 )
-GRE_HEADER = (Runtime("packet", "p->proto == PROTO_GRE && p->segment >= 8", "0"),)
+GRE_HEADER = (Runtime("packet", "p->proto == PROTO_GRE) {\n\t\tparse_gre", "0) {\n\t\tparse_gre"),)
 
 
 @dataclass(frozen=True)
