@@ -33,8 +33,21 @@ __all__ = ["ALONE", "SharedRuns", "lightly", "shared_runs"]
 _Places = tuple[tuple[bool, int, int, Port | None], ...]
 """For each Send of a flow: whether it is made on the node, and its protocol, destination and port."""
 _Destinations = tuple[tuple[int, int, Port | None], ...]
-_Choice = tuple[Outcome, ...]
-"""The outcomes of a path's Sends, without the sender's own address and port."""
+
+
+class _End(NamedTuple):
+    """The outcome of a Send without the sender's own address and port; ``comes_back``: to the sender itself.
+
+    An endpoint that uses its own service is masqueraded where it chooses itself, by a rule of its own. A
+    client elsewhere may have the same outcome.
+    """
+
+    outcome: Outcome
+    comes_back: bool
+
+
+_Choice = tuple[_End, ...]
+"""The outcomes of a path's Sends."""
 
 
 class _Copy(NamedTuple):
@@ -130,8 +143,11 @@ def _choices(flow: Flow, result: FlowResult) -> list[_Choice]:
 
     Answers and later packets follow the choice of their connection.
     """
-    sends = [at for at, (_, step) in enumerate(acting_steps(flow)) if isinstance(step, Send)]
-    return [tuple([_but_sender(way.outcomes[at]) for at in sends]) for way in result.branches]
+    sends = [(at, step) for at, (_, step) in enumerate(acting_steps(flow)) if isinstance(step, Send)]
+    return [
+        tuple([_End(_but_sender(way.outcomes[at]), way.outcomes[at].dst == s.packet.src) for at, s in sends])
+        for way in result.branches
+    ]
 
 
 def _but_sender(outcome: Outcome) -> Outcome:

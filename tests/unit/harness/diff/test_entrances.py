@@ -101,6 +101,14 @@ def test_each_choice_shows_what_no_earlier_one_shows() -> None:
     assert all(share.needed is None for share in shared_runs(flows, results, set()).together.values())
 
 
+def test_another_client_does_not_show_what_an_endpoint_reaches_that_chooses_itself() -> None:
+    """Both are masqueraded at endpoint 5, each by a rule of its own."""
+    a, b = flow("a"), flow("b", src=5)
+    results = to(5, 6, of=a, masqueraded=5), to(5, 6, of=b, masqueraded=5)
+    shares = shared_runs((a, b), results, {"a", "b"}).together
+    assert (shares["a"].needed, shares["b"].needed) == (frozenset({0, 1}), frozenset({0}))
+
+
 def test_flows_of_the_first_service_share_no_runs_with_those_of_others() -> None:
     a, b, c = flow("a"), flow("b", src=2), flow("c", src=3)
     assert together((a, to(5, 6, of=a)), (b, to(5, 6, of=b)), (c, to(5, 6, of=c)), alike="bc") == {
