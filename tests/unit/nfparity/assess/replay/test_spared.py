@@ -189,7 +189,7 @@ def test_in_iptables_mode_one_client_of_each_choice_shows_every_outcome() -> Non
     shared = flows_that_share_runs(tuple(flows().values()), expected)
     brief = shared.briefly
     places = {(f.first.packet.dst, f.first.packet.dport) for f in chosen if f.id not in brief}
-    assert len(brief) > len(chosen) // 4
+    assert len(brief) > len(chosen) // 10
     assert {(flows()[i].first.packet.dst, flows()[i].first.packet.dport) for i in brief} <= places
     assert shared.together.keys() | brief >= {flow.id for flow in chosen}
 
