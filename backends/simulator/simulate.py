@@ -23,10 +23,10 @@ from backends.simulator.conntrack.table import Conntrack, TrackSettings
 from backends.simulator.hooks.fate import Delivered, Dropped, Fate, Forwarded, Rejected
 from backends.simulator.hooks.stack import Stack
 from backends.simulator.matching.assumptions import Assumptions, Run, added_up, without_needless
-from backends.simulator.matching.conditions import Memory
 from backends.simulator.matching.connlimits import ConnectionLists
 from backends.simulator.matching.filledsets import FilledSets
 from backends.simulator.matching.hashlimits import HashTables
+from backends.simulator.matching.memory import Memory
 from backends.simulator.matching.recent import RecentLists
 from backends.simulator.matching.undecided import Undecided
 from backends.simulator.nat.binding import Nat

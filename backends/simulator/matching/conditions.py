@@ -4,29 +4,22 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
 from typing import Final, assert_never
 
 from backends.model.packet import PortClass
-from backends.simulator.chance.chooser import Chance
-from backends.simulator.chance.ports import PickedPort, Ports
+from backends.simulator.chance.ports import PickedPort
 from backends.simulator.conntrack.skb import SocketKind
-from backends.simulator.matching.assumptions import Assumptions
 from backends.simulator.matching.bytecode import takes
-from backends.simulator.matching.connlimits import ConnectionLists
 from backends.simulator.matching.fields import port_reader, reader
-from backends.simulator.matching.filledsets import FilledSets
-from backends.simulator.matching.hashlimits import HashTables
 from backends.simulator.matching.headeroptions import options_hold
-from backends.simulator.matching.recent import RecentLists
+from backends.simulator.matching.memory import Memory
 from backends.simulator.matching.undecided import Undecided
 from backends.simulator.matching.view import Reader, Value, View
 from backends.simulator.matching.words import words_hold
 from backends.simulator.nat.hashing import jhash2, reciprocal_scale
 from translate.ir import (
-    BYTE_TESTS,
     RANDOM_RANGE,
     Account,
     AnyOf,
@@ -57,79 +50,7 @@ from translate.ir import (
     WordTest,
 )
 
-__all__ = ["Condition", "Memory", "condition", "hidden_condition", "leaves_state"]
-
-
-@dataclass(slots=True)
-class Memory:
-    """The state of one run that tests read, apart from the packet."""
-
-    chance: Chance
-    ports: Ports
-    lists: RecentLists
-    assumptions: Assumptions
-    tables: HashTables
-    connections: ConnectionLists
-    sets: FilledSets = field(default_factory=lambda: FilledSets({}))
-    counters: dict[object, int] = field(default_factory=dict)
-    """The counter of each Nth, by rule and test."""
-    buckets: dict[object, int] = field(default_factory=dict)
-    """The time in nanoseconds at which the bucket of each Limit that packets have reached is full again."""
-    idle_buckets: dict[object, int] = field(default_factory=dict)
-    """The same times for Limits of rules that have only side effects, such as logging."""
-    quotas: dict[object, int] = field(default_factory=dict)
-    """The bytes that are left of each Quota that packets have reached."""
-    keeps_state: bool = True
-    """False if no rule leaves state here, apart from ports (:func:`leaves_state`)."""
-
-    def begin(self, chance: Chance) -> None:
-        """Forget everything, for another run."""
-        self.chance = chance
-        self.ports.begin(chance)
-        if not self.keeps_state:
-            return
-        self.lists.begin()
-        self.assumptions.begin(chance)
-        self.counters.clear()
-        self.buckets.clear()
-        self.idle_buckets.clear()
-        self.quotas.clear()
-        self.tables.begin()
-        self.connections.lists.clear()
-        self.sets.begin()
-
-    def is_blank(self) -> bool:
-        """Return whether the run has no state yet except its choices."""
-        if self.ports.picked:
-            return False
-        if not self.keeps_state:
-            return True
-        known = self.holds_any or self.counters or self.idle_buckets or self.lists.addresses
-        return not (known or self.assumptions.made or self.sets.changed)
-
-    @property
-    def holds_any(self) -> bool:
-        """Return whether there is state that could affect the packets of another flow."""
-        return self._holds_others or self.lists.holds_any
-
-    @property
-    def filled(self) -> frozenset[str] | None:
-        """The lists of ``-m recent`` that have addresses; None if there is other state that could do so."""
-        return None if self._holds_others else self.lists.filled
-
-    @property
-    def _holds_others(self) -> bool:
-        known = self.buckets or self.quotas or self.tables.holds_any or self.connections.lists
-        return bool(known or self.sets.changed)
-
-
-_STATELESS: Final = (FieldTest, AnyOf, Random, Account, SetTest, CgroupTest, *BYTE_TESTS)
-"""Tests that leave nothing in a :class:`Memory`, except that they narrow a port that the kernel picked."""
-
-
-def leaves_state(rule: Rule) -> bool:
-    """Return whether a rule may leave state in a :class:`Memory`: its tests do, or it has hidden parts."""
-    return bool(rule.unknown) or not all(isinstance(test, _STATELESS) for test in rule.tests)
+__all__ = ["Condition", "condition", "hidden_condition"]
 
 
 Condition = Callable[[View, Memory], bool]

@@ -15,7 +15,7 @@ from operator import length_hint
 from typing import ClassVar
 
 from backends.simulator.chance.chooser import Chooser
-from backends.simulator.matching.conditions import Memory
+from backends.simulator.matching.memory import Memory
 from backends.simulator.matching.view import HotDrop, View
 from backends.simulator.walk.chainmemo import ChainMemo, Decision
 from backends.simulator.walk.checkpoint import Checkpoint

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Final, assert_never
 
 from backends.model.outcome import Assumption
-from backends.simulator.matching.conditions import Condition, Memory
+from backends.simulator.matching.conditions import Condition
+from backends.simulator.matching.memory import Memory
 from backends.simulator.matching.view import HotDrop, View
 from backends.simulator.trace import PolicyApplied, Recorder, RuleVisited
 from backends.simulator.walk.chainmemo import Decision

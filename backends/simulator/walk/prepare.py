@@ -7,16 +7,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from backends.simulator.conntrack.reassembly import reassembles, tracks
-from backends.simulator.matching.conditions import (
-    Condition,
-    Memory,
-    condition,
-    hidden_condition,
-    leaves_state,
-)
+from backends.simulator.matching.conditions import Condition, condition, hidden_condition
 from backends.simulator.matching.fields import reader
 from backends.simulator.matching.hashlimits import first_of_each
 from backends.simulator.matching.ipsets import Members, members_of
+from backends.simulator.matching.memory import Memory, leaves_state
 from backends.simulator.matching.recent import remembered_times
 from backends.simulator.matching.view import View
 from backends.simulator.walk.chainmemo import ChainMemo, Decision, memo_of

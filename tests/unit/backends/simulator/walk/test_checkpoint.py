@@ -20,7 +20,7 @@ from backends.simulator import Simulation
 from backends.simulator.conntrack.connection import ConntrackEntry
 from backends.simulator.conntrack.skb import Skb
 from backends.simulator.hooks.stack import Stack
-from backends.simulator.matching.conditions import Memory
+from backends.simulator.matching.memory import Memory
 from backends.simulator.walk.checkpoint import Checkpoint
 from backends.simulator.walk.fast import FastWalk
 from tests.lab.examples import examples

@@ -20,9 +20,9 @@ from backends.simulator.conntrack.connection import ConntrackEntry
 from backends.simulator.conntrack.skb import Skb
 from backends.simulator.conntrack.table import Conntrack, TrackSettings
 from backends.simulator.matching.assumptions import Assumptions
-from backends.simulator.matching.conditions import Memory
 from backends.simulator.matching.connlimits import ConnectionLists
 from backends.simulator.matching.hashlimits import HashTables
+from backends.simulator.matching.memory import Memory
 from backends.simulator.matching.recent import RecentLists
 from backends.simulator.matching.view import View
 from backends.simulator.routing.router import router_of
