@@ -72,10 +72,10 @@ class IptablesLoader(Loader):
         self._text = text
         self._accounts = accounts
         self._ipsets = ipsets
-        self._lists: list[int] = []
-        self._named: dict[str, int] = {}
-        """The files of some lists of ``-m recent``, opened for writing."""
-        self._listed = False
+        self._names: frozenset[str] = frozenset()
+        """The lists of ``-m recent``."""
+        self._files: dict[str, int] = {}
+        """The files of some of them, opened for writing."""
         self._filled = " -j SET " in text
         if " -m connlimit " in text:
             self.gap = JIFFIES
@@ -95,8 +95,8 @@ class IptablesLoader(Loader):
         if self._ipsets:
             self._restore_sets(self._ipsets)
         self._run(f"{self._variant}-restore", self._text)
-        self._listed = _LISTS.is_dir() and any(_LISTS.iterdir())
-        self.lists = self._listed or self._filled or bool(self._limited)
+        self._names = frozenset(file.name for file in _LISTS.iterdir()) if _LISTS.is_dir() else frozenset()
+        self.lists = bool(self._names) or self._filled or bool(self._limited)
 
     def forget_lists(self) -> None:
         """Load tables with ``-m limit`` again, which refills the buckets, empty the lists of ``-m recent``,
@@ -106,10 +106,7 @@ class IptablesLoader(Loader):
         """
         if self._limited:
             self._reload()
-        if self._listed and not self._lists:
-            self._lists = [os.open(name, os.O_WRONLY | os.O_CLOEXEC) for name in _LISTS.iterdir()]
-        for file in self._lists:
-            os.write(file, b"/")  # recent_mt_proc_write
+        self._empty(self._names)
         if self._filled:
             self._restore_sets("flush\n" + _CREATE.sub("", self._ipsets))
 
@@ -117,18 +114,19 @@ class IptablesLoader(Loader):
         """The same, but only for these lists of ``-m recent`` if packets leave no other state."""
         if names is None or self._limited or self._filled:
             self.forget_lists()
-            return
+        else:
+            self._empty(names)
+
+    def _empty(self, names: frozenset[str]) -> None:
         for name in names:
-            file = self._named.get(name)
+            file = self._files.get(name)
             if file is None:
-                file = self._named[name] = os.open(_LISTS / name, os.O_WRONLY | os.O_CLOEXEC)
+                file = self._files[name] = os.open(_LISTS / name, os.O_WRONLY | os.O_CLOEXEC)
             os.write(file, b"/")  # recent_mt_proc_write
 
-    def _close_lists(self) -> None:
-        for file in (*self._lists, *self._named.values()):
-            os.close(file)
-        self._lists.clear()
-        self._named.clear()
+    def _close_files(self) -> None:
+        while self._files:
+            os.close(self._files.popitem()[1])
 
     def _reload(self) -> None:
         """Load the tables with buckets again, all of them without rules before any of them has rules.
@@ -149,7 +147,7 @@ class IptablesLoader(Loader):
             ):
                 time.sleep(0.001)  # nf_tables frees its rules a moment later
         self._run(f"{self._variant}-restore", loaded, "-c")
-        self._close_lists()
+        self._close_files()
 
     def _restore_sets(self, text: str) -> None:
         done = run(("ipset", "restore"), text)
@@ -162,7 +160,7 @@ class IptablesLoader(Loader):
 
     def close(self) -> None:
         """Close the files of the lists."""
-        self._close_lists()
+        self._close_files()
 
     def _run(self, command: str, text: str, *arguments: str) -> str:
         with own_xtables_lock() as lock:

@@ -83,21 +83,21 @@ class NftablesLoader(Loader):
 
     def forget_lists(self) -> None:
         """Empty the sets that packets fill."""
-        if self._emptier is None and only_empties_sets(self._flush):
-            self._emptier = SetEmptier(self._flush)
-        if self._emptier is not None:
-            self._emptier.empty()
-        elif self._handle is not None:
-            self._handle.run(self._flush)
+        self.forget_filled_lists(None)
 
     def forget_filled_lists(self, names: frozenset[str] | None) -> None:
         """The same, but only for the sets of these lists of ``-m recent``, if all of them are known."""
-        if names is None or not names <= self._sets_of.keys() or not only_empties_sets(self._flush):
-            self.forget_lists()
-            return
-        if self._emptier is None:
+        if self._emptier is None and only_empties_sets(self._flush):
             self._emptier = SetEmptier(self._flush)
-        self._emptier.empty(frozenset().union(*(self._sets_of[name] for name in names)))
+        if self._emptier is not None:
+            self._emptier.empty(None if names is None else self._sets_for(names))
+        elif self._handle is not None:
+            self._handle.run(self._flush)
+
+    def _sets_for(self, names: frozenset[str]) -> Sets | None:
+        if not names <= self._sets_of.keys():
+            return None
+        return Sets(each for name in names for each in self._sets_of[name])
 
     def close(self) -> None:
         """Free the handle."""

@@ -65,7 +65,7 @@ _MOST_VALUES: Final = 12
 """The number of values of one field tried next to a witness."""
 
 _TRIES: Final = 16
-"""The number of packets of which one should pass all tests."""
+"""The most attempts at a packet that passes all tests of a rule."""
 
 _MIXED: Final = 16
 """The number of packets that differ from a witness in several fields."""
