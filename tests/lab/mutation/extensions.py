@@ -66,7 +66,7 @@ from translate.ir import (
 )
 from translate.passes import lower
 
-__all__ = ["Score", "Single", "faults_of", "singles", "tried"]
+__all__ = ["Hunts", "Score", "Single", "faults_of", "singles", "tried"]
 
 _OF_OBJECT: Final = re.compile(r"\s+(?:rate|until|over) ")
 """A line of a limit or a quota, which the proofs from the text do not read."""
@@ -219,7 +219,8 @@ def tried(single: Single, score: Score, *, level: int = 0, hunts: Hunts | None =
         score.refused += 1
         return
     known = {} if hunts is None else hunts
-    key = single.place, level, 0 if batch is None else hash(tuple(flow.steps for flow in batch.flows))
+    flows = () if batch is None else tuple(flow.steps for flow in batch.flows)
+    key = single.place, planter.text, hash(flows)
     if key not in known:
         known[key] = _loaded(planter, faults) if batch is None else _hunted(single, planter, faults, batch)
     if known[key] is None:
@@ -230,7 +231,7 @@ def tried(single: Single, score: Score, *, level: int = 0, hunts: Hunts | None =
 
 
 Hunts = dict[tuple[object, ...], tuple[Caught, ...] | None]
-"""The results of faults by the place of the sample, the level, and a hash of the flows."""
+"""The results of faults by the sample's place, the text that they are planted in, and a hash of the flows."""
 
 
 def _is_unseen(rule: Rule) -> bool:

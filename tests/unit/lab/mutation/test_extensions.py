@@ -6,6 +6,10 @@ import re
 from pathlib import Path
 from typing import Final
 
+import pytest
+
+from tests.lab.mutation.extensions import Hunts, Score, Single, tried
+from translate.read import read_ruleset
 from translate.read.extensions import MATCHES, TARGETS
 
 PAGE: Final = Path(__file__).parents[4] / "docs/mutation.md"
@@ -25,3 +29,23 @@ def test_every_fault_that_loads_is_shown_or_explained() -> None:
         visible = packets + instructions
         assert shown == (f"{visible} of {visible}" if visible else "-"), name
         assert faults == rejected + neutral + beyond + packets + instructions, name
+
+
+def test_a_rule_is_tried_again_in_another_ruleset(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sample of two extensions may have other rules around it for each."""
+    loaded: list[str] = []
+
+    def load(planter: object, faults: object) -> tuple[()]:
+        loaded.append(str(getattr(planter, "text", "")))
+        return ()
+
+    monkeypatch.setattr("tests.lab.mutation.extensions._loaded", load)
+    texts = [
+        f"*mangle\n:FORWARD {policy} [0:0]\n-A FORWARD -j TEE --gateway 10.0.0.1\nCOMMIT\n"
+        for policy in ("ACCEPT", "DROP", "ACCEPT")
+    ]
+    hunts: Hunts = {}
+    for text in texts:
+        single = Single("-j TEE", read_ruleset(text.encode(), name="sample"))
+        tried(single, Score(), hunts=hunts)
+    assert len(loaded) == len(set(loaded)) == 2
