@@ -9,6 +9,7 @@ branches of a flow, and ``simulate`` runs them.
 """
 
 from backends.simulator.backend import SimulatorBackend
+from backends.simulator.chance.chooser import Choices
 from backends.simulator.routing.path import NoRoute, Path
 from backends.simulator.simulate import Simulation, simulate, trace
 from backends.simulator.trace import (
@@ -34,6 +35,7 @@ __all__ = [
     "AlikeRules",
     "Answered",
     "Bound",
+    "Choices",
     "Ended",
     "Event",
     "HookEntered",

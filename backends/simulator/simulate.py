@@ -17,7 +17,7 @@ from backends.model.flow import Flow, Pause, Step
 from backends.model.outcome import Assumption, FlowResult, Outcome, OutcomeBranch, QuotedTuple, Verdict
 from backends.model.packet import Packet, Port
 from backends.model.timeouts import timeouts_of
-from backends.simulator.chance.chooser import Chooser, TooManyBranches, branches
+from backends.simulator.chance.chooser import Choices, Chooser, TooManyBranches, branches
 from backends.simulator.chance.ports import Ports
 from backends.simulator.conntrack.table import Conntrack, TrackSettings
 from backends.simulator.hooks.fate import Delivered, Dropped, Fate, Forwarded, Rejected
@@ -88,16 +88,15 @@ class Simulation:
             tcp_ignore_invalid_rst=sysctl("net.netfilter.nf_conntrack_tcp_ignore_invalid_rst") != "0",
             timeouts=timeouts_of(job.node),
         )
-        self._untraced = self._node(FastWalk)
+        self._nodes: dict[type[PlainWalk | FastWalk], _Node] = {}
 
     def simulate(self, flow: Flow) -> FlowResult:
         """Return the branches of the flow with exact probabilities; branches with equal outcomes are joined.
 
         Raises InputError for a flow of another address family than the rules, and for too many branches.
         """
-        conversation, node = self._begun(flow), self._untraced
+        conversation, node = self._begun(flow), self._node(FastWalk)
         flow = conversation.flow
-        node.stack.walk.jumps = Jumps()
         # A single packet does not depend on an answer, so it is the same in every run.
         only = conversation.emit(flow.first) if len(flow.steps) == 1 else None
         lists = dependent = False
@@ -157,30 +156,31 @@ class Simulation:
         ]
         return tuple(TracedBranch(w.probability, w.result, w.assuming) for w in without_needless(paths))
 
-    def watch(self, flow: Flow, watched: Watched) -> Iterator[TracedBranch]:
+    def watch(self, flow: Flow, watched: Watched, first: Choices = ()) -> Iterator[TracedBranch]:
         """Yield each branch as soon as it has been followed; its events are the visits of watched rules only.
 
-        A branch is followed only when the caller asks for it. A branch of a flow with a single packet ends,
+        A branch is followed only when the caller asks for it, the one with the choices ``first`` before all
+        others. A branch of a flow with a single packet ends,
         without an outcome, where the packet cannot come to a watched rule any more, and branches that differ
         after that are one. Raises InputError as :meth:`trace` does.
         """
         conversation, node = self._begun(flow), self._node(WatchingWalk)
         walk = node.stack.walk
         assert isinstance(walk, WatchingWalk)
-        walk.watched = watched
-        walk.single = len(flow.steps) == 1
-        walk.hooks = self._prepared.hooks_of(watched)
+        hooks, jumps = self._prepared.hooks_of(watched), walk.jumps
 
-        def run(chooser: Chooser[Checkpoint]) -> tuple[tuple[TracedStep, ...], tuple[Assumption, ...]]:
+        def run(chooser: Chooser[Checkpoint]) -> tuple[tuple[TracedStep, ...], Chooser[Checkpoint]]:
+            # Between two branches, the caller may watch another flow.
+            walk.watched, walk.hooks, walk.jumps, walk.single = watched, hooks, jumps, len(flow.steps) == 1
             try:
                 steps = self._traced(conversation, node, chooser)
             except WatchedRulesPassed:
                 events = node.stack.recorder.take()
                 steps = (TracedStep(step=flow.first, emission=None, events=events, outcome=None),)
-            return steps, tuple(chooser.assuming)
+            return steps, chooser
 
-        for probability, (steps, assuming) in _following(flow, run):
-            yield TracedBranch(probability, steps, assuming)
+        for probability, (steps, chooser) in _following(flow, run, first):
+            yield TracedBranch(probability, steps, tuple(chooser.assuming), chooser.taken)
 
     def _traced(
         self, conversation: Conversation, node: _Node, chooser: Chooser[Checkpoint]
@@ -195,7 +195,16 @@ class Simulation:
         )
 
     def _node(self, walk: type[PlainWalk | FastWalk]) -> _Node:
-        """Return a new node, which records events unless its walk is the fast one."""
+        """Return the node with a walk, ready for another flow."""
+        node = self._nodes.get(walk)
+        if node is None:
+            node = self._nodes[walk] = self._new_node(walk)
+        node.stack.recorder.begin_flow()
+        node.stack.walk.jumps = Jumps()
+        return node
+
+    def _new_node(self, walk: type[PlainWalk | FastWalk]) -> _Node:
+        """Return a node, which records events unless its walk is the fast one."""
         chooser: Chooser[Checkpoint] = Chooser()
         ports = Ports(chooser)
         recorder = Recorder(walk is not FastWalk)
@@ -275,9 +284,11 @@ def _followed(flow: Flow, run: Callable[[Chooser[Checkpoint]], T]) -> list[tuple
     return list(_following(flow, run))
 
 
-def _following(flow: Flow, run: Callable[[Chooser[Checkpoint]], T]) -> Iterator[tuple[Fraction, T]]:
+def _following(
+    flow: Flow, run: Callable[[Chooser[Checkpoint]], T], first: Choices = ()
+) -> Iterator[tuple[Fraction, T]]:
     try:
-        yield from branches(run)
+        yield from branches(run, first)
     except TooManyBranches as e:
         raise InputError(
             f"flow {flow.id!r} has more than {e.number} branches: rules draw a random number for each of its"

@@ -12,6 +12,7 @@ from backends.model.flow import Step
 from backends.model.outcome import Assumption, Outcome
 from backends.model.packet import Packet, Tuple
 from backends.model.routes import RoutingRule
+from backends.simulator.chance.chooser import Choices
 from backends.simulator.routing.path import NoRoute, Path
 from translate.errors import InputError
 from translate.ir import (
@@ -224,12 +225,14 @@ class TracedStep:
 class TracedBranch:
     """One branch of the flow, with its probability and all of its events.
 
-    ``assuming`` as in :class:`~backends.model.outcome.OutcomeBranch`.
+    ``assuming`` as in :class:`~backends.model.outcome.OutcomeBranch`. ``choices``, of a branch that was
+    watched, identify it among the branches of its flow.
     """
 
     probability: Fraction
     steps: tuple[TracedStep, ...]
     assuming: tuple[Assumption, ...] = ()
+    choices: Choices = ()
 
 
 _MOST_EVENTS: Final = 5_000_000
@@ -243,8 +246,12 @@ class Recorder:
     enabled: bool
     answer: bool = False
     _count: int = 0
-    """The number of events of all runs."""
+    """The number of events of all runs of the flow."""
     _events: list[Event] = field(default_factory=list)
+
+    def begin_flow(self) -> None:
+        """Forget the number of events, for another flow."""
+        self._count = 0
 
     def begin(self) -> None:
         """Forget all events, for another run."""

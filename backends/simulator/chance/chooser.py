@@ -14,7 +14,7 @@ from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
 from backends.model.outcome import Assumption
 
-__all__ = ["MOST_BRANCHES", "Chance", "Chooser", "TooManyBranches", "branches"]
+__all__ = ["MOST_BRANCHES", "Chance", "Choices", "Chooser", "TooManyBranches", "branches"]
 
 MOST_BRANCHES: Final = 20_000
 """The limit of branches of a flow: a few seconds of work, and more than the endpoints of any service."""
@@ -23,6 +23,9 @@ _MOST_CHOICES: Final = 10_000
 
 C = TypeVar("C")
 T = TypeVar("T")
+
+Choices = tuple[int, ...]
+"""The choices of a run, each as the index of an alternative."""
 
 _reduced = lru_cache(maxsize=4096)(Fraction)
 """A cached constructor of Fraction.
@@ -76,16 +79,27 @@ class _Start(NamedTuple, Generic[C]):
 
 
 class Chooser(Generic[C]):
-    """Makes the choices of one run: first those of a script, then always the first possible one.
+    """Makes the choices of one run: first those of a script, then likely ones, or the first possible ones.
 
     ``C`` is the type of the checkpoints from which other runs start.
     """
 
-    __slots__ = ("_denominator", "_numerator", "_script", "_taken", "assuming", "here", "start", "untaken")
+    __slots__ = (
+        "_denominator",
+        "_likely",
+        "_numerator",
+        "_script",
+        "_taken",
+        "assuming",
+        "here",
+        "start",
+        "untaken",
+    )
 
-    def __init__(self, start: _Start[C] | None = None) -> None:
+    def __init__(self, start: _Start[C] | None = None, likely: Choices = ()) -> None:
         self._script, numerator, denominator, checkpoint = _Start[C]() if start is None else start
         self._taken = [] if checkpoint is None else list(self._script[:-1])
+        self._likely = likely
         self.untaken: list[_Start[C]] = []
         """The starts of the branches that this run found but did not follow."""
         self._numerator, self._denominator = (1, 1) if checkpoint is None else (numerator, denominator)
@@ -136,13 +150,21 @@ class Chooser(Generic[C]):
         else:
             if place >= _MOST_CHOICES:
                 raise TooManyBranches(_MOST_CHOICES)
-            index = possible[0]
+            index, others = possible[0], possible[1:]
+            if place < len(self._likely) and self._likely[place] in others:
+                index = self._likely[place]
+                others = [other for other in possible if other != index]
             prefix = tuple(self._taken)
-            for other in possible[1:]:
+            for other in others:
                 checkpoint = None if here is None else here()
                 self.untaken.append(_Start((*prefix, other), self._numerator, self._denominator, checkpoint))
         self._taken.append(index)
         return index
+
+    @property
+    def taken(self) -> Choices:
+        """The choices of this run, in order."""
+        return tuple(self._taken)
 
     @property
     def probability(self) -> Fraction:
@@ -150,9 +172,10 @@ class Chooser(Generic[C]):
         return _reduced(self._numerator, self._denominator)
 
 
-def branches(run: Callable[[Chooser[C]], T]) -> Iterator[tuple[Fraction, T]]:
+def branches(run: Callable[[Chooser[C]], T], first: Choices = ()) -> Iterator[tuple[Fraction, T]]:
     """Call ``run`` once per branch and yield its probability and result, depth first.
 
+    The first branch makes the choices ``first``, as far as they are possible.
     The result of ``run`` must depend on its chooser alone. A run with a ``start`` must continue as if it had
     begun at the beginning. The probabilities sum to 1, unless there are assumptions. Raises TooManyBranches.
     """
@@ -162,7 +185,7 @@ def branches(run: Callable[[Chooser[C]], T]) -> Iterator[tuple[Fraction, T]]:
         if followed == MOST_BRANCHES:
             raise TooManyBranches(MOST_BRANCHES)
         followed += 1
-        chooser = Chooser(pending.pop())
+        chooser = Chooser(pending.pop(), first if followed == 1 else ())
         result = run(chooser)
         yield chooser.probability, result
         pending.extend(reversed(chooser.untaken))

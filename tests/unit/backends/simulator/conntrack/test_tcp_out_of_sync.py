@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, is_dataclass
+
 import pytest
 
 from backends.model.flow import Pause, Send
+from backends.simulator.conntrack.tcp import TcpTrack
 from translate.ir import TcpFlag
 
 RULES = """
@@ -102,3 +105,19 @@ def test_a_rst_before_the_highest_ack_is_taken_if_the_sysctl_says_so(lab) -> Non
     assert marks(lab, *steps)[-1] == INVALID
     lab.sysctls["net.netfilter.nf_conntrack_tcp_ignore_invalid_rst"] = "1"
     assert marks(lab, *steps)[-1] == ASSURED
+
+
+def test_a_copy_for_another_run_has_all_that_is_remembered() -> None:
+    track = TcpTrack(loose=True, liberal=True)
+    numbers = iter(range(100, 200))
+    for part in (*track.seen, track):
+        for number, field in enumerate(fields(part)):
+            if field.name != "seen":
+                value = next(numbers) if number % 2 else not getattr(part, field.name)
+                setattr(part, field.name, value)
+    copy = track.split()
+    assert is_dataclass(copy)
+    assert copy == track
+    assert copy.seen[0] is not track.seen[0]
+    copy.seen[1].end += 1
+    assert copy != track
