@@ -16,7 +16,7 @@ from backends.model.flow import Flow
 from backends.model.ipvs import IpvsTable, read_table
 from backends.model.node import Node
 from backends.replay.loader import Loader
-from harness.corpus.generate import generate_corpus
+from harness.corpus.generate import generate_flows
 from harness.diff.replay import Progress
 from harness.diff.sampling import MISS, Sampling
 from nfparity.assess.assessing import Assessment, assess, detector_flows
@@ -119,7 +119,8 @@ def assess_snapshot(
         if options.corpus and not _only_detector_flows(options.only, facts):
             # A given ruleset may treat two services differently although they differ only in constants.
             job, exhaustive = Job(rules=ruleset, node=facts.node), options.listing is not None
-            made = generate_corpus(job, seed=0, exhaustive=exhaustive)
+            fewer = not exhaustive and not tables.loaded
+            made = generate_flows(job, seed=0, exhaustive=exhaustive, fewer=fewer)
             corpus = tuple(at_present(flow) for flow in made.flows)
         assessments.append(
             assess(

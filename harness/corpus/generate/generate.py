@@ -1,4 +1,4 @@
-"""Generation of a corpus: all kinds of flows, and their coverage."""
+"""Generation of the flows of a corpus: all kinds of them, and their names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from backends.model.clock import begun_at, reads_clock
 from backends.model.contract import Job
 from backends.model.flow import Flow, Send
-from harness.corpus.coverage import CoverageReport, coverage
 from harness.corpus.formats.headers import PLAIN_TIME
 from harness.corpus.formats.ruletext import test_text
 from harness.corpus.formats.segments import announced_sizes, announcing
@@ -18,11 +17,10 @@ from harness.corpus.generate.alike.classes import Classes
 from harness.corpus.generate.alike.groups import Member
 from harness.corpus.generate.alike.others import other_flows
 from harness.corpus.generate.candidates.candidates import Steps
-from harness.corpus.generate.further.edges import Edge, edge_flows
+from harness.corpus.generate.further.edges import edge_flows
 from harness.corpus.generate.further.masked_matches import MaskedMatch, masked_match_flows
 from harness.corpus.generate.further.services import (
     Destination,
-    destination,
     destination_name,
     service_flows,
     services_of,
@@ -33,66 +31,106 @@ from harness.corpus.generate.members import member_flows
 from harness.corpus.generate.minimal import cover
 from harness.corpus.generate.search import GoalFlow, Search
 from harness.corpus.generate.selection import Place
-from harness.corpus.reachability import RuleId
-from translate.ir import AnyOf, Family, Field, FieldTest, Interval, Name, Rule, Test
+from translate.ir import AnyOf, Family, FieldTest, Interval, Test
 
-__all__ = ["GeneratedCorpus", "generate_corpus"]
+__all__ = ["GeneratedFlows", "Generation", "Made", "generate_flows"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GeneratedCorpus:
-    """A generated corpus and its coverage.
+class GeneratedFlows:
+    """The flows of a generated corpus.
 
-    ``services`` is the number of destinations that the rules translate. ``alone`` is the number of tests that
-    some flow fails while all other tests of their rule hold; ``together`` is the number of tests that flows
-    fail only together with others. Both count a test once per hook. ``doubts`` gives reasons for the rules
-    that are neither hit nor proven unreachable. ``alike`` are the ids of flows to all but the first member of
-    each shape; the first member has the same flows with its own constants. ``follow_ups`` are those of them
-    that differ from another flow in later packets only, which meet no rule of their member.
-    ``common_limits`` are those at the ends of a range that all members of a shape have, for a member that was
-    not searched.
+    ``alike`` are the ids of flows to all but the first member of each shape; the first member has the same
+    flows with its own constants.
     """
 
     flows: tuple[Flow, ...]
     alike: frozenset[str]
-    follow_ups: frozenset[str]
-    common_limits: frozenset[str]
-    coverage: CoverageReport
-    services: int
-    alone: int
-    together: int
-    doubts: dict[RuleId, str]
 
 
-def generate_corpus(job: Job, *, seed: int, exhaustive: bool = False) -> GeneratedCorpus:
-    """Generate a corpus for the job's rules and node; the same seed gives the same corpus.
+def generate_flows(job: Job, *, seed: int, exhaustive: bool = False, fewer: bool = False) -> GeneratedFlows:
+    """Generate flows for the job's rules and node; the same seed gives the same flows.
 
     Only some of the rules that differ only in constants are searched for every goal. The others get the same
     flows, with their own constants (:mod:`~harness.corpus.generate.alike.others`). With ``exhaustive``, all
-    are searched. Raises UnsupportedError when the simulator, which checks every flow, does not support a
-    rule.
+    are searched. With ``fewer``, the others get no flows that show nothing that other flows do not:
+    docs/decisions/0032-a-trial-of-a-plan-tests-each-thing-once.md lists these.
+
+    Raises UnsupportedError when the simulator, which checks every flow, does not support a rule.
     """
-    places = Places.of(job.ruleset, job.node)
-    classes = Classes(job.ruleset, ()) if exhaustive else Classes.of(job.ruleset, places)
-    search = Search(job, seed, places, classes.chosen)
-    made = _Made()
-    made.add(search)
-    others: list[GoalFlow] = []
-    unlike: list[Member] = []
-    for member, of in other_flows(classes, search, made.corpus(), made.uses):
-        if of is None:
-            unlike.append(member)
-        else:
-            others += of
-    if unlike:
-        classes = classes.with_searched(unlike)
-        search.widen(classes.chosen)
-        made.add(search, {place for member in unlike for place in member.places})
-    return _finished(job, search, classes, made, others, unlike)
+    return Generation.of(job, seed=seed, exhaustive=exhaustive, fewer=fewer).flows()
+
+
+@dataclass(slots=True, kw_only=True)
+class Generation:
+    """The searches for the flows of a corpus, and all that they found.
+
+    ``others`` are the flows of members of classes that were not searched. ``unlike`` are members that turned
+    out to be treated differently on this node, and were searched. ``fewer`` as in :func:`generate_flows`.
+    """
+
+    job: Job
+    search: Search
+    classes: Classes
+    made: Made
+    others: list[GoalFlow] = field(default_factory=list)
+    unlike: list[Member] = field(default_factory=list)
+    fewer: bool = False
+
+    @classmethod
+    def of(cls, job: Job, *, seed: int, exhaustive: bool = False, fewer: bool = False) -> Generation:
+        """Search, as :func:`generate_flows` says."""
+        places = Places.of(job.ruleset, job.node)
+        classes = Classes(job.ruleset, ()) if exhaustive else Classes.of(job.ruleset, places)
+        search = Search(job, seed, places, classes.chosen)
+        made = Made()
+        made.add(search)
+        self = cls(job=job, search=search, classes=classes, made=made, fewer=fewer)
+        for member, of in other_flows(classes, search, made.corpus(), made.uses, fewer=fewer):
+            if of is None:
+                self.unlike.append(member)
+            else:
+                self.others += of
+        if self.unlike:
+            self.classes = classes.with_searched(self.unlike)
+            search.widen(self.classes.chosen)
+            made.add(search, {place for member in self.unlike for place in member.places})
+        return self
+
+    def shown(self) -> Iterator[FlowGoals]:
+        """Yield the goals that each flow meets: first those that were searched for, then ``others``."""
+        yield from self.made.shown
+        for other in self.others:
+            yield other.goals
+
+    def flows(self) -> GeneratedFlows:
+        """Return the flows, with their names."""
+        job, made, places = self.job, self.made, self.search.places
+        taken = set(made.taken)
+        first = _first_members(self.classes, self.unlike)
+        copies = list(_named(self.others, job.ruleset.family, taken))
+        flows = [*made.flows, *copies]
+        models = [(flow.first, goals) for flow, goals in zip(flows, self.shown(), strict=True)]
+        stray_models = [(s.flow.first, s.goals) for s in sorted(made.strays, key=lambda s: not s.visible)]
+        edges = list(edge_flows(job.ruleset, models, places, taken, strays=stray_models))
+        if self.fewer:
+            common = _common_ranges(self.classes)
+            edges = [edge for edge in edges if edge.limit not in common.get(edge.place, ())]
+        more = itertools.chain(
+            (edge.flow for edge in edges),
+            member_flows(job.ruleset, models, places, taken, strays=stray_models),
+        )
+        flows += (flow for flow in more if self.search.can_try(flow.steps))
+        sizes = announced_sizes(job.ruleset)
+        flows = [announcing(flow, sizes, turn) for turn, flow in enumerate(flows)]
+        if reads_clock(job.ruleset):
+            flows = [begun_at(flow, PLAIN_TIME) for flow in flows]
+        alike = {flow.id for flow in copies} | {e.flow.id for e in edges if first.get(e.place) is False}
+        return GeneratedFlows(flows=tuple(flows), alike=_alike(first, made) | alike)
 
 
 @dataclass(slots=True)
-class _Made:
+class Made:
     """The flows that searches found, and the goals that each of them meets.
 
     ``uses`` maps flows to services to the kind of client that sends them; ``taken`` are the ids in use.
@@ -153,54 +191,13 @@ def _forget_sightings(shown: Iterable[FlowGoals]) -> None:
         goals.sightings.clear()
 
 
-def _finished(
-    job: Job, search: Search, classes: Classes, made: _Made, others: list[GoalFlow], unlike: list[Member]
-) -> GeneratedCorpus:
-    """Return the corpus of the flows that were made by searches, and those of other members of classes.
-
-    ``unlike`` are members of classes that turned out to be treated differently on this node.
-    """
-    flows, shown, taken = made.flows, made.shown, made.taken
-    first = _first_members(classes, unlike)
-    alike = _alike(first, made)
-    copies = list(_named(others, job.ruleset.family, taken))
-    flows += copies
-    shown += (other.goals for other in others)
-    models = [(flow.first, goals) for flow, goals in zip(flows, shown, strict=True)]
-    stray_models = [(s.flow.first, s.goals) for s in sorted(made.strays, key=lambda s: not s.visible)]
-    edges = list(edge_flows(job.ruleset, models, search.places, taken, strays=stray_models))
-    more = itertools.chain(
-        (edge.flow for edge in edges),
-        member_flows(job.ruleset, models, search.places, taken, strays=stray_models),
-    )
-    flows += (flow for flow in more if search.can_try(flow.steps))
-    sizes = announced_sizes(job.ruleset)
-    flows = [announcing(flow, sizes, turn) for turn, flow in enumerate(flows)]
-    if reads_clock(job.ruleset):
-        flows = [begun_at(flow, PLAIN_TIME) for flow in flows]
-    report = coverage(job.ruleset, [_flows_per_rule(shown)], counted_by="simulator", flows=len(flows))
-    more_services = {destination(sent.packet) for other in others for sent in other.goals.services}
-    near = search.near.union(*(other.goals.near for other in others))
-    far = search.far.union(*(other.goals.far for other in others)) - near
-    return GeneratedCorpus(
-        flows=tuple(flows),
-        alike=alike | {f.id for f in copies} | {e.flow.id for e in edges if first.get(e.place) is False},
-        follow_ups=frozenset(flow.id for flow, other in zip(copies, others, strict=True) if other.follows),
-        common_limits=frozenset(_common_limits(classes, edges)),
-        coverage=report,
-        services=len(made.services | more_services),
-        alone=sum(g.side != HIT for g in near),
-        together=sum(g.side != HIT for g in far),
-        doubts=_doubts(job, search, report, classes),
-    )
-
-
-def _common_limits(classes: Classes, edges: Iterable[Edge]) -> Iterator[str]:
+def _common_ranges(classes: Classes) -> dict[Place, frozenset[Interval]]:
+    """Return the ranges that all members of a shape have, for each rule of those that were not searched."""
     ranges: dict[Place, frozenset[Interval]] = {}
     for group in classes.classes:
         common = group.common_ranges
         ranges |= {place: common for member in group.others for place in member.places}
-    return (edge.flow.id for edge in edges if edge.limit in ranges.get(edge.place, ()))
+    return ranges
 
 
 def _first_members(classes: Classes, unlike: Iterable[Member]) -> dict[Place, bool]:
@@ -218,7 +215,7 @@ def _first_members(classes: Classes, unlike: Iterable[Member]) -> dict[Place, bo
     return first | {place: True for member in unlike for place in member.places}
 
 
-def _alike(first: Mapping[Place, bool], made: _Made) -> frozenset[str]:
+def _alike(first: Mapping[Place, bool], made: Made) -> frozenset[str]:
     """Return the ids of flows that match rules of members, but not of the first member of a shape."""
     alike: set[str] = set()
     for flow, goals in zip(made.flows, made.shown, strict=True):
@@ -228,22 +225,13 @@ def _alike(first: Mapping[Place, bool], made: _Made) -> frozenset[str]:
     return frozenset(alike)
 
 
-def _flows_per_rule(shown: Iterable[FlowGoals]) -> dict[RuleId, tuple[int, int | None]]:
-    """Return for each rule the numbers of flows with a packet that hits it, and with one that misses it."""
-    counts: dict[RuleId, list[int]] = {}
-    for goals in shown:
-        sides = {((g.table.value, g.chain, g.rule), g.side != HIT) for g in (*goals.near, *goals.far)}
-        for rule, passed in sides:
-            counts.setdefault(rule, [0, 0])[passed] += 1
-    return {rule: (hits, passes) for rule, (hits, passes) in counts.items()}
-
-
 def _worth(goals: FlowGoals, search: Search) -> set[Goal]:
     """Return the goals that a flow meets, without far goals that other flows meet as near goals."""
     return goals.near | (goals.far - search.near)
 
 
 def _named(kept: Iterable[GoalFlow], family: Family, taken: set[str]) -> Iterator[Flow]:
+    numbers: dict[str, int] = {}
     for flow in kept:
         place = f"line{flow.rule.origin.line}-{flow.goal.hook.value.lower()}"
         if flow.use is not None:
@@ -258,14 +246,12 @@ def _named(kept: Iterable[GoalFlow], family: Family, taken: set[str]) -> Iterato
             name = f"{place}-miss-{_word(test)}"
             how = "just misses" if flow.goal in flow.goals.near else "misses"
             why = f"{how} {flow.rule.origin.place}: not {test_text(test, family)}"
-        flow_id = _free(name, taken)
+        flow_id = name
+        while flow_id in taken:
+            numbers[name] = numbers.get(name, 1) + 1
+            flow_id = f"{name}-{numbers[name]}"
         taken.add(flow_id)
         yield Flow(id=flow_id, steps=flow.steps, why=why)
-
-
-def _free(name: str, taken: set[str]) -> str:
-    names = (f"{name}-{n + 1}" if n else name for n in itertools.count())
-    return next(n for n in names if n not in taken)
 
 
 def _word(test: Test) -> str:
@@ -276,47 +262,3 @@ def _word(test: Test) -> str:
             return test.tests[0].field.text
         case _:
             return type(test).__name__.lower()
-
-
-def _doubts(job: Job, search: Search, report: CoverageReport, classes: Classes) -> dict[RuleId, str]:
-    """Return the likely reasons why rules that are not proven unreachable were not hit."""
-    models = {(table.value, *at): rule for (table, *at), rule in classes.models()} if report.missed else {}
-    names = {"lo", *(i.name for i in job.node.interfaces)}
-    routed = {"lo", *(r.dev for r in job.node.routes), *(i.name for i in job.node.interfaces if i.addresses)}
-    failed: dict[RuleId, dict[int, None]] = {}
-    for goal in sorted(search.near | search.far):
-        failed.setdefault((goal.table.value, goal.chain, goal.rule), {})[goal.side] = None
-    doubts: dict[RuleId, str] = {}
-    for missed in report.missed:
-        key = (missed.table, missed.chain, missed.number - 1)
-        model = models.get(key)
-        if model is not None:
-            doubts[key] = (
-                f"no flow was searched for it, because it differs from {model.origin.place} only in constants"
-            )
-            continue
-        missing = _missing_interface(missed.rule, names)
-        silent = _missing_interface(missed.rule, routed, Field.OIF)
-        tests = [test_text(missed.rule.tests[k], job.ruleset.family) for k in failed.get(key, ())]
-        if missing is not None:
-            doubts[key] = f"the node has no interface {missing}"
-        elif silent is not None:
-            doubts[key] = f"no route of the node leads to {silent}"
-        elif tests:
-            doubts[key] = f"packets reached it, and failed one of: {', '.join(tests)}"
-        else:
-            doubts[key] = "no packet that was tried reached it"
-        if key in search.unsimulated:
-            doubts[key] += f"; others were not tried: {search.unsimulated[key]}"
-    return doubts
-
-
-def _missing_interface(rule: Rule, names: set[str], *fields: Field) -> str | None:
-    """Return the interface that the rule matches, if it is none of ``names``."""
-    for test in rule.tests:
-        about = fields or (Field.IIF, Field.OIF)
-        if isinstance(test, FieldTest) and test.field in about and not test.negated:
-            wanted = [v for v in test.values if isinstance(v, Name)]
-            if not any(v.matches(n) for v in wanted for n in names):
-                return " or ".join(v.text + "+" * v.wildcard for v in wanted)
-    return None

@@ -103,6 +103,12 @@ class FlowGoals:
     sightings: list[Sighting] = field(default_factory=list)
     services: set[Send] = field(default_factory=set)
 
+    def add(self, other: FlowGoals) -> None:
+        """Add the goals and services of another branch of the flow."""
+        self.near |= other.near
+        self.far = (self.far | other.far) - self.near
+        self.services |= other.services
+
 
 @dataclass(slots=True)
 class Wanted:

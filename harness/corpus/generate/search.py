@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
 from backends.model.contract import Job
 from backends.model.flow import Again, Flow, Reply, Send
 from backends.model.sourceports import reads_source_ports
-from backends.simulator import Simulation, Watched
+from backends.simulator import Choices, Simulation, Watched
 from harness.corpus.formats.headers import PLAIN_TIME
 from harness.corpus.generate.addresses import Places
 from harness.corpus.generate.candidates.candidates import Candidates, Steps, host_unreachable, was_changed
@@ -56,8 +56,6 @@ class GoalFlow:
     """A flow that meets a new goal, and all that it shows.
 
     The flow is named after ``goal``, or after ``use``: the kind of client of a service that sends it.
-    ``follows``: it differs from another flow in later packets only, which meet no rule of its service
-    (:mod:`harness.corpus.generate.alike.followups`).
     """
 
     goal: Goal
@@ -65,7 +63,6 @@ class GoalFlow:
     steps: Steps
     goals: FlowGoals
     use: str | None = None
-    follows: bool = False
 
 
 @dataclass(slots=True)
@@ -89,6 +86,8 @@ class Search:
     _around: dict[Hook, list[Sighting]] = field(default_factory=dict)
     _changed: dict[Hook, list[Sighting]] = field(default_factory=dict)
     """The sightings in ``_around`` for which :func:`was_changed` holds."""
+    _sends: dict[Hook, dict[Send, None]] = field(default_factory=dict)
+    """The packets, as sent, of the sightings in ``_around``."""
     _tried: set[Steps] = field(default_factory=set)
     _bursts: dict[TableName, tuple[int, ...]] = field(default_factory=dict)
     """For each table, the numbers of packets that exhaust its ``-m limit`` bursts (burst + 1)."""
@@ -139,16 +138,25 @@ class Search:
 
         Yields nothing for a flow that the simulator does not support.
         """
+        total = FlowGoals()
+        for goals, _ in self.branch_goals(steps, rules):
+            total.add(goals)
+            yield total
+
+    def branch_goals(
+        self, steps: Steps, rules: Watched, first: Choices = ()
+    ) -> Iterator[tuple[FlowGoals, Choices]]:
+        """Yield the goals of some rules that each branch of a flow meets, and the choices of the branch.
+
+        The branch with the choices ``first`` is followed before all others. Yields nothing for a flow that
+        the simulator does not support.
+        """
         if not self.can_try(steps):
             return
-        total = FlowGoals()
+        flow = Flow(id="a packet that was tried", steps=steps)
         try:
-            for branch in self._simulation.watch(Flow(id="a packet that was tried", steps=steps), rules):
-                goals = observe((branch,), self.places, _ALL)
-                total.near |= goals.near
-                total.far = (total.far | goals.far) - total.near
-                total.services |= goals.services
-                yield total
+            for branch in self._simulation.watch(flow, rules, first):
+                yield observe((branch,), self.places, _ALL), branch.choices
         except UnsupportedError:
             return
 
@@ -175,6 +183,7 @@ class Search:
             changed = self._changed.setdefault(sighting.hook, [])
             if len(kept) < _MOST_SIGHTINGS:
                 kept.append(sighting)
+                self._sends.setdefault(sighting.hook, {})[sighting.sent] = None
                 if was_changed(sighting):
                     changed.append(sighting)
         return goals, min(near or far, default=None)
@@ -261,19 +270,15 @@ class Search:
     def _stream(self, constraints: Constraints, hook: Hook, *, times: int) -> Iterator[Steps | None]:
         yield None
         yield from self._candidates.of(constraints, hook, self._changed.get(hook, ()), times=times)
-        yield from self._longer(self._around.get(hook, ()))
+        yield from self._longer(hook)
 
-    def _longer(self, around: Sequence[Sighting]) -> Iterator[Steps]:
+    def _longer(self, hook: Hook) -> Iterator[Steps]:
         """Yield packets that reached the hook before, with further steps after them."""
         error = host_unreachable(self.places.family)
-        for sent in _some({s.sent: None for s in around}):
+        sends = list(self._sends.get(hook, ()))
+        for sent in sends[:: max(1, len(sends) // 6)]:
             yield (sent, Reply(), Again())
             yield (sent, error)
-
-
-def _some(sends: Iterable[Send]) -> list[Send]:
-    every = list(sends)
-    return every[:: max(1, len(every) // 6)]
 
 
 def _tests_for(rule: Rule, side: int) -> tuple[Test, ...] | None:

@@ -30,9 +30,8 @@ __all__ = ["Corpus", "batch_of", "corpus", "expected_meaning", "try_alone", "try
 class Corpus:
     """Flows for every rule and service. ``alike`` are the ids of those that others resemble.
 
-    They differ from the others in constants; few of them run until each outcome is seen. Two kinds of those
-    of a generated corpus are left out: those that differ from others in later packets only, and those at the
-    ends of ranges that all services of a class have.
+    They differ from the others in constants; few of them run until each outcome is seen. Some are left out,
+    which show nothing that others do not (docs/decisions/0032-a-trial-of-a-plan-tests-each-thing-once.md).
     """
 
     flows: tuple[Flow, ...]
@@ -41,12 +40,10 @@ class Corpus:
 
 def corpus(ruleset: Ruleset, node: Node, seed: int) -> Corpus:
     """Return flows for every rule and service. Raises UnsupportedError."""
-    from harness.corpus.generate import generate_corpus
+    from harness.corpus.generate import generate_flows
 
-    made = generate_corpus(Job(rules=ruleset, node=node), seed=seed)
-    left_out = made.follow_ups | made.common_limits
-    flows = tuple(at_present(flow) for flow in made.flows if flow.id not in left_out)
-    return Corpus(flows, made.alike - left_out)
+    made = generate_flows(Job(rules=ruleset, node=node), seed=seed, fewer=True)
+    return Corpus(tuple([at_present(flow) for flow in made.flows]), made.alike)
 
 
 def batch_of(rules: Rules, node: Node, tried: Corpus) -> Batch:

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from backends.model.flow import Send
+from backends.model.packet import Packet
 from backends.model.withfields import with_fields
 from harness.corpus.generate.alike.groups import Member
 from harness.corpus.generate.candidates.candidates import Steps
@@ -32,7 +33,7 @@ from translate.ir import (
     flat,
 )
 
-__all__ = ["FollowUps", "decides_at_first"]
+__all__ = ["FollowUps", "decides_at_first", "opening_packet"]
 
 _FORGETTABLE = Accept | Dnat | Drop | Goto | Jump | Masquerade | Redirect | Return | SetMark | Snat
 """Actions of the nat table that leave nothing behind but the decision on the connection."""
@@ -47,6 +48,11 @@ def decides_at_first(member: Member, rules: Iterable[Rule]) -> bool:
     )
 
 
+def opening_packet(first: Send, *, ports: bool) -> Packet:
+    """Return the first packet of a flow, without its source port unless rules distinguish ``ports``."""
+    return first.packet if ports else with_fields(first.packet, sport=None)
+
+
 @dataclass(slots=True)
 class FollowUps:
     """Finds the flows of one member that repeat the first packet of an earlier flow with one packet.
@@ -56,16 +62,14 @@ class FollowUps:
     """
 
     ports: bool
-    _alone: set[Steps] = field(default_factory=set)
+    _alone: set[tuple[str | None, Packet]] = field(default_factory=set)
     _continued: set[tuple[object, ...]] = field(default_factory=set)
 
     def add(self, steps: Steps) -> bool:
         """Add a flow; return whether it is one of them."""
         first, *later = steps
         assert isinstance(first, Send)
-        opening = (
-            first if self.ports else Send(packet=with_fields(first.packet, sport=None), entry=first.entry),
-        )
+        opening = first.entry, opening_packet(first, ports=self.ports)
         if not later:
             self._alone.add(opening)
             return False

@@ -1,8 +1,9 @@
 """Flows for the members of classes that are not searched.
 
 Each member gets all flows of the corpus that hit a rule of its class's model, with its own constants in place
-of the model's. It gets further flows to show every side of its rules: each rule matches at every hook, and
-each of its tests fails while the others hold. The simulator runs only the flows that are needed to show this.
+of the model's; for the trial of a plan, some of them. It gets further flows to show every side of its rules:
+each rule matches at every hook, and each of its tests fails while the others hold. The simulator runs only
+the flows that are needed to show this.
 If they do not show what the model's flows show, the member differs from its model on this node, and is
 returned without flows.
 """
@@ -17,11 +18,11 @@ from typing import Final, NamedTuple
 from backends.model.flow import Send, Step
 from backends.model.packet import Packet
 from backends.model.withfields import with_fields
-from backends.simulator import Watched
+from backends.simulator import Choices, Watched
 from harness.corpus.generate.addresses import Places
 from harness.corpus.generate.alike.classes import Class, Classes
 from harness.corpus.generate.alike.exchange import Exchange
-from harness.corpus.generate.alike.followups import FollowUps, decides_at_first
+from harness.corpus.generate.alike.followups import FollowUps, decides_at_first, opening_packet
 from harness.corpus.generate.alike.groups import Kind, Member
 from harness.corpus.generate.candidates.candidates import Steps
 from harness.corpus.generate.goals import HIT, FlowGoals, Goal
@@ -55,24 +56,27 @@ class _Choice(NamedTuple):
     """A flow, the sides of rules for which it is kept, and the kind of client that sends it.
 
     ``goal`` is a rule that it hits; None for a flow that the search found but that is not in the corpus.
+    ``received``: its packet is made on the node, and another flow of the corpus receives the same.
     """
 
     steps: Steps
     sides: frozenset[_Side]
     use: str | None = None
     goal: Goal | None = None
+    received: bool = False
 
 
 class _Copied(NamedTuple):
     """A flow of the corpus that each other member gets, and the rule that it hits.
 
-    ``rule`` is the position of that rule among the member's rules.
+    ``rule`` is the position of that rule among the member's rules. ``received`` as in :class:`_Choice`.
     """
 
     steps: Steps
     use: str | None
     rule: int
     goal: Goal
+    received: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +84,9 @@ class _Model:
     """The fewest flows that show all sides of a model's rules, each with the sides for which it is kept.
 
     ``more`` has some flows for each of these sides. ``copied`` are those that every other member gets, too.
-    ``at_first``: later packets of a connection meet no rule of the member (:mod:`.followups`).
+    ``at_first``: later packets of a connection meet no rule of the member (:mod:`.followups`). ``branches``
+    has, for each flow of ``kept``, the choices of the branch that showed its sides at the member before; it
+    is the first to be followed at the next one.
     """
 
     member: Member
@@ -88,23 +94,31 @@ class _Model:
     more: Mapping[_Side, tuple[_Choice, ...]]
     copied: tuple[_Copied, ...]
     at_first: bool
+    branches: list[Choices]
 
 
 def other_flows(
-    classes: Classes, search: Search, corpus: Sequence[tuple[Steps, FlowGoals]], uses: Mapping[Steps, str]
+    classes: Classes,
+    search: Search,
+    corpus: Sequence[tuple[Steps, FlowGoals]],
+    uses: Mapping[Steps, str],
+    *,
+    fewer: bool,
 ) -> Iterator[tuple[Member, list[GoalFlow] | None]]:
     """Yield each member that is not searched, with flows made from its model's flows in ``corpus``.
 
     The flows are None if they do not show what the model's flows show. ``uses`` maps flows to services to the
-    kind of client that sends them.
+    kind of client that sends them. ``fewer``: without the flows that the trial of a plan does not need.
     """
     sent = {steps for steps, _ in corpus}
     for group, model in zip(classes.classes, _models(classes.classes, search, corpus, uses), strict=True):
         for member in group.others:
-            yield member, _of(member, model, search, sent)
+            yield member, _of(member, model, search, sent, fewer=fewer)
 
 
-def _of(member: Member, model: _Model, search: Search, sent: set[Steps]) -> list[GoalFlow] | None:
+def _of(
+    member: Member, model: _Model, search: Search, sent: set[Steps], *, fewer: bool
+) -> list[GoalFlow] | None:
     """Return the flows for a member; None if they miss a goal that the model's flows reach.
 
     ``sent`` has the flows of the corpus and of other members. Such a flow is repeated only if it is needed
@@ -116,14 +130,27 @@ def _of(member: Member, model: _Model, search: Search, sent: set[Steps]) -> list
     flows: dict[Steps, GoalFlow] = {}
     shown: set[_Side] = set()
 
-    def show(steps: Steps, expected: frozenset[_Side], use: str | None) -> None:
-        made = exchange.steps(steps)
+    def is_left_out(flow: Steps) -> bool:
+        """Return whether the packet of a flow that is also received has a source that is not the node's."""
+        first = flow[0]
+        return fewer and isinstance(first, Send) and search.places.behind(first.packet.src) is not None
+
+    def show(choice: _Choice, expected: frozenset[_Side], likely: Choices = ()) -> Choices:
+        """Add a flow if it shows a new side; return the choices of the branch that shows all of them."""
+        made = exchange.steps(choice.steps)
         if made is None:
-            return
+            return likely
+        if choice.received and is_left_out(made):
+            shown.update(expected)
+            return likely
         by_side: dict[_Side, Goal] = {}
-        for goals in search.goals_of(made, rules):
-            by_side |= {_side(goal, sides): goal for goal in goals.near}
+        goals, last = FlowGoals(), likely
+        for shown_here, choices in search.branch_goals(made, rules, likely):
+            goals.add(shown_here)
+            here = {_side(goal, sides): goal for goal in shown_here.near}
+            by_side |= here
             if expected <= by_side.keys():
+                last = choices if expected <= here.keys() else ()
                 break
         new = expected & by_side.keys() - shown
         shown.update(new)
@@ -132,16 +159,17 @@ def _of(member: Member, model: _Model, search: Search, sent: set[Steps]) -> list
         elif new:
             sent.add(made)
             goal = by_side[min(new)]
-            flows[made] = GoalFlow(goal, search.rule(goal.place), made, goals, use)
+            flows[made] = GoalFlow(goal, search.rule(goal.place), made, goals, choice.use)
+        return last
 
-    for choice in model.kept:
-        show(choice.steps, choice.sides, choice.use)
+    for number, choice in enumerate(model.kept):
+        model.branches[number] = show(choice, choice.sides, model.branches[number])
     # With the constants exchanged, a packet may belong to another member, whose rules come earlier.
     for side, choices in model.more.items():
         if side in shown:
             continue
         for choice in choices:
-            show(choice.steps, frozenset({side}), None)
+            show(choice, frozenset({side}))
             if side in shown:
                 break
         else:
@@ -151,14 +179,16 @@ def _of(member: Member, model: _Model, search: Search, sent: set[Steps]) -> list
     follow_ups = FollowUps(search.reads_source_ports)
     for steps in flows:
         follow_ups.add(steps)
-    for steps, use, rule, goal in model.copied:
+    for steps, use, rule, goal, received in model.copied:
         made = exchange.steps(steps)
-        if made is not None and made not in sent and search.can_try(made):
-            sent.add(made)
-            table, chain, index = member.places[rule]
-            own = goal._replace(table=table, chain=chain, rule=index)
-            follows = follow_ups.add(made) and model.at_first
-            flows[made] = GoalFlow(own, search.rule(own.place), made, nothing, use, follows)
+        if made is None or made in sent or not search.can_try(made) or (received and is_left_out(made)):
+            continue
+        sent.add(made)
+        if fewer and follow_ups.add(made) and model.at_first:
+            continue
+        table, chain, index = member.places[rule]
+        own = goal._replace(table=table, chain=chain, rule=index)
+        flows[made] = GoalFlow(own, search.rule(own.place), made, nothing, use)
     return list(flows.values())
 
 
@@ -197,26 +227,46 @@ def _models(
     for member, of in zip(members, choices, strict=True):
         of.sort(key=lambda choice: _made_here(choice.steps))
         of[:0] = _elsewhere(member, of, search)
+        received = _received(of, search)
+        of[:] = _marked(of, received, search)
         spare = sorted(of, key=lambda choice: len(choice.steps))
         single_misses = tuple(_failing_one_test(member, of, search))
         kept = (*single_misses, *_kept(of, single_misses, member, search))
         expected = sorted({side for choice in kept for side in choice.sides})
         more = {side: tuple(_showing(side, spare)) for side in expected}
         at_first = decides_at_first(member, [search.rule(place) for place in member.places])
-        yield _Model(member, kept, more, tuple(_copied(member, spare)), at_first)
+        kept = tuple(_marked(kept, received, search))
+        yield _Model(member, kept, more, tuple(_copied(member, spare)), at_first, [()] * len(kept))
 
 
 def _showing(side: _Side, choices: Iterable[_Choice]) -> Iterator[_Choice]:
     return itertools.islice((choice for choice in choices if side in choice.sides), _MOST_TRIES)
 
 
+def _received(choices: Iterable[_Choice], search: Search) -> set[Packet]:
+    """Return the first packets of the flows of the corpus that begin outside of the node."""
+    sends = [choice.steps[0] for choice in choices if choice.goal is not None]
+    ports = search.reads_source_ports
+    return {opening_packet(s, ports=ports) for s in sends if isinstance(s, Send) and s.entry is not None}
+
+
+def _marked(choices: Iterable[_Choice], received: set[Packet], search: Search) -> Iterator[_Choice]:
+    """Yield the choices, with ``received`` set where it is true."""
+    for choice in choices:
+        sends = [step for step in choice.steps if isinstance(step, Send)]
+        made_here = len(sends) == 1 and sends[0].entry is None
+        packet = opening_packet(sends[0], ports=search.reads_source_ports)
+        yield choice._replace(received=made_here and packet in received)
+
+
 def _copied(member: Member, choices: Iterable[_Choice]) -> Iterator[_Copied]:
     """Yield the choices that are flows of the corpus, in the form in which other members get them."""
     lists = any(constant.kind == Kind.LIST for constant in member.constants)
-    for steps, _, use, goal in choices:
+    for steps, _, use, goal, received in choices:
         if goal is not None:
             made = _coming_back(steps[0]) if use is not None and lists else steps
-            yield _Copied(made, use, member.places.index(goal.place), goal)
+            own = received and made[0] is steps[0] and len(made) <= len(steps)
+            yield _Copied(made, use, member.places.index(goal.place), goal, own)
 
 
 def _elsewhere(member: Member, choices: list[_Choice], search: Search) -> Iterator[_Choice]:

@@ -196,14 +196,6 @@ def test_every_hook_that_leads_to_a_chain() -> None:
     assert hooks == {Hook.INPUT, Hook.FORWARD, Hook.OUTPUT}
 
 
-def test_what_is_not_found_comes_with_a_reason() -> None:
-    made = made_of("-A INPUT -i wg0 -j DROP\n-A FORWARD -j ACCEPT\n-A FORWARD -p udp -j DROP\n")
-    assert list(made.doubts.values()) == ["the node has no interface wg0"]
-    (unreachable,) = made.coverage.unreachable
-    assert unreachable.number == 2
-    assert "line 6" in str(unreachable.unreachable)
-
-
 def test_made_on_the_node_means_no_interface(kind_corpus: GeneratedCorpus, worker: Job) -> None:
     names = {i.name for i in worker.node.interfaces}
     for flow in kind_corpus.flows:
