@@ -159,10 +159,10 @@ class Simulation:
     def watch(self, flow: Flow, watched: Watched, first: Choices = ()) -> Iterator[TracedBranch]:
         """Yield each branch as soon as it has been followed; its events are the visits of watched rules only.
 
-        A branch is followed only when the caller asks for it, the one with the choices ``first`` before all
-        others. A branch of a flow with a single packet ends,
-        without an outcome, where the packet cannot come to a watched rule any more, and branches that differ
-        after that are one. Raises InputError as :meth:`trace` does.
+        A branch is followed only when the caller asks for it, and the one with the choices ``first`` before
+        all others. A branch of a flow with a single packet ends, without an outcome, where the packet cannot
+        come to a watched rule any more, and branches that differ after that are one. Raises InputError as
+        :meth:`trace` does.
         """
         conversation, node = self._begun(flow), self._node(WatchingWalk)
         walk = node.stack.walk
