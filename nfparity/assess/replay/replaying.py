@@ -27,6 +27,7 @@ from nfparity.assess.difference import ChangedPacket, Measure
 from nfparity.assess.fate import Fate, fate_of
 from nfparity.assess.node.facts import Facts
 from nfparity.assess.replay.alike import FlowClass, Renaming, flow_classes
+from nfparity.assess.replay.results import Results, normal_result, renamed_result
 from nfparity.assess.replay.spared import Spared, flows_that_share_runs, spared_flows, waiting
 from nfparity.assess.replay.tracing import traced
 
@@ -220,24 +221,29 @@ def try_flows(
     uncertain |= waiting(spared, uncertain)
     judged.update(dict.fromkeys(uncertain, _Judged()))
     doubtful = [flow for flow in flows if flow.id in uncertain]
-    inferred = {
-        flow_id: renaming.result(shown, by_id[flow_id])
-        for group in classes
-        if group.first not in measures
-        for shown in (_normal(by_id[group.first], results[group.first][1]),)
-        for flow_id, renaming in group.others
-        if flow_id not in uncertain
-    }
+    inferred = Results(
+        {
+            flow_id: partial(
+                renamed_result, renaming, by_id[group.first], results[group.first][1], by_id[flow_id]
+            )
+            for group in classes
+            if group.first not in measures
+            for flow_id, renaming in group.others
+            if flow_id not in uncertain
+        }
+    )
     trial = Trial(
         sides=tuple((side.backend, _seconds(flows, side.results)) for side in sides),
         changed=tuple(changed for flow in flows for changed in judged[flow.id].changed),
         routed=tuple(packet for flow in flows if (packet := judged[flow.id].routed) is not None),
         disputed=tuple(d for flow in flows if (d := judged[flow.id].disputed) is not None),
-        later={
-            flow.id: _normal(flow, results[flow.id][1])
-            for flow in sent
-            if flow.id not in others and flow.id not in measures
-        },
+        later=Results(
+            {
+                flow.id: partial(normal_result, flow, results[flow.id][1])
+                for flow in sent
+                if flow.id not in others and flow.id not in measures
+            }
+        ),
         inferred=inferred,
         spared={id_: instead for id_, instead in spared.items() if id_ in inferred},
     )
@@ -281,7 +287,7 @@ def _infer(
     measured = group.first in judge.measures
     first = flows[group.first]
     certain = not measured and judge.certain(first, shown)
-    now, later = shown if measured else (_normal(first, result) for result in shown)
+    now, later = shown if measured else (normal_result(first, result) for result in shown)
     # Beside rules that the simulator does not know, the kernel is right.
     wrong = not measured and bool(judge.wrong(first, shown[0]))
     for flow_id, renaming in group.others:
@@ -352,11 +358,6 @@ def _measured(
         fields=("measure",),
         description=measured.description,
     )
-
-
-def _normal(flow: Flow, observed: FlowResult) -> FlowResult:
-    """Return an observed result with its paths in their normal form."""
-    return replace(observed, branches=normal_paths(flow, observed.branches, runs=observed.runs))
 
 
 def changed_packet(
