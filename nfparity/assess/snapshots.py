@@ -119,6 +119,7 @@ def assess_snapshot(
         if options.corpus and not _only_detector_flows(options.only, facts):
             # A given ruleset may treat two services differently although they differ only in constants.
             job, exhaustive = Job(rules=ruleset, node=facts.node), options.listing is not None
+            # So may tables of other programs.
             fewer = not exhaustive and not tables.loaded
             made = generate_flows(job, seed=0, exhaustive=exhaustive, fewer=fewer)
             corpus = tuple(at_present(flow) for flow in made.flows)

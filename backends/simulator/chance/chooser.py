@@ -175,9 +175,9 @@ class Chooser(Generic[C]):
 def branches(run: Callable[[Chooser[C]], T], first: Choices = ()) -> Iterator[tuple[Fraction, T]]:
     """Call ``run`` once per branch and yield its probability and result, depth first.
 
-    The first branch makes the choices ``first``, as far as they are possible.
-    The result of ``run`` must depend on its chooser alone. A run with a ``start`` must continue as if it had
-    begun at the beginning. The probabilities sum to 1, unless there are assumptions. Raises TooManyBranches.
+    The first branch makes the choices ``first``, as far as they are possible. The result of ``run`` must
+    depend on its chooser alone. A run with a ``start`` must continue as if it had begun at the beginning. The
+    probabilities sum to 1, unless there are assumptions. Raises TooManyBranches.
     """
     pending: list[_Start[C]] = [_Start()]
     followed = 0

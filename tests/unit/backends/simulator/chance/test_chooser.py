@@ -18,6 +18,23 @@ def test_every_branch_of_a_ladder_is_run_once_with_its_probability() -> None:
     assert list(branches(ladder)) == [(THIRD, "a"), (THIRD, "b"), (THIRD, "c")]
 
 
+@pytest.mark.parametrize("first", [(1, 0), (0,), (1, 1, 0), (7,), (1, 7)])
+def test_a_branch_that_is_followed_first_changes_no_other(first: tuple[int, ...]) -> None:
+    taken: list[tuple[int, ...]] = []
+
+    def run(chooser: Chooser) -> tuple[bool, int]:
+        made = chooser.happens(THIRD), chooser.choose((HALF, Fraction(0), HALF))
+        taken.append(chooser.taken)
+        return made
+
+    made = list(branches(run, first))
+    assert sorted(made) == sorted(branches(run))
+    assert len(made) == 4
+    if first == (1, 0):
+        assert made[0] == (Fraction(2, 3) * HALF, (False, 0))
+        assert taken[0] == first
+
+
 def test_what_is_sure_or_impossible_is_no_branch() -> None:
     def run(chooser: Chooser) -> tuple[bool, bool]:
         return chooser.happens(Fraction(1)), chooser.happens(Fraction(0))

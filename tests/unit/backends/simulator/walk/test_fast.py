@@ -87,6 +87,12 @@ def differences(job: Job, flows: Iterator[Flow] | tuple[Flow, ...]) -> Iterator[
                 visits = [e for e in visits if not isinstance(e, PolicyApplied)]
                 if events_of(watching) != visits or outcomes_of(watching) != outcomes_of(plain):
                     yield f"{flow.id}: the walk that watches some rules has other events"
+                # Another flow is watched meanwhile, for no rule.
+                first, nothing = watching[-1].choices, simulation.watch(flow, {})
+                turns = zip(simulation.watch(flow, _third(job), first), nothing, strict=True)
+                branches = [branch for branch, _ in turns]
+                if branches[0] != watching[-1] or set(branches) != set(watching):
+                    yield f"{flow.id}: another branch first, or another flow between, changes the branches"
 
 
 def _visits(branches: Iterable[TracedBranch], watched: Watched | None = None) -> set[object]:
