@@ -80,10 +80,19 @@ class Interruption:
         output.
 
         A program that is not ``interruptible`` has its own session: signals of a terminal do not reach it.
-        Blocking the signals is not enough, because programs in Go unblock them.
+        Blocking the signals is not enough, because programs in Go unblock them. A signal that comes before
+        the new process has its session ends it before it is the program, and so it is started again.
         """
         if interruptible:
             self.check()
+        done = self._run_once(words, data, interruptible, shown)
+        while not interruptible and -done.status in _SIGNALS:
+            done = self._run_once(words, data, interruptible, shown)
+        if interruptible:
+            self.check()
+        return done
+
+    def _run_once(self, words: Sequence[str], data: bytes, interruptible: bool, shown: bool) -> Done:
         streams: dict[str, Any] = {} if shown else {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         child = subprocess.Popen(
             words,
@@ -99,6 +108,4 @@ class Interruption:
             out, err = child.communicate(None if shown else data)
         finally:
             self._child = None
-        if interruptible:
-            self.check()
         return Done(child.returncode, out or b"", (err or b"").decode("utf-8", "replace").strip())

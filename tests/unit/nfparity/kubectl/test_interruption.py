@@ -52,6 +52,21 @@ def test_what_may_not_be_interrupted_goes_on(tmp_path: Path) -> None:
             interruption.check()
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_before_the_session_starts_the_program_again(number: int, tmp_path: Path) -> None:
+    """The process dies between its fork and setsid: no program has run."""
+    script = f"test -e {tmp_path}/begun || {{ echo >{tmp_path}/begun; kill -{number} $$; }}; echo done"
+    with Interruption() as interruption:
+        done = interruption.run(["sh", "-c", script], interruptible=False)
+    assert (done.status, done.out) == (0, b"done\n")
+
+
+def test_a_program_that_dies_of_another_signal_is_not_started_again(tmp_path: Path) -> None:
+    with Interruption() as interruption:
+        done = interruption.run(["sh", "-c", f"echo >>{tmp_path}/begun; kill -9 $$"], interruptible=False)
+    assert (done.status, (tmp_path / "begun").read_text()) == (-signal.SIGKILL, "\n")
+
+
 def test_handlers_are_restored() -> None:
     before = signal.getsignal(signal.SIGTERM)
     with Interruption():
