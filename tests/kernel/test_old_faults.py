@@ -196,7 +196,7 @@ def tc_fault(*given: Any, slow: bool = True, **others: Any) -> object:
 COMPILED = (
     tc_fault("REJECT answers unknown protocols", UNKNOWN_PROTOCOLS, 145, 11, slow=False),
     tc_fault("REJECT answers silent types", SILENT_TYPES, 145, 4),
-    tc_fault("REJECT answers from loopback", FROM_LOOPBACK, 17, 2),
+    tc_fault("REJECT answers from loopback", FROM_LOOPBACK, 109, 109),
     tc_fault("NOTRACK meets answers", ATTACHED, 109, 109, Family.IP6),
     tc_fault("UDP-Lite has a right checksum", UDPLITE, 0, 0),
     tc_fault("the old destination is hashed", HASHED, 130, 130, Family.IP6),
@@ -254,8 +254,6 @@ def test_a_fault_of_the_simulator_is_shown(fault: Fault, monkeypatch: Patch) -> 
 def test_a_fault_of_the_tc_program_is_shown(fault: TcFault, monkeypatch: Patch) -> None:
     backend = TcEbpfBackend()
     require(backend)
-    made = scene(fault)
-    assert made.differences(backend, 1) == []
     right = translate.bpf.runtime.runtime_text
 
     def with_fault(name: str) -> str:
@@ -266,5 +264,15 @@ def test_a_fault_of_the_tc_program_is_shown(fault: TcFault, monkeypatch: Patch) 
                 text = text.replace(part.right, part.wrong)
         return text
 
-    monkeypatch.setattr(translate.bpf.runtime, "runtime_text", with_fault)
-    assert made.differences(backend, 1) != []
+    # As above: should the words change, another seed shows it.
+    for made in map(scene, (fault, *(replace(fault, rules=seed, flows=seed) for seed in OTHERS))):
+        with monkeypatch.context() as patch:
+            patch.setattr(translate.bpf.runtime, "runtime_text", with_fault)
+            try:
+                shown = made.differences(backend, 1) != []
+            except UnsupportedError:
+                continue
+        if shown:
+            assert made.differences(backend, 1) == []
+            return
+    pytest.fail("no seed shows it")
