@@ -21,7 +21,6 @@ import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Final, TypeVar
@@ -36,6 +35,7 @@ from harness.diff.backends import backend as backend_called
 from harness.explain.explain import endpoint_text
 from harness.explain.packetspec import parse_packet
 from harness.files.userfiles import read_bytes, read_text
+from translate.dataclass import dataclass, field, replace
 from translate.errors import InputError, MachineError, NfparityError, ParseError, UnsupportedError
 from translate.ir import Family, Origin, Ruleset
 

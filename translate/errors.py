@@ -14,9 +14,9 @@ Callers branch on the class, never on the text.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
+from translate.dataclass import dataclass
 from translate.ir.origin import Origin
 
 __all__ = [

@@ -7,9 +7,9 @@ A translation with gaps is not equivalent to the rules. It is made for reading, 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import replace
 from typing import TypeVar
 
+from translate.dataclass import replace
 from translate.errors import Refusal, UnsupportedError
 from translate.ir import Account, Origin, Rule, Ruleset
 

@@ -7,9 +7,9 @@ priorities.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
+from translate.dataclass import dataclass
 from translate.ir import TABLE_HOOKS, Family, Policy, Ruleset
 from translate.nftlisting import Listing, base_chains
 

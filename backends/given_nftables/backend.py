@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import replace
 from typing import Final
 
 from backends.combined.backend import CombinedLoader
@@ -23,6 +22,7 @@ from backends.replay.session import KernelSession, open_session
 from backends.replay.worker import WorkerEndedError
 from backends.testbed.libnftables import NftHandle, find_bindings
 from backends.testbed.tapnode import TapNode
+from translate.dataclass import replace
 from translate.errors import Diagnostic, InputError, MachineError, Note, ParseError
 from translate.ir import Family, Origin
 from translate.nftlisting import Form, Listing, Script, read_listing

@@ -13,7 +13,6 @@ import re
 import socket
 import struct
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Final
@@ -21,6 +20,7 @@ from typing import Final
 from backends.given_nftables.variation import declaration_may_vary, rule_may_vary
 from backends.replay.loader import Watched
 from backends.testbed.libnftables import NftHandle
+from translate.dataclass import dataclass
 from translate.ir import Family
 
 __all__ = ["ListedChain", "Tracer", "filled_sets", "may_read_source_ports", "read_chains"]

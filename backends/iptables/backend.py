@@ -12,7 +12,6 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -27,6 +26,7 @@ from backends.replay.session import KernelSession, open_session
 from backends.testbed.command import find_tool, own_xtables_lock, run
 from backends.testbed.netlink import Accounting
 from backends.testbed.tapnode import TapNode
+from translate.dataclass import dataclass
 from translate.errors import MachineError, Refusal, UnsupportedError
 from translate.ir import Account, Family, Ruleset
 from translate.ir.bytecode import ANCILLARY, Ancillary

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Final
 
+from translate.dataclass import replace
 from translate.ir import Rule, Ruleset, Spelled
 
 __all__ = ["numbered_names"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
 from typing import Final
 
 from backends.iptables.backend import IptablesBackend, IptablesLoader, loader_of
@@ -16,6 +15,7 @@ from backends.replay.availability import kernel_lacks
 from backends.replay.loader import Loader
 from backends.replay.session import KernelSession, open_session
 from backends.testbed.command import find_tool
+from translate.dataclass import dataclass, replace
 from translate.ir import Family
 
 __all__ = ["IpvsBackend", "own_addresses", "with_device", "without_device"]

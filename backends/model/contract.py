@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Protocol
 
 from backends.model.flow import Flow, Repeated
 from backends.model.node import Node
 from backends.model.outcome import FlowResult
+from translate.dataclass import dataclass
 from translate.errors import Note
 from translate.ir import Rules, Ruleset
 

@@ -7,13 +7,13 @@ because a segment outside the window is INVALID for conntrack (``tcp_in_window``
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass, field
 from typing import Final
 
 from backends.model.flow import Again, Flow, IcmpError, Reply, Send
 from backends.model.leading import has_bare_header, leading, with_mobility_checksum
 from backends.model.packet import FRAGMENT_SIZE, Icmp6Type, IcmpType, Packet
 from backends.model.withfields import with_fields
+from translate.dataclass import dataclass, field
 from translate.ir import Family, Protocol, TcpFlag
 
 __all__ = ["Arrival", "Conversation", "Emission"]

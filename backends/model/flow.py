@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from backends.model.packet import Packet
+from translate.dataclass import dataclass, field
 from translate.ir import Family, TcpFlag
 
 __all__ = ["Again", "Answer", "Flow", "IcmpError", "Pause", "Repeated", "Reply", "Send", "Step"]

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from ipaddress import ip_address
 from typing import Final
 
+from translate.dataclass import dataclass, replace
 from translate.errors import Diagnostic, ParseError
 from translate.ir import Family, Origin, Protocol, format_address
 from translate.jsoninput import decode

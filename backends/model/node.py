@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
 from ipaddress import IPv4Interface, IPv6Interface, ip_interface
 from types import MappingProxyType
 from typing import Final
@@ -20,6 +19,7 @@ from backends.model.routes import (
     route_to_json,
     rules_to_json,
 )
+from translate.dataclass import dataclass, field
 from translate.ir import AddressType, Family, Interval, format_address
 from translate.jsoninput import JsonObject, Problems, json_kind, read_object
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fractions import Fraction
 from typing import Annotated, Final
 
 from backends.model.packet import Address, Packet, Port
+from translate.dataclass import dataclass, field, replace
 from translate.ir import TcpFlag
 
 __all__ = [

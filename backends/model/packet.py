@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, Final, NamedTuple
 
+from translate.dataclass import dataclass
 from translate.ir import PORT_PROTOCOLS, Family, Protocol, TcpFlag, format_address
 
 __all__ = [

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from ipaddress import ip_network
 from types import MappingProxyType
 from typing import Any, Final
 
+from translate.dataclass import dataclass
 from translate.ir import AddressType, Family, Interval, format_address
 from translate.jsoninput import MISSING, JsonObject, json_kind
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from backends.model.node import Node
+from translate.dataclass import dataclass
 from translate.errors import InputError
 
 __all__ = ["TIMEOUT_DEFAULTS", "Timeouts", "timeouts_of"]

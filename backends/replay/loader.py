@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
 from backends.model.packet import Packet
 from backends.testbed.suppress_stack_rst import ResetFallback
 from backends.testbed.tapnode import TapNode
+from translate.dataclass import dataclass
 from translate.errors import MachineError, Refusal, UnsupportedError
 from translate.ir import Family, Ruleset, longest_walk
 

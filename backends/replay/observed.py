@@ -8,7 +8,6 @@ was rejected. If there is no answer, it was dropped.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from backends.model.conversation import Arrival, Emission
@@ -20,6 +19,7 @@ from backends.testbed.tapnode import Sighting
 from backends.wire.frames import Identity, identity
 from backends.wire.parsing import FrameError, parse
 from backends.wire.sourceport import divide
+from translate.dataclass import dataclass
 from translate.ir import Family
 
 __all__ = ["FrameReader", "Observed", "observe"]

@@ -12,7 +12,6 @@ from __future__ import annotations
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Final
 
 from backends.model.flow import Flow, Pause, Repeated, Send
@@ -25,6 +24,7 @@ from backends.replay.runs import FlowRuns, Run, Turn, source_port
 from backends.replay.runs_at_once import FEWEST, MOST, can_run_at_once, run_at_once
 from backends.testbed.tapnode import Sighting, TapNode
 from backends.wire.datagrams import DPORT, SPORT, Datagram, Passed, flow_of
+from translate.dataclass import dataclass, field
 from translate.errors import MachineError
 from translate.ir import Protocol
 

@@ -10,7 +10,6 @@ came out there before are not read again. All of them are sent, received and com
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Final
 
 from backends.model.conversation import Conversation, Emission
@@ -20,6 +19,7 @@ from backends.model.packet import Packet, Port
 from backends.replay.observed import Observed
 from backends.testbed.tapnode import Sighting
 from backends.wire.frames import Identity, build, identity
+from translate.dataclass import dataclass, field
 
 __all__ = ["FlowRuns", "Reaction", "Run", "RunningFlow", "Turn", "source_port"]
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from backends.model.packet import Packet
@@ -16,6 +15,7 @@ from backends.model.withfields import with_fields
 from backends.replay.loader import Loader
 from backends.testbed.tapnode import QUEUE, TapNode
 from backends.wire.frames import build
+from translate.dataclass import dataclass
 from translate.errors import MachineError
 from translate.ir import Family, Protocol
 

@@ -7,11 +7,11 @@ import os
 import socket
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from backends.replay.messages import pack_message, receive_message
 from backends.testbed.networknamespace import NetworkNamespaces
+from translate.dataclass import dataclass
 from translate.errors import MachineError, NfparityError, ParseError, UnsupportedError
 
 __all__ = ["Begin", "End", "Server", "serve", "thaw"]

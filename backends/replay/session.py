@@ -6,7 +6,6 @@ import itertools
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from backends.model.flow import Flow, Repeated
@@ -22,6 +21,7 @@ from backends.replay.worker import Worker
 from backends.testbed.suppress_stack_rst import suppress_stack_rst
 from backends.testbed.sysctls import set_accounting
 from backends.testbed.tapnode import TapNode
+from translate.dataclass import dataclass, field
 from translate.errors import Note
 from translate.ir import Family
 

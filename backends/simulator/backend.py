@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 
 from backends.model.contract import Availability, Job, Session
 from backends.model.flow import Flow, Repeated
 from backends.model.outcome import FlowResult
 from backends.simulator.simulate import Simulation
 from backends.simulator.walk.prepare import NAME
+from translate.dataclass import replace
 from translate.errors import Note
 
 __all__ = ["SimulatorBackend"]

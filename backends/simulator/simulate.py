@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
 from operator import add
@@ -38,6 +37,7 @@ from backends.simulator.walk.indexed import IndexedWalk
 from backends.simulator.walk.plain import Jumps, PlainWalk
 from backends.simulator.walk.prepare import Prepared, prepare
 from backends.simulator.walk.watching import Watched, WatchedRulesPassed, WatchingWalk
+from translate.dataclass import dataclass
 from translate.errors import InputError
 
 __all__ = ["Simulation", "simulate", "trace"]

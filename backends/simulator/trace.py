@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
 from typing import Final
@@ -14,6 +13,7 @@ from backends.model.packet import Packet, Tuple
 from backends.model.routes import RoutingRule
 from backends.simulator.chance.chooser import Choices
 from backends.simulator.routing.path import NoRoute, Path
+from translate.dataclass import dataclass, field
 from translate.errors import InputError
 from translate.ir import (
     ConnectionState,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from backends.tc_ebpf.node.routingrules import check_routing
 from backends.tc_ebpf.programs.bcc import find_headers, find_package, headers_package
 from translate.bpf import BACKEND, emit
+from translate.dataclass import dataclass
 from translate.ir import Family, Program
 
 if TYPE_CHECKING:

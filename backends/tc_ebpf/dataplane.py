@@ -10,7 +10,6 @@ import re
 import socket
 import struct
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -25,6 +24,7 @@ from backends.tc_ebpf.programs.program import LoadedProgram
 from backends.tc_ebpf.programs.runtimes import Runtimes
 from translate.bpf import BpfOutput, MapChange, RuntimePart
 from translate.collector import collector_paused
+from translate.dataclass import replace
 from translate.ir import Family
 
 __all__ = ["Dataplane", "change_maps", "fill", "fitted", "switch"]

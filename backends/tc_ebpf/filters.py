@@ -17,11 +17,11 @@ import os
 import socket
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
 from backends.testbed.netlink import Netlink, attribute, attributes, nested
+from translate.dataclass import dataclass
 from translate.errors import MachineError
 from translate.ir import Family
 

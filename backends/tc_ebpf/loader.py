@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 from backends.model.packet import Packet
@@ -15,6 +14,7 @@ from backends.testbed.suppress_stack_rst import ResetFallback
 from backends.testbed.tapnode import TapNode
 from translate.bpf import BpfOutput, MapChange
 from translate.bpf.layout.tables import RuntimePart
+from translate.dataclass import replace
 from translate.ir import Family
 
 __all__ = ["TcEbpfLoader"]

@@ -7,10 +7,10 @@ never read as ports.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from typing import Final
 
 from backends.model.packet import Fragment, Routing
+from translate.dataclass import dataclass
 
 __all__ = [
     "DESTINATION",

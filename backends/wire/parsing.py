@@ -7,7 +7,6 @@ dropped by its receiver.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from backends.model.packet import TRANSPORT_HEADERS, Fragment, Icmp6Type, IcmpType, Packet
@@ -26,6 +25,7 @@ from backends.wire.layouts import (
     TCP_HEADER,
     UDP_HEADER,
 )
+from translate.dataclass import dataclass
 from translate.ir import Family, Protocol, TcpFlag
 
 __all__ = ["FrameError", "Parsed", "parse"]

@@ -9,10 +9,10 @@ after its source port was changed. Checksums change by the same amount: a wrong 
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from typing import Final
 
 from backends.wire.plainheaders import transport_header
+from translate.dataclass import dataclass
 from translate.ir import Protocol
 
 __all__ = ["Shift", "key"]

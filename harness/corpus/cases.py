@@ -15,7 +15,6 @@ rules does not show it. The ipsets of the rules are in the file ``ipset-save`` n
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
 from pathlib import Path
 
 from backends.model.flow import Flow
@@ -25,6 +24,7 @@ from harness.corpus.formats.jsonlines import read_flows
 from harness.corpus.formats.outcomes import read_results
 from harness.corpus.formats.rulefile import InputOptions, give_ipsets, read_some
 from harness.files.userfiles import read_bytes, read_text
+from translate.dataclass import dataclass
 from translate.errors import Diagnostic, InputError, ParseError
 from translate.ir import Family, Origin, Ruleset
 

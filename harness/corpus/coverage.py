@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from backends.model.contract import Job
 from backends.model.flow import Flow
 from backends.simulator import RulesSkipped, RuleVisited, Simulation
 from harness.corpus.reachability import RuleId, dead_ends, unreachable_rules
+from translate.dataclass import dataclass
 from translate.ir import Rule, Ruleset
 
 __all__ = ["CoverageReport", "CoveredRule", "count_in_simulator", "coverage"]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 
 from backends.model.contract import Job
 from backends.model.outcome import FlowResult, OutcomeBranch
 from backends.simulator import Simulation
 from harness.corpus.cases import Case
 from harness.corpus.formats.outcomes import outcome_to_json, probability_text, write_results
+from translate.dataclass import dataclass
 
 __all__ = ["Failure", "check_case", "expectations"]
 

@@ -16,10 +16,10 @@ unreachable.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 
 from harness.corpus.formats.ruletext import test_text
 from harness.corpus.passing import passing
+from translate.dataclass import dataclass, field
 from translate.ir import (
     Accept,
     Action,

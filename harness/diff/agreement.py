@@ -8,13 +8,13 @@ the ``snat`` of that packet and the ``dnat`` of the answer are not compared.
 
 from __future__ import annotations
 
-from dataclasses import fields
 from itertools import takewhile
 from typing import Final
 
 from backends.model.flow import Again, Flow, Pause, Send, Step
 from backends.model.outcome import Outcome, OutcomeBranch, Verdict
 from backends.model.packet import Port, PortClass
+from translate.dataclass import fields
 
 __all__ = [
     "PORTS",

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 
 from backends.model.flow import Flow
 from backends.model.node import Node
+from translate.dataclass import dataclass, replace
 from translate.errors import InputError
 from translate.ir import Rules, Ruleset
 

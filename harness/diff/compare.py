@@ -10,7 +10,6 @@ with any of the possible outcomes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
 from operator import attrgetter
 from typing import Final
 
@@ -20,6 +19,7 @@ from backends.model.packet import PortClass
 from harness.diff.agreement import acting_steps, distance, port_agrees
 from harness.diff.mismatch import Mismatch, different_fields, outcome_texts
 from harness.diff.paths import normal_paths
+from translate.dataclass import dataclass, fields, replace
 from translate.ir import TcpFlag
 
 __all__ = [

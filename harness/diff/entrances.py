@@ -17,7 +17,6 @@ outcome that none of the earlier ones had to show.
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import Final, NamedTuple
 
@@ -27,6 +26,7 @@ from backends.model.packet import Port
 from backends.model.withfields import with_fields
 from harness.diff.agreement import acting_steps
 from harness.diff.sampling import RESEMBLED_MISS, Share
+from translate.dataclass import dataclass
 
 __all__ = ["ALONE", "SharedRuns", "lightly", "shared_runs"]
 

@@ -6,7 +6,6 @@ deepdiff compares plain dictionaries of JSON values.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from backends.model.flow import Flow
@@ -14,6 +13,7 @@ from backends.model.outcome import Outcome, OutcomeBranch
 from backends.model.packet import PortClass
 from harness.corpus.formats.outcomes import outcome_to_json
 from harness.diff.agreement import PORTS, ignored_fields, paired_outcomes, port_agrees, quoted_agrees
+from translate.dataclass import dataclass, replace
 from translate.ir import Family
 
 __all__ = ["Mismatch", "different_fields", "outcome_texts"]

@@ -13,7 +13,6 @@ import shlex
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 
 from backends.model.clock import at_present
 from backends.model.contract import Backend, Job
@@ -31,6 +30,7 @@ from harness.diff.result import BackendReport, CaseResult, Difference, ParityRep
 from harness.diff.sampling import MISS, Sampling
 from harness.diff.share_counts import share_tallies
 from harness.diff.shares import FALSE_ALARM_RATE, Tally, Unfair, unfair_shares
+from translate.dataclass import dataclass, replace
 from translate.errors import InputError, MachineError, Note, UnsupportedError
 from translate.ir import Family, Rule
 

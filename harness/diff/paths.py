@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, Final
 
@@ -19,6 +18,7 @@ from backends.model.outcome import FlowResult, Outcome, OutcomeBranch
 from backends.model.packet import Packet, Port, PortClass
 from backends.model.withfields import with_fields
 from harness.corpus.formats.outcomes import outcome_to_json
+from translate.dataclass import dataclass, replace
 
 __all__ = ["PICKED", "normal_paths", "path_key", "picked_range"]
 

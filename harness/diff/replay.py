@@ -10,7 +10,6 @@ import os
 import threading
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Self
 
@@ -22,6 +21,7 @@ from backends.replay.successive import workers_kept
 from backends.replay.worker import end_workers
 from harness.diff.compare import DifferentPath, paths_shown
 from harness.diff.sampling import ONCE, Sampling, Share, is_settled, with_runs
+from translate.dataclass import dataclass, field, replace
 from translate.errors import MachineError, Note, UnsupportedError
 
 __all__ = ["Progress", "ReplayOptions", "Replayed", "Replays", "replay"]

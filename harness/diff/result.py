@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from harness.status import DIFFERENCES, DONE, NOT_TESTED
+from translate.dataclass import dataclass
 from translate.errors import Note
 from translate.ir import Origin
 

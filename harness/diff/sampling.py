@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Final
@@ -25,6 +24,7 @@ from backends.model.flow import Flow, Pause, Repeated
 from backends.model.outcome import FlowResult, OutcomeBranch
 from harness.diff.compare import DifferentPath, differing_paths
 from harness.diff.paths import normal_paths
+from translate.dataclass import dataclass
 from translate.ir import Protocol
 
 __all__ = [

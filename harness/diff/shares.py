@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
+
+from translate.dataclass import dataclass
 
 __all__ = ["FALSE_ALARM_RATE", "Tally", "Unfair", "binomial_tail", "log_choose", "unfair_shares"]
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from harness.corpus.formats.ruletext import action_text, effect_text, test_text
+from translate.dataclass import dataclass
 from translate.ir import Family, Rule, Ruleset, SetUpdate
 
 __all__ = ["DescribedRule", "describe", "description_lines"]

@@ -8,7 +8,6 @@ really happen. Names of chains and comments are not used.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from backends.model.contract import Job
@@ -18,6 +17,7 @@ from backends.model.packet import PortClass
 from backends.simulator import RuleVisited, TracedBranch, TracedStep, trace
 from harness.corpus.formats.entry import entry_of
 from harness.corpus.formats.ruletext import action_text, test_text
+from translate.dataclass import dataclass, replace
 from translate.ir import (
     Dnat,
     Family,

@@ -10,11 +10,11 @@ by stem alone, then by the beginning of their names, then all together.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
 from harness.explain.stems import stem
+from translate.dataclass import dataclass
 from translate.ir import Chain, FieldTest, Goto, Policy, Rule, Ruleset, Table, Test
 
 __all__ = ["Folded", "Group", "Link", "folded"]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from translate.dataclass import dataclass
 from translate.errors import InputError
 from translate.ir import Goto, Hook, Rule, Ruleset, Table
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import textwrap
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 from typing import Final, TextIO
@@ -15,6 +14,7 @@ from backends.simulator import Ended, PolicyApplied, RuleVisited, TracedStep
 from harness.explain.explain import ExplainedBranch, Explanation, merge_replies
 from harness.report.path import decides, drop_text, ending_text, match_text, path_lines
 from harness.report.terminal import plain, styled
+from translate.dataclass import dataclass
 from translate.ir import Family, Policy
 
 __all__ = ["chance_text", "print_explanation"]

@@ -7,13 +7,13 @@ A box of several chains has their number, and each curve the line of its rule or
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from html import escape
 from typing import Final
 
 from harness.counted import counted
 from harness.explain.folding import Folded, Group, Link, folded
 from harness.report.terminal import plain
+from translate.dataclass import dataclass
 from translate.errors import InputError
 from translate.ir import Ruleset
 

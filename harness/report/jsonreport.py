@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, replace
 
 from harness.diff.result import ParityReport
+from translate.dataclass import asdict, replace
 
 __all__ = ["parity_json"]
 

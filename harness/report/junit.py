@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from harness.diff.result import BackendReport, Difference, ParityReport
 from harness.report.text import format_value
+from translate.dataclass import dataclass
 
 __all__ = ["Suite", "TestCase", "junit_text", "parity_junit"]
 

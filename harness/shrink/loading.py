@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 
 from backends.model.contract import Backend, Job
 from harness.shrink.engine import reduce_with, smaller_lists
@@ -16,6 +15,7 @@ from harness.shrink.proposals import (
     without_call,
     without_part,
 )
+from translate.dataclass import dataclass, replace
 from translate.errors import InputError, MachineError, UnsupportedError
 
 __all__ = ["LoadShrinker", "complaint"]

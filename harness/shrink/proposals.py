@@ -7,13 +7,13 @@ Texts that cannot be read are not proposed.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
 from backends.model.flow import Flow, Send
 from backends.model.packet import DEFAULT_TTL
 from backends.model.withfields import with_fields
+from translate.dataclass import dataclass, replace
 from translate.errors import ParseError, UnsupportedError
 from translate.ir import Chain, Policy, Rule, Ruleset, Table
 from translate.read import read_ruleset

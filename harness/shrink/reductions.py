@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from backends.model.contract import Backend, Job
@@ -17,6 +16,7 @@ from harness.shrink.proposals import Shown, rule_ids, with_rules
 from harness.shrink.report import load_report
 from harness.shrink.shrink import Shrinker, write_shrunk
 from harness.shrink.translator import Translator
+from translate.dataclass import dataclass, replace
 from translate.errors import InputError, MachineError
 from translate.ir import Ruleset
 from translate.write import write_save

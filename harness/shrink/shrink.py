@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from backends.model.contract import Backend, Job
@@ -28,6 +27,7 @@ from harness.shrink.proposals import (
 )
 from harness.shrink.report import difference_report
 from harness.shrink.translator import Translator
+from translate.dataclass import dataclass, replace
 from translate.errors import InputError, MachineError, UnsupportedError
 from translate.ir import Ruleset
 

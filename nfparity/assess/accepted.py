@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from typing import Final
 
 from nfparity.assess.assessing import Assessment, Finding
 from nfparity.assess.catalogue import every_entry
 from nfparity.assess.replay.orders import OrderDifference
 from nfparity.assess.summary import Summary
+from translate.dataclass import dataclass, replace
 from translate.errors import InputError
 from translate.ir import Family
 from translate.jsoninput import Problems, read_object

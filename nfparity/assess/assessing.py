@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -20,6 +19,7 @@ from nfparity.assess.node.facts import Facts
 from nfparity.assess.replay.orders import OrderDifference
 from nfparity.assess.replay.replaying import Disputed, Trial, try_flows
 from nfparity.assess.static_findings import static_findings
+from translate.dataclass import dataclass
 
 __all__ = ["Assessment", "Checked", "Finding", "assess", "detector_flows"]
 

@@ -6,13 +6,13 @@ Ids begin with K for changes from the iptables mode, and with I for changes from
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
 from typing import Final
 
 from nfparity.assess.fate import Fate
+from translate.dataclass import dataclass
 
 __all__ = [
     "CATALOGUE",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
 
 from backends.model.flow import Flow
 from backends.model.outcome import FlowResult, Outcome
@@ -11,6 +10,7 @@ from backends.model.packet import Packet
 from nfparity.assess.fate import Fate, fate_of
 from nfparity.assess.node.facts import Facts
 from nfparity.kubeproxy.service import Line
+from translate.dataclass import dataclass, field, replace
 from translate.ir import Origin, Rule
 
 __all__ = ["ChangedPacket", "Claim", "Detector", "Evidence", "Measure", "Measured", "Traced", "evidence"]

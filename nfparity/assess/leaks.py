@@ -7,11 +7,11 @@ Such packets follow the routing table out of the cluster, where another host may
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from nfparity.assess.difference import ChangedPacket
 from nfparity.assess.fate import Fate
 from nfparity.assess.node.facts import Facts
+from translate.dataclass import dataclass
 
 __all__ = ["Leak", "leaks"]
 

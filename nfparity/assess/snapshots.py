@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from typing import Final
 
@@ -31,6 +30,7 @@ from nfparity.assess.summary import Summary, Untested
 from nfparity.kubeproxy import ApiObjects, KubeProxyState, Mode, read_objects, recover
 from nfparity.kubeproxy.nftables import LAYOUTS, infer_config, layout_of, nftables_mode
 from nfparity.snapshot import Snapshot, Variant
+from translate.dataclass import dataclass, field, replace
 from translate.errors import InputError, MachineError, ParseError
 from translate.ir import Family, Interval, Ruleset, TableName
 from translate.nftlisting import Listing, read_listing, table_names

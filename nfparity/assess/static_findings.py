@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from nfparity.assess.difference import Evidence, evidence
 from nfparity.assess.node.facts import Facts
 from nfparity.kubeproxy.service import Service
 from nfparity.requires import Presence, kube_proxy_needs, snapshot_modules
+from translate.dataclass import dataclass
 from translate.ir import Name, format_address
 
 __all__ = ["StaticFinding", "static_findings"]

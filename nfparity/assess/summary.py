@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from nfparity.assess.assessing import Assessment, Finding
 from nfparity.assess.catalogue import Entry, Version
 from nfparity.assess.difference import ChangedPacket
 from nfparity.kubeproxy.state import Mode
+from translate.dataclass import dataclass
 from translate.ir import Family
 
 __all__ = ["Group", "Summary", "Untested"]

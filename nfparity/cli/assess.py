@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import replace
 from ipaddress import ip_network
 from typing import TYPE_CHECKING, TextIO
 
@@ -14,6 +13,7 @@ from harness.status import DIFFERENCES, DONE, NOT_TESTED
 from nfparity.assess.catalogue import Version
 from nfparity.cli.options import add_format, add_miss, add_no_times, add_node, add_quiet
 from nfparity.cli.reports import add_reports, check_reports, write_reports
+from translate.dataclass import replace
 from translate.errors import InputError
 from translate.ir import Family, Interval
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -31,6 +30,7 @@ from nfparity.cli.options import (
 from nfparity.cli.reports import add_reports, check_reports, write_reports
 from nfparity.inputs.batches import load_batches, load_node
 from nfparity.inputs.rules import load_large_rules
+from translate.dataclass import replace
 from translate.errors import InputError
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ def _run(arguments: argparse.Namespace) -> int:
             rules=deciding_rules,
             progress=report_progress,
         )
-    report = dataclasses.replace(report, backends=report.backends + others)
+    report = replace(report, backends=report.backends + others)
     write_reports(
         arguments,
         lambda stream: _print(report, stream),
@@ -298,5 +298,5 @@ def _with_random(arguments: argparse.Namespace, batches: tuple[Batch, ...]) -> t
     drawn = []
     for batch in batches:
         flows = random_flows(batch.ruleset, batch.node, count=arguments.random, seed=arguments.seed)
-        drawn.append(dataclasses.replace(batch, flows=batch.flows + tuple(flows)))
+        drawn.append(replace(batch, flows=batch.flows + tuple(flows)))
     return tuple(drawn)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
-from dataclasses import asdict
 from typing import Final
 
 from nfparity.cli.options import add_format
+from translate.dataclass import asdict
 
 _EXAMPLE = """\
 example:

@@ -6,7 +6,6 @@ import argparse
 import json
 import shlex
 import sys
-from dataclasses import asdict
 from typing import Final
 
 from backends.model.contract import Job
@@ -22,6 +21,7 @@ from nfparity.cli.options import (
 )
 from nfparity.inputs.batches import load_capture, load_node
 from nfparity.inputs.rules import load_pieces, load_rules
+from translate.dataclass import asdict
 from translate.errors import InputError
 from translate.ir import Ruleset
 

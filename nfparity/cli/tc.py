@@ -7,7 +7,6 @@ import hashlib
 import json
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from harness.files.userfiles import read_bytes
@@ -22,6 +21,7 @@ from nfparity.cli.options import (
 )
 from nfparity.inputs.rules import load_large_rules
 from nfparity.snapshot import is_snapshot
+from translate.dataclass import replace
 from translate.errors import MachineError
 from translate.ir import Family
 

@@ -12,7 +12,6 @@ both orders: its chains run first, or those of iptables do.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backends.model.contract import Backend
@@ -21,6 +20,7 @@ from harness.diff.result import BackendReport
 from harness.files.userfiles import STDIN_NAME, read_bytes, read_text
 from nfparity.snapshot import Snapshot, Variant, is_snapshot, load_snapshot
 from nfparity.snapshot.snapshot import holds_rules
+from translate.dataclass import dataclass
 from translate.errors import InputError
 from translate.ir import Family, Rules, Ruleset, TableName
 

@@ -6,7 +6,6 @@ Rules with a corpus file are one batch; a folder of cases is one batch for each 
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 from backends.model.flow import Flow
@@ -18,6 +17,7 @@ from harness.diff.batch import Batch
 from harness.files.userfiles import STDIN_NAME, read_bytes, read_text
 from nfparity.inputs.rules import load_large_rules
 from nfparity.snapshot.archive import is_snapshot
+from translate.dataclass import replace
 from translate.errors import InputError
 from translate.ir import Family, Rules
 

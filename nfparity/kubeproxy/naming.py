@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from nfparity.kubeproxy.chains import Protocol, name_hash
 from nfparity.kubeproxy.objects import ApiObjects
 from nfparity.kubeproxy.service import Endpoint, Service
+from translate.dataclass import replace
 from translate.ir import Family
 
 __all__ = ["completed", "names_of_chains"]

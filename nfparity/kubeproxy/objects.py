@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from ipaddress import ip_network
 from typing import Any
 
 from nfparity.kubeproxy.chains import Protocol
 from nfparity.kubeproxy.objectshapes import SHAPES
 from nfparity.kubeproxy.service import Endpoint, Service
+from translate.dataclass import dataclass
 from translate.ir import Family, Interval, parse_address
 from translate.jsoninput import json_kind, read_json
 

@@ -7,7 +7,6 @@ remainder. Nothing is inferred from a rule that was understood only in part.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 from backends.model.ipvs import IpvsTable
@@ -22,6 +21,7 @@ from nfparity.kubeproxy.rules.serving import read_off_cluster_marks, read_servic
 from nfparity.kubeproxy.service import Endpoint, Line, Service
 from nfparity.kubeproxy.state import KubeProxyState, Mode, Remainder
 from translate.collector import collector_paused
+from translate.dataclass import replace
 from translate.ir import Ruleset
 
 __all__ = ["recover"]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from enum import StrEnum
 
 from nfparity.kubeproxy.chains import Protocol
+from translate.dataclass import dataclass, field
 from translate.ir import Family, Interval, Origin, TableName, format_address
 
 __all__ = ["Endpoint", "Line", "Purpose", "Service"]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 
 from nfparity.kubeproxy.service import Line, Purpose, Service
+from translate.dataclass import dataclass
 from translate.ir import Family, Interval, Name, Origin
 
 __all__ = ["KubeProxyState", "Mode", "Remainder"]

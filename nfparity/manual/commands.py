@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from translate.dataclass import dataclass
 
 __all__ = ["Command", "Option", "OptionGroup", "read_parser"]
 

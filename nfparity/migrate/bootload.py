@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Final
 
 from nfparity.migrate.planning.plan import FamilyPlan, MigrationPlan
@@ -24,6 +23,7 @@ from nfparity.migrate.state.saved import SavedFamily
 from nfparity.migrate.state.tables import SavedTable
 from nfparity.migrate.steps import check_loaded, empty_table, first_difference, live_tables, written_again
 from nfparity.persistent_state.disk import read_content, write_durably
+from translate.dataclass import dataclass
 from translate.errors import MachineError, NfparityError
 from translate.ir import Family
 

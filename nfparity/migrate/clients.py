@@ -8,7 +8,6 @@ reaches names its lists, which can then be filled (:func:`nfparity.migrate.state
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from nfparity.migrate.elements import additions, read_contents, replacements, returning
@@ -17,6 +16,7 @@ from nfparity.migrate.recentfiles import Jiffies, ListedAddress, capacity, fill_
 from nfparity.migrate.state import owned
 from nfparity.migrate.state.saved import SavedFamily
 from nfparity.migrate.state.tables import SavedTable, holding, restore_table
+from translate.dataclass import dataclass
 from translate.ir import Family
 from translate.nft import NftList
 

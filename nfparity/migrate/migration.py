@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -42,6 +41,7 @@ from nfparity.migrate.state.tables import SavedTable, digest_of, save
 from nfparity.migrate.steps import check_loaded, empty_table, first_difference, written_again
 from nfparity.persistent_state.disk import prepare_folder, remove, write_durably
 from nfparity.persistent_state.reservedlog import ReservedLog
+from translate.dataclass import dataclass, replace
 from translate.errors import InputError, MachineError, NfparityError
 from translate.ir import Family, TableName
 from translate.nft import NftList, NftOutput

@@ -12,10 +12,10 @@ import re
 import time
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
+from translate.dataclass import dataclass
 from translate.errors import MachineError
 from translate.ir import Family, format_address, parse_address
 from translate.passes.recents import CAPACITY

@@ -8,7 +8,6 @@ copies of each family's rules: the saved rules, with counters, and the rules in 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -22,6 +21,7 @@ from nfparity.migrate.state.record import Phase, Record, Saved
 from nfparity.migrate.state.saved import SavedFamily, SealError
 from nfparity.persistent_state.disk import read_content
 from nfparity.persistent_state.reservedlog import ReservedLog
+from translate.dataclass import dataclass, replace
 from translate.errors import MachineError
 from translate.ir import Family
 from translate.nft import TABLE

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -23,6 +22,7 @@ from nfparity.migrate.state.saved import SavedFamily
 from nfparity.migrate.state.tables import SavedTable
 from nfparity.migrate.steps import Restored, insist_restored, restore
 from nfparity.persistent_state.disk import write_durably
+from translate.dataclass import dataclass
 from translate.errors import MachineError
 from translate.ir import Family
 from translate.nft import NftList

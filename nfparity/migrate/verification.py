@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -16,6 +15,7 @@ from nfparity.migrate.planning.trial import corpus, try_alone
 from nfparity.migrate.state.record import Phase, Record
 from nfparity.migrate.steps import drifts, written_again
 from nfparity.watch.drift import Drift
+from translate.dataclass import dataclass
 from translate.errors import MachineError
 from translate.ir import Family
 

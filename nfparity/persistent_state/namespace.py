@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import socket
 import struct
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from translate.dataclass import dataclass
 from translate.errors import MachineError
 
 __all__ = ["NetworkNamespace", "current_namespace"]

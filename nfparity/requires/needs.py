@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from backends.model.variant import Variant
 from nfparity.requires.modules import helper_module, match_module, set_module, table_modules, target_module
 from nfparity.requires.nftmodules import nft_modules
+from translate.dataclass import dataclass
 from translate.ir import Family, Origin, Rule, Ruleset
 
 __all__ = ["Need", "Purpose", "kube_proxy_needs", "rules_needs", "translation_needs"]

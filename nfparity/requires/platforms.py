@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+from translate.dataclass import dataclass
 from translate.errors import InputError
 
 __all__ = [

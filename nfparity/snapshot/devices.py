@@ -6,11 +6,11 @@ names the assumption made instead, because the notes become the node's assumptio
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Final
 
 from backends.model.node import Address, Interface, Route, is_device_name
 from nfparity.snapshot.jsonfile import read_list
+from translate.dataclass import dataclass, replace
 from translate.errors import Diagnostic, ParseError
 from translate.ir import Family, Interval, Origin, parse_address
 from translate.jsoninput import JsonObject

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from backends.model.node import Address, Interface, Node
 from backends.model.variant import variant_of
@@ -12,6 +11,7 @@ from nfparity.snapshot.jsonfile import read_mapping
 from nfparity.snapshot.nodefacts import read_node
 from nfparity.snapshot.rulefiles import rule_files
 from nfparity.snapshot.snapshot import Snapshot
+from translate.dataclass import replace
 from translate.jsoninput import decode
 
 __all__ = ["load_snapshot"]

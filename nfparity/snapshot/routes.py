@@ -7,13 +7,13 @@ address (the local table, multicast, subnet-router anycast, IPv6's unreachable d
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Final
 
 from backends.model.node import Address, Interface, Route
 from backends.model.routes import LOCAL, MAIN, ROUTE_TYPES
 from nfparity.snapshot.jsonfile import read_list
 from nfparity.snapshot.routingrules import TableNumbers
+from translate.dataclass import dataclass, replace
 from translate.ir import AddressType, Family, Interval, format_address, parse_address
 from translate.jsoninput import JsonObject
 

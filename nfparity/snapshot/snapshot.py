@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from backends.model.node import Node
 from backends.model.variant import Variant
+from translate.dataclass import dataclass, field
 from translate.errors import InputError
 from translate.ir import Family, Policy, Rules, Ruleset
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from nfparity.tc.place import DataplanePlace
 from nfparity.tc.record import Record
 from translate import bpf
+from translate.dataclass import dataclass
 from translate.errors import MachineError
 from translate.ir import PORT_PROTOCOLS, Family, Protocol, format_address
 

@@ -12,7 +12,6 @@ import hashlib
 import os
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import Enum
 
@@ -25,6 +24,7 @@ from nfparity.tc.place import STATE, here
 from nfparity.tc.record import Phase, Record, Source
 from nfparity.tc.recovery import clean, known, settle
 from translate import bpf
+from translate.dataclass import dataclass, replace
 from translate.errors import InputError, MachineError
 from translate.ir import Family
 

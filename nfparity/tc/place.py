@@ -12,7 +12,6 @@ import shutil
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -22,6 +21,7 @@ from backends.tc_ebpf.programs.bpfmap import BpfMap
 from nfparity.persistent_state.disk import remove
 from nfparity.persistent_state.locking import file_lock
 from nfparity.persistent_state.namespace import current_namespace
+from translate.dataclass import dataclass, replace
 from translate.errors import MachineError
 from translate.ir import Family
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any, Self
 
 from nfparity.persistent_state.disk import prepare_folder
 from nfparity.persistent_state.recordfile import read_record, write_record
+from translate.dataclass import asdict, dataclass, field, replace
 from translate.errors import MachineError
 
 __all__ = ["Phase", "Record", "Source"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Final
 
 from backends.model.node import Node
@@ -12,6 +11,7 @@ from backends.model.routes import RoutingRule
 from backends.tc_ebpf.node.listings import Listings
 from backends.tc_ebpf.node.routingrules import check_routing
 from nfparity.snapshot.routingrules import UNKNOWN_RULE
+from translate.dataclass import replace
 from translate.ir import Family, Ruleset
 
 __all__ = ["check_node", "check_this_node"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import socket
 import struct
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from backends.tc_ebpf.counters import read_counters
@@ -13,6 +12,7 @@ from backends.tc_ebpf.filters import Filter, Filters, Side
 from backends.tc_ebpf.programs.bpfmap import BpfMap
 from nfparity.tc.place import DataplanePlace
 from nfparity.tc.record import Record
+from translate.dataclass import dataclass
 from translate.ir import Family
 
 __all__ = ["Attachment", "Status", "TableUse", "attachments", "status_of"]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from nfparity.watch.drift import Change, Drift, drift
 from nfparity.watch.table_state import TableState
+from translate.dataclass import dataclass
 
 __all__ = ["TableDrift", "compare_states"]
 

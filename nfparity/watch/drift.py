@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import StrEnum
 from typing import TypeVar
 
 from nfparity.watch.table_state import Collection, NftChainMeaning, TableState
+from translate.dataclass import dataclass
 
 __all__ = ["Change", "Drift", "drift"]
 

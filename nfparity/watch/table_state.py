@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Self
 
+from translate.dataclass import dataclass
 from translate.errors import MachineError
 
 __all__ = ["Collection", "NftChainMeaning", "TableState", "read_listing", "read_tables"]

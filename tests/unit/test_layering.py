@@ -16,6 +16,8 @@ ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("translate", "backends", "harness", "nfparity")
 PRODUCT = (*ROOMS, "vm")
 WORDS = ("backends.model",)
+EVERYWHERE = "translate.dataclass"  # stands for dataclasses of the standard library
+NOT_WITH_LIBRARIES = ("nfparity.capture", "nfparity.kubectl", "harness.files")
 
 # Each third-party library and the modules that may import it; all of them lazily unless said otherwise.
 LIBRARIES = {
@@ -39,7 +41,9 @@ def every_import() -> tuple[Import, ...]:
 
 @cache
 def imports() -> tuple[Import, ...]:
-    return tuple(i for i in every_import() if i.module.partition(".")[0] in ROOMS)
+    return tuple(
+        i for i in every_import() if i.module.partition(".")[0] in ROOMS and not _within(i.target, EVERYWHERE)
+    )
 
 
 def _within(target: str, *packages: str) -> bool:
@@ -62,8 +66,18 @@ def test_translate_imports_the_standard_library_and_itself() -> None:
         if _within(i.module, "translate")
         and not _within(i.target, "translate")
         and i.target.partition(".")[0] not in sys.stdlib_module_names
+        and (i.module, i.target.partition(".")[0]) != (EVERYWHERE, "msgspec")
     ]
     assert not wrong
+
+
+def test_dataclasses_come_from_one_place() -> None:
+    of_the_library = [i for i in every_import() if i.target.partition(".")[0] == "dataclasses"]
+    ours = [i for i in every_import() if _within(i.target, EVERYWHERE)]
+    assert ours
+    assert not [i for i in ours if _within(i.module, *NOT_WITH_LIBRARIES)]
+    allowed = (EVERYWHERE, "backends.model.withfields", "vm", *NOT_WITH_LIBRARIES)
+    assert not [i for i in of_the_library if not _within(i.module, *allowed)]
 
 
 def test_translate_reads_no_file_clock_or_chance() -> None:
@@ -246,7 +260,8 @@ def test_every_other_library_stays_in_few_modules() -> None:
         library = one.target.partition(".")[0]
         if library not in sys.stdlib_module_names and library not in ROOMS:
             users.setdefault(library, set()).add(one.module)
-    assert set(users) <= {*LIBRARIES, "bcc", "nftables", "pytest"}
+    assert set(users) <= {*LIBRARIES, "bcc", "msgspec", "nftables", "pytest"}
+    assert users["msgspec"] == {EVERYWHERE}
     crowded = {k: v for k, v in users.items() if len(v) > MOST_IMPORTERS}
     assert not crowded
 

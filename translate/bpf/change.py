@@ -10,10 +10,10 @@ A new program is needed if the code of a chain changes, or if a map would have t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
 from translate.bpf.layout.maps import MapContents, SetContents
 from translate.bpf.output import BpfOutput
+from translate.dataclass import dataclass, replace
 
 __all__ = ["BpfChange", "LoadedMap", "MapChange", "change_between", "change_maps"]
 

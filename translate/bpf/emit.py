@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import Final
 
 from translate.bpf.chains.code import Code, Feature, Needs, Variable
@@ -28,6 +27,7 @@ from translate.bpf.refusals import BACKEND, CannotExpress
 from translate.bpf.runtime import after_chains, before_chains
 from translate.bpf.untranslated_effects import untranslated_effects
 from translate.collector import collector_paused
+from translate.dataclass import replace
 from translate.errors import Note, Refusal, UnsupportedError
 from translate.ir import (
     CLOCKS,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from translate.bpf.layout.maps import MapContents, SetContents
 from translate.bpf.layout.programs import Group, function_name, group_macros
 from translate.bpf.layout.structures import DeclaredMap
 from translate.bpf.layout.tables import CONNECTIONS, RuntimePart, runtime_maps, slot_sizes
+from translate.dataclass import dataclass
 from translate.errors import Note
 from translate.ir import Family, Origin
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
+from translate.dataclass import dataclass
 from translate.ir import Family, Field
 
 __all__ = ["Block", "Prefix", "RuleLine", "block_of", "rule_line"]

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from translate.condense.skim import BlockMatch, SkimmedTable
+from translate.dataclass import dataclass, field
 
 __all__ = ["Component", "components_of"]
 

@@ -8,13 +8,13 @@ constants. The common properties of all elements of a map are taken from the ele
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import product
 from operator import itemgetter
 
 from translate.condense.members import Member
 from translate.condense.program import EntryBatch, FamilyEntries
 from translate.condense.ruleset import CondensedRuleset
+from translate.dataclass import dataclass, field
 from translate.ir import Family, Field, Value
 from translate.nft.comments import line_comment
 from translate.nft.elements import NftElement, element_text

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from translate.condense.elements import family_elements
 from translate.condense.program import CondensedProgram, key_of
+from translate.dataclass import replace
 from translate.errors import UnsupportedError
 from translate.nft import NftOutput, output_of
 from translate.nft.legal import DnatTarget

@@ -20,11 +20,11 @@ of the sample:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from translate.condense.members import RuleFamily
 from translate.condense.program import CondensedProgram, EntryBatch, FamilyEntries, LookupKey, Recipe, key_of
 from translate.condense.ruleset import CondensedRuleset
+from translate.dataclass import dataclass
 from translate.ir import (
     Action,
     Dnat,

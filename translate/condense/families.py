@@ -23,7 +23,6 @@ families are in the sample. If a condition on shared chains fails, there are no 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Final
 
@@ -31,6 +30,7 @@ from translate.condense.blocks import Block, RuleLine
 from translate.condense.components import components_of
 from translate.condense.members import Member, RuleFamily
 from translate.condense.skim import SkimmedTable
+from translate.dataclass import dataclass, field
 from translate.ir import (
     Family,
     Field,

@@ -8,8 +8,7 @@ the names of their own chains. Constants that are equal in one member are equal 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from translate.dataclass import dataclass
 from translate.ir import Field
 
 __all__ = ["Member", "RuleFamily"]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from operator import itemgetter
 
 from translate.collector import collector_paused
 from translate.condense.members import Member, RuleFamily
 from translate.condense.ruleset import CondensedRuleset
+from translate.dataclass import dataclass, replace
 from translate.ir import (
     Action,
     Dnat,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from itertools import compress
 from threading import Lock
 
@@ -11,6 +10,7 @@ from translate.collector import collector_paused
 from translate.condense.families import families_of, holds
 from translate.condense.members import RuleFamily
 from translate.condense.skim import skim
+from translate.dataclass import dataclass, field, replace
 from translate.errors import ParseError
 from translate.ir import Family, Origin, Ruleset
 from translate.read.save import read_lines

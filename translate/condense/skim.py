@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Final
 
 from translate.condense.blocks import Block, RuleLine, block_of, rule_line
+from translate.dataclass import dataclass, field
 from translate.ir import TABLE_HOOKS, Family, TableName
 from translate.read.extensions import TARGETS, UNMODELLED_TARGETS
 

@@ -7,9 +7,9 @@ then one verdict.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
+from translate.dataclass import dataclass
 from translate.ir.hashmark import HashMark
 from translate.ir.matches import SetDirection
 from translate.ir.rejects import Reject

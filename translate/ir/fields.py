@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import Enum, IntEnum, IntFlag
 from types import MappingProxyType
 from typing import Final
 
+from translate.dataclass import dataclass
 from translate.ir.family import Family
 
 __all__ = [

@@ -8,11 +8,11 @@ state or chance: :class:`Random`, :class:`Nth`, :class:`Recent`, :class:`Limit`,
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from dataclasses import field as attribute
 from enum import StrEnum
 from typing import Final
 
+from translate.dataclass import dataclass
+from translate.dataclass import field as attribute
 from translate.ir.fields import Field
 from translate.ir.packettests import BytecodeTest, HeaderOptions
 from translate.ir.values import Value

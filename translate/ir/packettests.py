@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from translate.dataclass import dataclass
 from translate.ir.bytecode import Instruction
 from translate.ir.fields import Field
 

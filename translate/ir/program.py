@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import assert_never
 
+from translate.dataclass import dataclass, field
 from translate.ir.actions import Action
 from translate.ir.family import Family
 from translate.ir.fields import Field

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from translate.dataclass import dataclass
 from translate.ir.family import Family
 
 __all__ = ["REJECT_ICMP_CODES", "Reject", "RejectKind"]

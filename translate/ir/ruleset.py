@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from translate.dataclass import dataclass, field, replace
 from translate.ir.actions import Action, Goto, Jump
 from translate.ir.family import Family
 from translate.ir.fields import Field

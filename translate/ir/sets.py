@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from typing import Final
 
+from translate.dataclass import dataclass, field
 from translate.ir.family import Family
 from translate.ir.fields import Field, Protocol
 from translate.ir.matches import SetDirection

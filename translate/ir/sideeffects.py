@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from translate.dataclass import dataclass
 
 __all__ = [
     "Audit",

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from translate.dataclass import dataclass
 from translate.ir.values import Interval
 
 __all__ = [

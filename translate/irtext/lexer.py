@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, TypeVar
+
+from translate.dataclass import dataclass
 
 __all__ = ["Cursor", "TextError", "Token", "escaped", "quoted", "scan", "unescaped", "word"]
 

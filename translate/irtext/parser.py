@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NoReturn
 
+from translate.dataclass import replace
 from translate.errors import Diagnostic, ParseError
 from translate.ir import (
     NOWHERE,

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
+from translate.dataclass import dataclass, field
 from translate.errors import Diagnostic, ParseError
 from translate.ir import Family, Origin, parse_address
 from translate.jsoninput.document import JsonDocument, Path, read_json

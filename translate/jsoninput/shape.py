@@ -6,9 +6,9 @@ For the output of other programs (nft, the API server): unknown keys are ignored
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
+from translate.dataclass import dataclass, field
 from translate.jsoninput.document import Path
 from translate.jsoninput.fields import json_kind
 

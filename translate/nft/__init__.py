@@ -11,9 +11,8 @@ harness import this package.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from translate.collector import collector_paused
+from translate.dataclass import dataclass
 from translate.errors import Note
 from translate.ir import Program
 from translate.nft.change import ChangeKind, NftChange, change

@@ -18,9 +18,9 @@ Comments are not compared: an element that changed only in its line number stays
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from translate.dataclass import dataclass, replace
 from translate.nft.elements import NftElement, element_text
 from translate.nft.model import NftChain, NftMap, NftTable
 from translate.nft.printer.logging import definitions

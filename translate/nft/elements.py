@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Protocol
 
+from translate.dataclass import dataclass
 from translate.ir import Origin
 from translate.nft.comments import place_comment
 

@@ -11,9 +11,9 @@ counts.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from typing import Final
 
+from translate.dataclass import dataclass, replace
 from translate.errors import InputError, UnsupportedError
 from translate.ir import (
     NOWHERE,

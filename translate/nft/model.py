@@ -6,9 +6,9 @@ Names are final; keys, tests and verdicts are text. Layout, quoting and comments
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from translate.dataclass import dataclass
 from translate.ir import Origin
 from translate.nft.elements import Elements, ListedElements
 from translate.nft.legal import BaseHook, SharedObject

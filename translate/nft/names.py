@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import Final
+
+from translate.dataclass import dataclass, field
 
 __all__ = ["MAX_NAME", "NameGiver"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
+from translate.dataclass import dataclass
 from translate.nftlisting.commands import Form
 from translate.nftlisting.listing import Listing
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from typing import Final
 
+from translate.dataclass import dataclass
 from translate.ir import Origin
 
 __all__ = ["IPTABLES_NFT", "SEED", "Command", "Form", "GivenSet", "Group", "Kind"]

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Container, Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 
+from translate.dataclass import dataclass
 from translate.errors import Diagnostic, ParseError
 from translate.ir import Origin
 from translate.jsoninput import JsonDocument, json_kind, read_json

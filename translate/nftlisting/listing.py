@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Final
 
 from translate.collector import collector_paused
+from translate.dataclass import dataclass, replace
 from translate.errors import Diagnostic, ParseError
 from translate.ir import Family, Origin
 from translate.nftlisting import jsonform

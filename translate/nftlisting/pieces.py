@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
+from translate.dataclass import dataclass
 from translate.errors import Diagnostic, ParseError
 from translate.ir import Origin
 

@@ -24,10 +24,10 @@ marks it. No test of reasonable size can detect the difference: a bias of 2**-30
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 
+from translate.dataclass import dataclass, replace
 from translate.ir import (
     RANDOM_RANGE,
     Apply,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
+from translate.dataclass import dataclass
 from translate.ir import (
     REVERSE_PATHS,
     Accept,

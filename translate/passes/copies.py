@@ -9,13 +9,13 @@ packet passes. The chains that it calls are copied in the same way. Every statem
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from hashlib import blake2s
 from itertools import product
 from math import prod
 from typing import Final
 
+from translate.dataclass import dataclass, field, replace
 from translate.ir import (
     Action,
     AnyOf,

@@ -17,10 +17,10 @@ effect in the kernel, which runs built-in chains by hook priority.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import count
 from typing import Final, assert_never
 
+from translate.dataclass import replace
 from translate.errors import Refusal, UnsupportedError
 from translate.ir import (
     TABLE_HOOKS,

@@ -20,9 +20,9 @@ No rule moves past a test with state or chance, a draw or a lookup, nor past too
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from typing import Final
 
+from translate.dataclass import dataclass, field, replace
 from translate.ir import Action, Apply, Field, LoweredChain, Name, Program, Statement, Value
 from translate.passes.control import plain, terminal
 from translate.passes.lookup import Candidate, Context, Key, candidate_of

@@ -15,8 +15,8 @@ reached by a jump must come back only at its end, unless the jump is the last st
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
+from translate.dataclass import replace
 from translate.ir import (
     Apply,
     Field,

@@ -7,9 +7,9 @@ records the kinds that occur. A search for any other kind then ends without a wa
 from __future__ import annotations
 
 from collections.abc import Iterator, Set
-from dataclasses import dataclass
 from typing import TypeVar
 
+from translate.dataclass import dataclass
 from translate.ir import Action, AnyOf, Field, FieldTest, Origin, Program, Test, alternatives, flat
 
 __all__ = ["Inventory"]

@@ -24,13 +24,13 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice, product
 from math import prod
 from operator import eq
 from typing import Final
 
+from translate.dataclass import dataclass, field, replace
 from translate.ir import (
     Apply,
     Entry,

@@ -20,10 +20,10 @@ last action ends the table), after a goto it returns to the caller.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import lru_cache
 from typing import Final, assert_never
 
+from translate.dataclass import replace
 from translate.ir import (
     BYTE_TESTS,
     RANDOM_RANGE,

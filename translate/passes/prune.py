@@ -14,9 +14,9 @@ matches (``nf_nat_alloc_null_binding``).
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
+from translate.dataclass import replace
 from translate.ir import (
     Account,
     Action,

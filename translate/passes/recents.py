@@ -12,8 +12,7 @@ presence, and so does a negated ``--update``, which refreshes an address that is
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
+from translate.dataclass import dataclass, field
 from translate.ir import NOWHERE, Field, Origin, Recent, RecentMode
 from translate.passes.inventory import Inventory
 

@@ -44,9 +44,9 @@ before.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Final
 
+from translate.dataclass import dataclass, field, replace
 from translate.ir import Field, Goto, Interval, Jump, Lookup, LoweredChain, MergedList, Program, Value
 from translate.passes.copies import Copier, Copy, CopyError, renamed
 from translate.passes.facts import Facts, entry_facts, facts_of_key, refine

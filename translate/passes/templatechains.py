@@ -7,8 +7,8 @@ is. Any other statement becomes a lookup, which finds the row of a copy by the c
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
+from translate.dataclass import replace
 from translate.ir import (
     Apply,
     Branch,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
 from typing import Final
 
+from translate.dataclass import dataclass, replace
 from translate.ir import Field, FieldTest, Lookup, Program, Recent, Statement
 from translate.passes.calls import called, callees_first
 

@@ -12,9 +12,9 @@ cannot be read counts as unknown rules, and is reported among the unknowns.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
 from typing import Final
 
+from translate.dataclass import dataclass, field, replace
 from translate.errors import Diagnostic, ParseError
 from translate.ir import TABLE_HOOKS, Family, Origin, Ruleset, TableName
 from translate.read.extensions import TARGETS

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Final
 
 from backends.model.packet import Port, PortClass
 from backends.simulator.chance.chooser import Chance
+from translate.dataclass import dataclass
 from translate.ir import Interval
 from translate.ir.intervals import IntervalSet, intersection, subtraction, union
 

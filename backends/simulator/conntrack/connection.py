@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from backends.model.packet import Tuple
 from backends.simulator.conntrack.tcp import TcpTrack
+from translate.dataclass import dataclass
 from translate.ir import ConnectionStatus, Template, ZoneSide
 
 __all__ = ["DNAT", "NO_ZONE", "ORIGINAL", "REPLY", "SNAT", "ConntrackEntry", "Zone", "template_of"]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import Enum
 
 from backends.model.link import frame_type
 from backends.model.packet import Packet
 from backends.simulator.conntrack.connection import ORIGINAL, ConntrackEntry
 from backends.simulator.routing.path import Path
+from translate.dataclass import dataclass, field
 from translate.ir import ConnectionState, Family, PacketType
 
 __all__ = ["Skb", "SocketKind"]

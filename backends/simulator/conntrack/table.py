@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Final
 
 from backends.model.packet import GRE, Packet, Port, Tuple
@@ -23,6 +22,7 @@ from backends.simulator.conntrack.tuples import (
     invert,
     tuple_of,
 )
+from translate.dataclass import dataclass, field
 from translate.ir import ConnectionState, ConnectionStatus, Protocol
 
 __all__ = ["Conntrack", "TrackSettings"]

@@ -5,13 +5,13 @@ Segments have no window scaling and no SACK here, and all announce the same wind
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
 from backends.model.packet import Packet
 from backends.model.timeouts import Timeouts
 from backends.simulator.conntrack.tcp_states import TRANSITIONS, TcpIndex, TcpState, tcp_index
+from translate.dataclass import dataclass, field
 from translate.ir import TcpFlag
 
 __all__ = ["WINDOW", "TcpTrack", "TcpVerdict"]

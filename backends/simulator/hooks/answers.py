@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from backends.model.outcome import SYN_ACK
 from backends.model.packet import Packet
@@ -22,6 +21,7 @@ from backends.simulator.hooks.reject import (
 from backends.simulator.routing.path import NoRoute, Path
 from backends.simulator.routing.router import AnyRouter
 from backends.simulator.trace import Answered, Recorder
+from translate.dataclass import dataclass
 from translate.ir import ConnectionState, RejectKind, TcpFlag
 
 __all__ = ["Answers"]

@@ -6,11 +6,10 @@ does not put packets together, so the fate of a second fragment of the same pack
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from backends.model.packet import Fragment, Packet
 from backends.simulator.hooks.fate import Dropped
 from backends.simulator.matching.undecided import Undecided
+from translate.dataclass import dataclass, field
 
 __all__ = ["Gathering"]
 

@@ -7,7 +7,6 @@ differs.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
 from backends.model.packet import NOT_TAKEN, Icmp6Type, Packet, Routing
@@ -31,6 +30,7 @@ from backends.simulator.walk.checkpoint import Checkpoint
 from backends.simulator.walk.fast import FastWalk
 from backends.simulator.walk.plain import PlainWalk
 from backends.simulator.walk.prepare import Prepared, PreparedTable
+from translate.dataclass import dataclass, field
 from translate.ir import (
     CONNTRACK_PRIORITY,
     Accept,

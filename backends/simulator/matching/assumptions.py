@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Final, Generic, TypeVar
 
@@ -18,6 +17,7 @@ from backends.simulator.chance.chooser import Chance
 from backends.simulator.matching.fields import reader
 from backends.simulator.matching.undecided import Undecided
 from backends.simulator.matching.view import View
+from translate.dataclass import dataclass, field, replace
 from translate.ir import Field, Hidden, Rule, format_address
 
 __all__ = ["Assumptions", "Run", "added_up", "without_needless"]

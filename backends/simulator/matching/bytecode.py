@@ -7,12 +7,12 @@ between the ways leaves the packet's fate open.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from backends.simulator.conntrack.skb import Skb
 from backends.simulator.matching.contents import Contents, contents
 from backends.simulator.matching.undecided import Undecided
+from translate.dataclass import dataclass
 from translate.ir import BytecodeTest, Family
 from translate.ir.bytecode import (
     ANCILLARY,

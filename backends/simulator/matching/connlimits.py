@@ -7,7 +7,6 @@ once in a jiffy; here each packet arrives in a jiffy of its own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Final
 
 from backends.model.packet import Tuple
@@ -17,6 +16,7 @@ from backends.simulator.conntrack.table import Conntrack
 from backends.simulator.conntrack.tcp_states import TcpState
 from backends.simulator.conntrack.tuples import tuple_of
 from backends.simulator.matching.view import HotDrop
+from translate.dataclass import dataclass, field
 from translate.ir import ConnectionLimit, ConnectionStatus, SetDirection
 
 __all__ = ["ConnectionLists"]

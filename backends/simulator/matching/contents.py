@@ -11,12 +11,12 @@ These bytes are not known:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from backends.model.packet import FRAGMENT_SIZE, PortClass
 from backends.simulator.conntrack.skb import Skb, SocketKind
 from backends.wire.frames import build
+from translate.dataclass import dataclass
 from translate.ir import Family, Protocol
 
 __all__ = ["Contents", "contents"]

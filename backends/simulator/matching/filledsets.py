@@ -7,11 +7,11 @@ within a jiffy of a timeout.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Final
 
 from backends.simulator.matching.ipsets import Members
 from backends.simulator.matching.view import View
+from translate.dataclass import dataclass, field, replace
 from translate.errors import InputError
 from translate.ir import Cell, SetType, SetUpdate
 

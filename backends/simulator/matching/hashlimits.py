@@ -9,13 +9,13 @@ kernel removes expired buckets once per interval.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from backends.model.leading import leading
 from backends.model.packet import Packet, PortClass
 from backends.simulator.matching.undecided import Undecided
 from backends.simulator.matching.view import HotDrop
+from translate.dataclass import dataclass, field
 from translate.ir import PORT_PROTOCOLS, Family, Field, HashLimit
 
 __all__ = ["HashTables", "first_of_each"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
@@ -11,6 +10,7 @@ from backends.model.packet import PortClass
 from backends.simulator.chance.ports import PickedPort, Ports
 from backends.simulator.matching.fields import reader
 from backends.simulator.matching.view import Reader, View
+from translate.dataclass import dataclass, field
 from translate.ir import (
     SET_PORT_PROTOCOLS,
     Cell,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Final
 
 from backends.simulator.chance.chooser import Chance
@@ -12,6 +11,7 @@ from backends.simulator.matching.connlimits import ConnectionLists
 from backends.simulator.matching.filledsets import FilledSets
 from backends.simulator.matching.hashlimits import HashTables
 from backends.simulator.matching.recent import RecentLists
+from translate.dataclass import dataclass, field
 from translate.ir import BYTE_TESTS, Account, AnyOf, CgroupTest, FieldTest, Random, Rule, SetTest
 
 __all__ = ["Memory", "leaves_state"]

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
+from translate.dataclass import dataclass, field
 from translate.ir import Recent, RecentMode
 
 __all__ = ["MOST_ADDRESSES", "RecentLists", "remembered_times"]

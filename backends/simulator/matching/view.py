@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from backends.model.packet import Port
 from backends.simulator.conntrack.skb import Skb
 from backends.simulator.routing.router import AnyRouter
+from translate.dataclass import dataclass
 from translate.ir import Hook
 
 __all__ = ["HotDrop", "Reader", "Value", "View"]

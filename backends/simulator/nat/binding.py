@@ -6,8 +6,6 @@ nf_nat_proto.c (``nf_nat_icmp_reply_translation``), nf_nat_masquerade.c and nf_n
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from backends.model.packet import Port, Tuple
 from backends.model.withfields import with_fields
 from backends.simulator.chance.ports import PickedPort, Ports
@@ -24,6 +22,7 @@ from backends.simulator.conntrack.tuples import (
 from backends.simulator.nat.ranges import NatRange, shifted_port, with_address
 from backends.simulator.routing.router import AnyRouter
 from backends.simulator.trace import Bound, Manip, Recorder, Rewritten
+from translate.dataclass import dataclass
 from translate.ir import (
     PORT_PROTOCOLS,
     Accept,

@@ -8,7 +8,6 @@ joined (``addrconf_join_solict``).
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
 from typing import NoReturn
 
 from backends.model.node import Address, Node
@@ -17,6 +16,7 @@ from backends.simulator.routing.path import LOOPBACK, NoRoute, Path
 from backends.simulator.routing.rules import LookupKey, RoutingRules
 from backends.simulator.routing.scopes import LINK_LOCAL, LINK_SCOPE, MAPPED, reach_of, scope_of
 from backends.simulator.routing.source_address import select_source
+from translate.dataclass import dataclass
 from translate.errors import Refusal, UnsupportedError
 from translate.ir import NOWHERE, AddressType, Family, Interval, parse_address
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from translate.dataclass import dataclass
 from translate.ir import AddressType
 
 __all__ = ["LOOPBACK", "NoRoute", "Path"]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 from backends.model.node import Address
 from backends.simulator.routing.path import LOOPBACK, Path
+from translate.dataclass import dataclass, field
 from translate.ir import AddressType, Interval
 
 __all__ = ["Device", "Entry", "Table", "connected_entries", "local_entries", "primary_addresses"]

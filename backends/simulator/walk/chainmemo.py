@@ -13,11 +13,11 @@ plain walk, because a chain is memoised only if its rules and those of all chain
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Final
 
 from backends.simulator.matching.view import View
+from translate.dataclass import dataclass, field
 from translate.ir import (
     Accept,
     AnyOf,

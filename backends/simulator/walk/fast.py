@@ -9,7 +9,6 @@ lets another branch of the flow start at its draw. It records no events.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from operator import length_hint
 from typing import ClassVar
@@ -22,6 +21,7 @@ from backends.simulator.walk.checkpoint import Checkpoint
 from backends.simulator.walk.effects import take_effect
 from backends.simulator.walk.plain import Jumps
 from backends.simulator.walk.prepare import PreparedChain, PreparedRule, PreparedTable
+from translate.dataclass import dataclass, field
 from translate.ir import (
     Accept,
     Drop,

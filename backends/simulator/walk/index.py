@@ -19,13 +19,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from backends.model.packet import PortClass
 from backends.simulator.matching.fields import reader
 from backends.simulator.matching.view import HotDrop, Reader, View
 from backends.simulator.trace import AlikeRules
+from translate.dataclass import dataclass
 from translate.ir import INDEX_PROTOCOLS, AnyOf, Field, FieldTest, Interval, Name, Rule, Test
 
 __all__ = ["ChainIndex", "index_of"]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from backends.simulator.matching.view import View
 from backends.simulator.trace import AlikeRules, RulesSkipped
 from backends.simulator.walk.index import ChainIndex
 from backends.simulator.walk.plain import PlainWalk
 from backends.simulator.walk.prepare import PreparedChain, PreparedRule, PreparedTable
+from translate.dataclass import dataclass
 
 __all__ = ["IndexedWalk"]
 

@@ -7,7 +7,6 @@ full traces use it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import ClassVar, Final, assert_never
 
 from backends.model.outcome import Assumption
@@ -18,6 +17,7 @@ from backends.simulator.trace import PolicyApplied, Recorder, RuleVisited
 from backends.simulator.walk.chainmemo import Decision
 from backends.simulator.walk.effects import take_effect
 from backends.simulator.walk.prepare import PreparedChain, PreparedRule, PreparedTable
+from translate.dataclass import dataclass, field
 from translate.errors import InputError
 from translate.ir import (
     Accept,

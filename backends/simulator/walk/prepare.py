@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import Final
 
 from backends.simulator.conntrack.reassembly import reassembles, tracks
@@ -17,6 +16,7 @@ from backends.simulator.matching.view import View
 from backends.simulator.walk.chainmemo import ChainMemo, Decision, memo_of
 from backends.simulator.walk.effects import EFFECTS
 from backends.simulator.walk.index import ChainIndex, index_of
+from translate.dataclass import dataclass, field
 from translate.errors import Refusal, UnsupportedError
 from translate.ir import (
     Accept,

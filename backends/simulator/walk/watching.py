@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from backends.simulator.matching.conditions import Condition
@@ -12,6 +11,7 @@ from backends.simulator.routing.path import LOOPBACK
 from backends.simulator.walk.chainmemo import Decision
 from backends.simulator.walk.plain import PlainWalk
 from backends.simulator.walk.prepare import PreparedChain, PreparedRule, PreparedTable
+from translate.dataclass import dataclass, field
 from translate.ir import Accept, Drop, Hook, Policy, TableName
 
 __all__ = ["Watched", "WatchedRulesPassed", "WatchingWalk"]

@@ -12,7 +12,6 @@ import struct
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +23,7 @@ from backends.tc_ebpf.node.sources import OwnAddress, select4, sources
 from backends.tc_ebpf.node.waysback import ways_back
 from backends.wire.checksums import CRC_TABLE
 from translate.bpf import DeviceFlag, Structure, runtime_types
+from translate.dataclass import dataclass
 from translate.errors import MachineError
 from translate.ir import Family
 

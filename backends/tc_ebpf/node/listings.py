@@ -9,11 +9,11 @@ import os
 import socket
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from backends.tc_ebpf.node.sources import OwnAddress
 from backends.testbed.netlink import Netlink, attributes
+from translate.dataclass import dataclass
 from translate.errors import MachineError
 from translate.ir import Family
 

@@ -9,12 +9,12 @@ lookups is refused on a node whose routing rules could select another route.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Final
 
 from backends.model.node import Node
 from backends.model.routes import LOCAL, RoutingRule
 from translate.bpf import BACKEND
+from translate.dataclass import replace
 from translate.errors import Refusal, UnsupportedError
 from translate.ir import (
     NOWHERE,

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from translate.dataclass import dataclass
 from translate.ir import Family
 
 __all__ = ["OwnAddress", "Region", "select4", "sources"]

@@ -10,10 +10,10 @@ import ctypes
 import os
 import platform
 import struct
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from translate.dataclass import dataclass
 from translate.errors import MachineError
 
 __all__ = [

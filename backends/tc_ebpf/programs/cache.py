@@ -16,7 +16,6 @@ import pwd
 import stat
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +23,7 @@ from backends.tc_ebpf.programs.bcc import find_headers, find_package
 from backends.tc_ebpf.programs.bpfcall import MapInfo
 from backends.tc_ebpf.programs.compiled import CompiledFunction, CompiledMap, CompiledProgram
 from backends.tc_ebpf.programs.compiler import FLAGS
+from translate.dataclass import asdict
 
 __all__ = ["Cache", "cache_folder", "decode", "encode", "program_key"]
 

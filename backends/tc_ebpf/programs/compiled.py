@@ -10,11 +10,11 @@ import os
 import struct
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
 from typing import Final
 
 from backends.tc_ebpf.programs import bpfcall
 from backends.tc_ebpf.programs.bpfcall import MapInfo
+from translate.dataclass import dataclass, replace
 
 __all__ = ["CompiledFunction", "CompiledMap", "CompiledProgram", "Descriptors"]
 

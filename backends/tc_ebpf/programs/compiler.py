@@ -8,7 +8,6 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +15,7 @@ from backends.tc_ebpf.programs import bpfcall
 from backends.tc_ebpf.programs.bcc import import_bcc, provided_headers
 from backends.tc_ebpf.programs.compiled import CompiledFunction, CompiledMap, CompiledProgram, with_maps
 from backends.tc_ebpf.programs.verifier_log import shorten
+from translate.dataclass import replace
 from translate.errors import MachineError
 
 __all__ = ["FLAGS", "compile_program", "explain_refusal"]

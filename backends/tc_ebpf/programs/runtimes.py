@@ -10,10 +10,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 
 from backends.tc_ebpf.programs.bpfmap import BpfMap
 from backends.tc_ebpf.programs.compiled import CompiledProgram, Descriptors
+from translate.dataclass import dataclass, field
 
 __all__ = ["Runtime", "Runtimes"]
 

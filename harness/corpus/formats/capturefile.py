@@ -9,12 +9,12 @@ import io
 import struct
 import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
 from harness.files.userfiles import read_bytes, write_bytes
+from translate.dataclass import dataclass
 from translate.errors import Diagnostic, ParseError
 from translate.ir import Origin
 

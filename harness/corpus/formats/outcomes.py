@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import fields
 from fractions import Fraction
 from functools import partial
 from operator import attrgetter
@@ -32,6 +31,7 @@ from typing import Annotated, Any, Final, NamedTuple, get_args, get_origin, get_
 
 from backends.model.outcome import Assumption, FlowResult, Outcome, OutcomeBranch, QuotedTuple, Verdict
 from backends.model.packet import Address, Port, PortClass
+from translate.dataclass import fields
 from translate.ir import Family, format_address
 from translate.jsoninput import MISSING, JsonObject, Problems, json_lines
 

@@ -13,7 +13,6 @@ An export writes the packets that flows send, or the packets that leave the node
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,6 +27,7 @@ from backends.wire.parsing import FrameError, Parsed, parse
 from harness.corpus.formats.capturefile import read_capture, write_capture
 from harness.corpus.formats.entry import entry_of
 from harness.corpus.formats.packets import protocol_name
+from translate.dataclass import dataclass, field, replace
 from translate.errors import Diagnostic, ParseError
 from translate.ir import Family, Origin, Protocol, TcpFlag
 

@@ -6,11 +6,11 @@ in a snapshot.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from harness.files.userfiles import STDIN_NAME, read_bytes
+from translate.dataclass import dataclass
 from translate.errors import Diagnostic, ParseError
 from translate.ir import Family, Origin, Ruleset, TableName
 from translate.read import InputForm, SetForm, read_ipsets, read_ruleset, with_sets

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 
 from backends.model.node import Node
 from backends.simulator.matching.ipsets import Members, members_of
 from harness.corpus.formats.entry import Entries
 from harness.corpus.random.kinds import is_of_link
+from translate.dataclass import dataclass, field
 from translate.ir import (
     AddressType,
     Dnat,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 
 from backends.model.clock import begun_at, reads_clock
 from backends.model.contract import Job
@@ -31,6 +30,7 @@ from harness.corpus.generate.members import member_flows
 from harness.corpus.generate.minimal import cover
 from harness.corpus.generate.search import GoalFlow, Search
 from harness.corpus.generate.selection import Place
+from translate.dataclass import dataclass, field
 from translate.ir import AnyOf, Family, FieldTest, Interval, Test
 
 __all__ = ["GeneratedFlows", "Generation", "Made", "generate_flows"]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from backends.model.clock import clock_value
@@ -27,6 +26,7 @@ from backends.simulator import (
 from harness.corpus.formats.headers import HEADER_FIELDS, header_value
 from harness.corpus.generate.addresses import Places
 from harness.corpus.generate.selection import Place, Selection
+from translate.dataclass import dataclass, field
 from translate.ir import (
     CLOCKS,
     IPSEC_STATES,

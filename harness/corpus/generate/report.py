@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from backends.model.contract import Job
 from backends.model.flow import Flow
@@ -13,6 +12,7 @@ from harness.corpus.generate.further.services import destination
 from harness.corpus.generate.generate import Generation
 from harness.corpus.generate.goals import HIT, FlowGoals
 from harness.corpus.reachability import RuleId
+from translate.dataclass import dataclass
 from translate.ir import Field, FieldTest, Name, Rule
 
 __all__ = ["GeneratedCorpus", "generate_corpus"]

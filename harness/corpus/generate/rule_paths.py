@@ -7,11 +7,11 @@ rule has a single plain test. Paths whose tests contradict each other are left o
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
 from harness.corpus.generate.candidates.constraints import Constraints, constraints_of, opposite
 from harness.corpus.generate.selection import Selection
 from harness.corpus.reachability import WalkEnds
+from translate.dataclass import dataclass, replace
 from translate.ir import (
     TABLE_HOOKS,
     AnyOf,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import Final
 
 from backends.model.contract import Job
@@ -21,6 +20,7 @@ from harness.corpus.generate.members import without_sets
 from harness.corpus.generate.rule_paths import RulePath, paths_to_rules
 from harness.corpus.generate.selection import Place, Selection
 from harness.corpus.reachability import RuleId
+from translate.dataclass import dataclass, field
 from translate.errors import UnsupportedError
 from translate.ir import (
     AnyOf,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
+from translate.dataclass import dataclass
 from translate.ir import Ruleset, TableName
 
 __all__ = ["Place", "Selection"]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from backends.model.node import Node
 from harness.corpus.formats.headers import HEADER_FIELDS
 from harness.corpus.random.kinds import LOOPBACK, MULTICAST, ODD_ADDRESSES
+from translate.dataclass import dataclass
 from translate.ir import (
     AnyOf,
     Dnat,

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 
 from backends.model.flow import Again, Flow, IcmpError, Reply, Send, Step
@@ -23,6 +22,7 @@ from harness.corpus.formats.packets import icmp_has_identifier
 from harness.corpus.formats.segments import announced_sizes, announcing
 from harness.corpus.random.constants import Constants, Target, constants_of
 from harness.corpus.random.kinds import GRE_HEADERS, ICMP, ODD_ADDRESSES, OTHER_PROTOCOLS, is_of_link
+from translate.dataclass import dataclass
 from translate.ir import PORT_PROTOCOLS, Family, Protocol, Ruleset, TcpFlag
 
 __all__ = ["random_flows"]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from backends.model.packet import GRE, NO_NEXT_HEADER, Icmp6Type, IcmpType
+from translate.dataclass import dataclass
 from translate.ir import Family, Protocol, parse_address
 
 __all__ = [

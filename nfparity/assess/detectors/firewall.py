@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from backends.model.flow import Again, Flow, Reply
 from backends.model.packet import Packet
@@ -12,6 +11,7 @@ from nfparity.assess.fate import Fate
 from nfparity.assess.node.facts import Facts
 from nfparity.assess.node.other_rules import Denial
 from nfparity.kubeproxy.service import Purpose
+from translate.dataclass import replace
 from translate.ir import Family, Hook, Protocol, TcpFlag, format_address
 
 __all__ = ["FIREWALL"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from backends.model.flow import Flow
 from backends.model.withfields import with_fields
@@ -11,6 +10,7 @@ from nfparity.assess.difference import ChangedPacket, Claim, Detector, evidence
 from nfparity.assess.fate import Fate
 from nfparity.assess.node.facts import Client, Facts
 from nfparity.kubeproxy.service import Purpose, Service
+from translate.dataclass import replace
 from translate.ir import format_address
 
 __all__ = ["LOAD_BALANCERS"]

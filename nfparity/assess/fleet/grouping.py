@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from harness.status import worst_status
 from nfparity.assess.fleet.node import NOT_TESTED, Answer, Failure, NodeDifference
+from translate.dataclass import dataclass
 
 __all__ = ["Alike", "Fleet", "Spread", "fleet_of"]
 

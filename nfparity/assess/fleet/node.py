@@ -7,12 +7,12 @@ kept, a few kilobytes each; assess one of the nodes by itself to see the rest.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from nfparity.assess.assessing import Assessment
 from nfparity.assess.difference import ChangedPacket
 from nfparity.assess.severity import Severity, gravest, order_severity, severity_of
 from nfparity.assess.summary import Summary
+from translate.dataclass import dataclass, field
 from translate.ir import Family
 
 __all__ = [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
@@ -11,6 +10,7 @@ from nfparity.assess.catalogue import every_entry
 from nfparity.assess.fleet.grouping import Alike, Fleet
 from nfparity.assess.fleet.node import LEAK, NOT_JUDGED, NOT_TESTED, ORDER, UNEXPLAINED
 from nfparity.assess.severity import Severity, gravest
+from translate.dataclass import dataclass
 
 __all__ = ["Readiness", "RolloutStep", "rollout"]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import Final
 
 from backends.ipvs.backend import without_device
@@ -22,6 +21,7 @@ from nfparity.assess.ipvs.prediction import Prediction, Predictor
 from nfparity.assess.ipvs.probes import Kind, Probe, probes_of
 from nfparity.assess.node.facts import Facts
 from nfparity.assess.replay.replaying import Disputed
+from translate.dataclass import replace
 
 __all__ = ["assess_ipvs", "most_endpoints"]
 

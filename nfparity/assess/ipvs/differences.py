@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 from nfparity.assess.catalogue import Entry, entry
@@ -11,6 +10,7 @@ from nfparity.assess.difference import ChangedPacket
 from nfparity.assess.fate import Fate
 from nfparity.assess.ipvs.probes import Kind, Probe
 from nfparity.assess.node.facts import Facts
+from translate.dataclass import dataclass
 from translate.ir import Hook
 
 __all__ = ["CLAIMED", "claimed_by", "entries_of"]

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 
 from backends.model.outcome import FlowResult, Outcome
 from nfparity.assess.fate import Fate, fate_of
+from translate.dataclass import dataclass, replace
 
 __all__ = ["Choice", "Passage", "Target", "differing", "passages_of", "runs_of"]
 

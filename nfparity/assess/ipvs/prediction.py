@@ -10,7 +10,6 @@ mark, and those of an endpoint to itself (KUBE-LOOP-BACK).
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
 from typing import Final
 
 from backends.model.contract import Job
@@ -22,6 +21,7 @@ from nfparity.assess.fate import Fate, fate_of
 from nfparity.assess.ipvs.passages import Passage, Target
 from nfparity.assess.ipvs.probes import Kind, Probe
 from nfparity.assess.node.facts import Facts
+from translate.dataclass import dataclass, replace
 from translate.ir import Family, TableName, format_address
 
 __all__ = ["IN_TURN", "Prediction", "Predictor"]

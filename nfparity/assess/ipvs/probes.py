@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
@@ -12,6 +11,7 @@ from backends.model.ipvs import IpvsTable, VirtualService
 from backends.model.packet import Packet
 from nfparity.assess.node.facts import Client, Facts
 from nfparity.kubeproxy.service import Service
+from translate.dataclass import dataclass, replace
 from translate.ir import Protocol, TcpFlag, format_address
 
 __all__ = ["Kind", "Probe", "probes_of"]

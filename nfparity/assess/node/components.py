@@ -5,13 +5,13 @@ The iptables rules that stay are one component, and each nftables table of the s
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Final
 
 from backends.given_nftables.backend import GivenNftBackend
 from backends.model.contract import Job
 from backends.model.node import Node
 from nfparity.snapshot import Snapshot
+from translate.dataclass import dataclass, replace
 from translate.errors import InputError, MachineError, ParseError
 from translate.ir import Family, Ruleset, TableName
 from translate.jsoninput import Problems, read_object

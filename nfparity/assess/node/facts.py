@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
 from backends.model.flow import Flow, Send
@@ -16,6 +15,7 @@ from nfparity.assess.node.nativetests import NO_TESTS, NativeTests
 from nfparity.assess.node.other_rules import OtherRules, without_kube_proxy
 from nfparity.kubeproxy.service import Service
 from nfparity.kubeproxy.state import KubeProxyState
+from translate.dataclass import dataclass, field
 from translate.ir import Family, Interval, Ruleset, format_address
 
 __all__ = ["Client", "Facts", "gather", "range_text"]

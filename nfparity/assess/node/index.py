@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from nfparity.kubeproxy import KubeProxyState, Line, Service
+from translate.dataclass import dataclass
 from translate.ir import Protocol
 
 __all__ = ["ServiceIndex", "number_of"]

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from ipaddress import ip_address, ip_network
 from typing import Any, Final
 
@@ -31,6 +30,7 @@ from nfparity.assess.node.nftreads import (
     nodes,
     read_of,
 )
+from translate.dataclass import dataclass, field
 from translate.ir import Family, Interval
 from translate.nftlisting import Form, Listing
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
+
+from translate.dataclass import dataclass
 
 __all__ = [
     "COMBINING",

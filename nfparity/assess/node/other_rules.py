@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import Final
 
 from nfparity.kubeproxy.rules.ipvs import IPVS_CHAINS
 from nfparity.kubeproxy.state import KubeProxyState
+from translate.dataclass import dataclass, replace
 from translate.ir import (
     Chain,
     Drop,

@@ -28,7 +28,6 @@ connections without NAT, and if the rules of the new mode are not those that kub
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -40,6 +39,7 @@ from nfparity.assess.node.facts import Facts
 from nfparity.assess.reordering.iptables import iptables_effects
 from nfparity.assess.reordering.nftables import NftEffects
 from nfparity.assess.reordering.packets import ANY_PACKET, NOT_LOCAL, Effect, EffectKind, Possible
+from translate.dataclass import dataclass, replace
 from translate.ir import (
     TABLE_HOOKS,
     AddressType,

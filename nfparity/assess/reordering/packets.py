@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
 
+from translate.dataclass import dataclass, field
 from translate.ir import AddressType, Field, Interval, Name, Value
 
 __all__ = ["ALL_BITS", "ANY_PACKET", "NOT_LOCAL", "Effect", "EffectKind", "Possible"]

@@ -17,7 +17,6 @@ tables; with them, iptables mode rests on the same check.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 from backends.model.flow import Flow, IcmpError, Send, Step
@@ -32,6 +31,7 @@ from nfparity.assess.node.index import number_of
 from nfparity.assess.node.lookups import Lookups
 from nfparity.kubeproxy import Service
 from nfparity.kubeproxy.service import Endpoint
+from translate.dataclass import dataclass, replace
 from translate.ir import AnyOf, Field, FieldTest, Interval, Rule, Test
 
 __all__ = ["FEWEST", "FlowClass", "Kinds", "Renaming", "flow_classes", "known_difference"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Final
 
 from backends.combined.backend import CombinedLoader
@@ -13,6 +12,7 @@ from backends.model.contract import Availability, Backend, Job
 from backends.replay.loader import Loader
 from backends.replay.session import KernelSession, open_session
 from nfparity.assess.node.components import IPTABLES
+from translate.dataclass import dataclass
 from translate.ir import Ruleset
 from translate.nftlisting import Listing
 

@@ -11,7 +11,6 @@ replayed again (:mod:`nfparity.assess.reordering`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
@@ -31,6 +30,7 @@ from nfparity.assess.node.facts import Facts
 from nfparity.assess.reordering import Reordering
 from nfparity.assess.replay.backends import NftablesModeBackend
 from nfparity.assess.replay.replaying import Trial, changed_packet
+from translate.dataclass import dataclass, replace
 from translate.ir import (
     Accept,
     Dnat,

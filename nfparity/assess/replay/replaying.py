@@ -11,7 +11,6 @@ until every outcome has been seen (:mod:`harness.diff.sampling`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cache, partial
 
 from backends.model.contract import Backend, Job
@@ -30,6 +29,7 @@ from nfparity.assess.replay.alike import FlowClass, Renaming, flow_classes
 from nfparity.assess.replay.results import Results, normal_result, renamed_result
 from nfparity.assess.replay.spared import Spared, flows_that_share_runs, spared_flows, waiting
 from nfparity.assess.replay.tracing import traced
+from translate.dataclass import dataclass, field, replace
 
 __all__ = ["Disputed", "Trial", "changed_packet", "try_flows"]
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
 
 from backends.model.flow import Flow
 from backends.model.outcome import FlowResult
 from harness.diff.paths import normal_paths
 from nfparity.assess.replay.alike import Renaming
+from translate.dataclass import dataclass, replace
 
 __all__ = ["Results", "normal_result", "renamed_result"]
 

@@ -18,7 +18,6 @@ once (:mod:`harness.diff.entrances`).
 from __future__ import annotations
 
 from collections.abc import Container, Hashable, Mapping, Sequence
-from dataclasses import dataclass
 
 from backends.model.flow import Flow
 from backends.model.outcome import FlowResult
@@ -26,6 +25,7 @@ from backends.model.withfields import with_fields
 from harness.diff.entrances import SharedRuns, shared_runs
 from nfparity.assess.fate import Fate, fate_of
 from nfparity.assess.replay.alike import FlowClass, known_difference
+from translate.dataclass import dataclass
 
 __all__ = ["Spared", "flows_that_share_runs", "spared_flows", "waiting"]
 

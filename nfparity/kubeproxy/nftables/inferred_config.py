@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from backends.model.node import Node
 from nfparity.kubeproxy.state import KubeProxyState
+from translate.dataclass import dataclass
 from translate.ir import Family, Interval, format_address
 
 __all__ = ["InferredConfig", "infer_config"]

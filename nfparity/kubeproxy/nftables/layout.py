@@ -10,9 +10,9 @@ services with session affinity have chains (#135800, #136499).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Final
 
+from translate.dataclass import dataclass, replace
 from translate.errors import InputError
 
 __all__ = ["LAYOUTS", "BaseChain", "Layout", "LayoutJump", "layout_of"]

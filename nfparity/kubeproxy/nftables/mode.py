@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from backends.model.node import Node
 from nfparity.kubeproxy.nftables.inferred_config import InferredConfig, infer_config
 from nfparity.kubeproxy.nftables.layout import Layout, layout_of
@@ -12,6 +10,7 @@ from nfparity.kubeproxy.nftables.serving import ServiceWriter
 from nfparity.kubeproxy.nftables.skeleton import Words, write_skeleton
 from nfparity.kubeproxy.service import Service
 from nfparity.kubeproxy.state import KubeProxyState, Mode
+from translate.dataclass import dataclass
 from translate.errors import InputError
 
 __all__ = ["NftablesMode", "nftables_mode"]

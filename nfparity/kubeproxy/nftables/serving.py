@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from nfparity.kubeproxy.nftables.inferred_config import InferredConfig
 from nfparity.kubeproxy.nftables.layout import Layout
@@ -12,6 +11,7 @@ from nfparity.kubeproxy.nftables.script import Script
 from nfparity.kubeproxy.nftables.skeleton import Words
 from nfparity.kubeproxy.service import Endpoint, Service
 from nfparity.kubeproxy.state import KubeProxyState
+from translate.dataclass import dataclass
 from translate.ir import Interval, format_address
 
 __all__ = ["ServiceWriter"]

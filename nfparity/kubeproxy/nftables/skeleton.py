@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from nfparity.kubeproxy.nftables.inferred_config import InferredConfig
 from nfparity.kubeproxy.nftables.layout import Layout
 from nfparity.kubeproxy.nftables.script import Script
 from nfparity.kubeproxy.state import KubeProxyState
+from translate.dataclass import dataclass
 from translate.ir import Family, Interval, Name, format_address
 
 __all__ = ["Words", "write_skeleton"]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Final
 
 from nfparity.kubeproxy.chains import Protocol
 from nfparity.kubeproxy.service import Endpoint, Line, Purpose, Service
+from translate.dataclass import dataclass, field
 from translate.ir import Interval, Rule, TableName
 
 __all__ = ["ServiceDraft", "line_of", "name_in"]

@@ -7,12 +7,12 @@ scheduler and affinity. Without virtual services, only addresses and ports are k
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
 from typing import Final
 
 from backends.model.ipvs import IpvsTable, VirtualService
 from nfparity.kubeproxy.chains import Protocol
 from nfparity.kubeproxy.service import Endpoint, Service
+from translate.dataclass import dataclass, field, replace
 from translate.ir import (
     Field,
     FieldTest,

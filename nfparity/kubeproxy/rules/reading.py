@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 from nfparity.kubeproxy.chains import Protocol
 from nfparity.kubeproxy.rules.draft import ServiceDraft, line_of, name_in
 from nfparity.kubeproxy.service import Endpoint, Line, Purpose
 from nfparity.kubeproxy.state import Remainder
+from translate.dataclass import dataclass, field
 from translate.ir import Chain, Interval, Name, Rule, Ruleset, TableName
 
 __all__ = ["Reading", "SepChain"]

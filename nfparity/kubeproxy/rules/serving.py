@@ -7,7 +7,6 @@ there was XLB, and FW chains were also used for load balancers without source ra
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 from nfparity.kubeproxy.chains import ChainKind, split_chain
@@ -25,6 +24,7 @@ from nfparity.kubeproxy.rules.rule_matches import (
     tests_by_subject,
 )
 from nfparity.kubeproxy.service import Endpoint, Purpose
+from translate.dataclass import dataclass
 from translate.ir import (
     Chain,
     Dnat,

@@ -8,9 +8,9 @@ through lists of ``-m recent`` and ipsets, which they do not share.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import replace
 
 from nfparity.migrate.state.tables import split
+from translate.dataclass import replace
 from translate.errors import Refusal, UnsupportedError
 from translate.ir import Recent, Rule, Rules, Ruleset, Table
 from translate.read.save import lines_by_table

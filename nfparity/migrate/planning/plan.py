@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
 from backends.model.variant import Variant
@@ -17,6 +16,7 @@ from nfparity.migrate.planning.planshape import FORM, PLAN
 from nfparity.migrate.state.saved import SavedFamily
 from nfparity.migrate.state.tables import SavedTable, digest_of
 from nfparity.watch.table_state import TableState
+from translate.dataclass import dataclass, field
 from translate.errors import Diagnostic, ParseError
 from translate.ir import Family
 from translate.jsoninput import read_json

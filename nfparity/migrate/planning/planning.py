@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from backends.model.node import Node, node_to_json
 from backends.model.variant import Variant
@@ -19,6 +18,7 @@ from nfparity.migrate.planning.translation import digest_of_text, translate
 from nfparity.migrate.planning.trial import batch_of, corpus, expected_meaning, try_both
 from nfparity.migrate.state.tables import digest_of, save, split
 from translate.collector import present_objects_kept
+from translate.dataclass import dataclass
 from translate.errors import InputError, Note
 from translate.ir import Family
 from translate.nft import NftOutput

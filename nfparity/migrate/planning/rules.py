@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from harness.corpus.formats.rulefile import insist_on_tables
 from nfparity.migrate.planning.kept_tables import insist_on_separate, kept_rules, moved, moved_text
 from nfparity.migrate.state.ipsets import live_ipsets
 from translate import ir
 from translate.condense import read_large
+from translate.dataclass import dataclass
 from translate.errors import ParseError
 from translate.ir import Family, Ruleset
 from translate.read import read_ipsets, with_sets

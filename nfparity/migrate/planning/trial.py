@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from backends.model.clock import at_present
 from backends.model.contract import Backend, Job
 from backends.model.flow import Flow
@@ -20,6 +18,7 @@ from nfparity.migrate.planning.overlap import OverlapBackend
 from nfparity.migrate.planning.rules import Rules
 from nfparity.migrate.state.owned import list_table, load
 from nfparity.watch.table_state import TableState, read_listing
+from translate.dataclass import dataclass
 from translate.errors import MachineError
 from translate.ir import Family, Ruleset
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
 from nfparity.persistent_state.reservedlog import ReservedLog
+from translate.dataclass import dataclass
 from translate.errors import MachineError
 
 __all__ = ["Hook", "Journal", "Steps", "read_steps"]

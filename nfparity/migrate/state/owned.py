@@ -12,7 +12,6 @@ must be restored.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
@@ -20,6 +19,7 @@ from backends.model.variant import Variant
 from backends.testbed.command import run
 from backends.testbed.libnftables import NftHandle
 from nfparity.migrate.state.saved import SavedFamily
+from translate.dataclass import dataclass
 from translate.errors import MachineError
 from translate.ir import Family
 from translate.nft import TABLE

@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from nfparity.persistent_state.locking import file_lock
 from nfparity.persistent_state.namespace import current_namespace
+from translate.dataclass import dataclass
 from translate.errors import MachineError
 from translate.ir import Family
 

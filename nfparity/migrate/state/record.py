@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any, Self
@@ -11,6 +10,7 @@ from typing import Any, Self
 from backends.model.variant import Variant
 from nfparity.migrate.state.place import MigrationPlace
 from nfparity.persistent_state.recordfile import read_record, write_record
+from translate.dataclass import asdict, dataclass, field, replace
 from translate.errors import MachineError
 from translate.ir import Family
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Self
 
 from backends.model.variant import Variant
 from nfparity.migrate.state.tables import SavedTable, digest_of, split
+from translate.dataclass import dataclass
 from translate.ir import Family, TableName
 
 __all__ = ["REMOVAL_ORDER", "SavedFamily", "SealError"]

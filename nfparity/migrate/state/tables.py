@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from backends.model.variant import Variant
 from backends.testbed.command import own_xtables_lock, run
+from translate.dataclass import dataclass
 from translate.errors import MachineError
 from translate.ir import Family
 from translate.read.save import lines_by_table

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import Final
 
@@ -26,6 +25,7 @@ from nfparity.report.pages.drawing import PathDrawer, observed_drawing
 from nfparity.report.pages.hops import observed_hops, service_names, traced_hops
 from nfparity.report.pages.levels import LEVELS, rank
 from nfparity.report.pages.page import render
+from translate.dataclass import replace
 from translate.errors import InputError
 
 __all__ = ["assessment_page"]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from backends.model.outcome import Outcome
 from harness.corpus.formats.outcomes import outcome_to_json
 from harness.report.text import format_value
+from translate.dataclass import dataclass
 from translate.ir import Family
 
 __all__ = [

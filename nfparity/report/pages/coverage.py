@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from harness.corpus.coverage import CoverageReport, CoveredRule
@@ -13,6 +12,7 @@ from nfparity.kubeproxy import recover
 from nfparity.report.pages.content import Finding, Level, Line, Page, Section
 from nfparity.report.pages.hops import service_names
 from nfparity.report.pages.page import render
+from translate.dataclass import dataclass
 from translate.ir import Ruleset
 
 __all__ = ["Covered", "coverage_page"]

@@ -6,7 +6,6 @@ Each row is a box, indented below the chain that leads to it. A drawing is made 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import Final
 
 from backends.simulator import (
@@ -22,6 +21,7 @@ from harness.report.path import decides, event_text, match_text
 from harness.report.terminal import plain
 from nfparity.report.pages.content import Box, Drawing, Edge, Hop
 from nfparity.report.pages.hops import ServiceOf
+from translate.dataclass import dataclass, field
 from translate.ir import Policy, Rule, Ruleset
 
 __all__ = ["PathDrawer", "observed_drawing"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from backends.model.outcome import Verdict
@@ -16,6 +15,7 @@ from nfparity.report.pages.content import Path
 from nfparity.report.pages.drawing import PathDrawer
 from nfparity.report.pages.hops import ServiceOf, service_names, traced_hops
 from nfparity.report.pages.page import render
+from translate.dataclass import dataclass
 from translate.ir import Family
 
 __all__ = ["explanation_page"]

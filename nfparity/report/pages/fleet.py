@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass, field
 
 from harness.counted import counted
 from nfparity.assess.fleet.grouping import Fleet
@@ -14,6 +13,7 @@ from nfparity.report.fleet import difference_title
 from nfparity.report.pages.content import Finding, Page, Section
 from nfparity.report.pages.levels import LEVELS, rank
 from nfparity.report.pages.page import render
+from translate.dataclass import dataclass, field
 
 __all__ = ["fleet_page"]
 

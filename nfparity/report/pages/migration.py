@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Final
 
 from harness.counted import counted
@@ -14,6 +13,7 @@ from nfparity.report.migration import changed_texts, kube_proxys, left_tables, p
 from nfparity.report.pages.content import Finding, Level, Page, Section
 from nfparity.report.pages.page import render
 from nfparity.report.pages.parity import PARITY_LEVELS, parity_sections
+from translate.dataclass import replace
 
 __all__ = ["migration_page"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from backends.model.clock import at_present
@@ -21,6 +20,7 @@ from nfparity.report.pages.content import Field, Finding, Hop, Level, Line, Page
 from nfparity.report.pages.drawing import PathDrawer, observed_drawing
 from nfparity.report.pages.hops import ServiceOf, service_names, traced_hops
 from nfparity.report.pages.page import render
+from translate.dataclass import dataclass
 
 __all__ = ["PARITY_LEVELS", "parity_page", "parity_sections"]
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
 from typing import Final
 
 from tests.lab.mutation.fault import Fault, Place
 from tests.lab.mutation.operators import Operators, each, faults_at, removed
 from translate.bpf import BpfOutput, TranslationUnit
 from translate.bpf.layout.maps import MapEntry, SetEntry
+from translate.dataclass import dataclass, fields, replace
 
 __all__ = ["bpf_faults", "output_of"]
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Self
 
 from translate.bpf.layout.maps import MapContents, SetContents
 from translate.bpf.layout.structures import DeclaredMap, Structure
 from translate.bpf.layout.tables import RuntimePart
+from translate.dataclass import dataclass
 
 __all__ = ["NO_NEEDS", "Code", "Condition", "Declaration", "Feature", "Needs", "Variable"]
 

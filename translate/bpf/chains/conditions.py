@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from hashlib import sha256
 from typing import Final, assert_never
 
@@ -16,6 +15,7 @@ from translate.bpf.chains.numbers import literal
 from translate.bpf.chains.words import words_condition
 from translate.bpf.layout.tables import RuntimePart
 from translate.bpf.refusals import CannotExpress
+from translate.dataclass import replace
 from translate.ir import (
     Account,
     AnyOf,

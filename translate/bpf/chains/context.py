@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 
 from translate.bpf.chains.code import Needs
 from translate.bpf.chains.ipsets import SetMap
+from translate.dataclass import dataclass, field, replace
 from translate.ir import Family, HashLimit
 from translate.passes.recents import RecentList
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from translate.bpf.chains.code import NO_NEEDS, Feature, Needs
 from translate.bpf.layout.tables import RuntimePart
 from translate.bpf.refusals import CannotExpress
+from translate.dataclass import dataclass
 from translate.ir import ACCOUNTS, IPSEC_STATES, REVERSE_PATHS, AddressType, Family, Field, Interval, Value
 
 __all__ = ["CGROUP", "FIELDS", "needs_of", "refuse_field", "refuse_type"]

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from translate.bpf.chains.code import Condition, Declaration, Needs
@@ -18,6 +17,7 @@ from translate.bpf.layout.maps import SetContents, SetEntry, max_entries_for
 from translate.bpf.layout.structures import Declarator, Structure
 from translate.bpf.layout.tables import U32, RuntimePart
 from translate.bpf.refusals import CannotExpress
+from translate.dataclass import dataclass
 from translate.ir import (
     Cell,
     Family,

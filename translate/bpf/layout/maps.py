@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass, field, replace
 from typing import Final
 
 from translate.bpf.layout.states import SET_ELEMENT
 from translate.bpf.layout.structures import DeclaredMap, Number, Structure
 from translate.bpf.layout.tables import ARGUMENTS, ENTRY, U32
+from translate.dataclass import dataclass, field, replace
 from translate.ir import NOWHERE, Origin
 
 __all__ = [

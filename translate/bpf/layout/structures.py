@@ -8,7 +8,8 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+
+from translate.dataclass import dataclass, field
 
 __all__ = [
     "CType",

@@ -9,7 +9,6 @@ this, and they leave no padding in a key.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from enum import Enum, IntFlag
 from functools import cache
 from typing import Final
@@ -19,6 +18,7 @@ from translate.bpf.layout.numbers import SPIN_LOCK, U8, U16, U32, U64
 from translate.bpf.layout.programs import PROGRAMS
 from translate.bpf.layout.states import SET_ELEMENT, state_structures
 from translate.bpf.layout.structures import Declarator, DeclaredMap, Number, Opaque, Structure
+from translate.dataclass import dataclass
 from translate.ir import Family
 
 __all__ = [

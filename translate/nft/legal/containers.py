@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
+from translate.dataclass import dataclass
 from translate.ir import Action, Entry, Field, Lookup
 
 __all__ = ["DnatTarget", "Draw", "Element", "FilledSet", "Key", "LegalMap", "Masked"]

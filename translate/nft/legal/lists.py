@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from translate.dataclass import dataclass
 from translate.ir import Field, Value
 from translate.nft.legal.containers import FilledSet
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
+from translate.dataclass import dataclass
 from translate.ir import Action, FieldTest, NatPorts, Nth, Random
 from translate.ir.intervals import IntervalSet
 from translate.nft.legal.containers import Key

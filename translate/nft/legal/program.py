@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
+from translate.dataclass import dataclass, field
 from translate.errors import Note
 from translate.ir import Family, Hook, Origin, Policy
 from translate.nft.legal.containers import FilledSet, LegalMap

@@ -31,10 +31,10 @@ goto, and the statements after the rule are in a second new chain.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import product
 from typing import Final
 
+from translate.dataclass import replace
 from translate.ir import (
     REVERSE_PATHS,
     Account,

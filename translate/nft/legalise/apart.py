@@ -13,9 +13,9 @@ code of an ICMP error are compared with the port, and it refuses ``icmp type``. 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Final
 
+from translate.dataclass import replace
 from translate.ir import (
     Account,
     ConnectionLimit,

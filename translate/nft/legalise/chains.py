@@ -6,9 +6,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import assert_never
 
+from translate.dataclass import replace
 from translate.errors import Refusal
 from translate.ir import Apply, Choose, Field, Lookup, LoweredChain, Program, Statement
 from translate.nft.legal import LegalChain, LegalProgram

@@ -12,8 +12,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from translate.dataclass import replace
 from translate.ir import (
     Apply,
     ClusterShare,

@@ -13,9 +13,9 @@ take minutes (``nf_tables_set_alloc_name``).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
+from translate.dataclass import dataclass, field
 from translate.ir import (
     PORT_PROTOCOLS,
     RANDOM_RANGE,

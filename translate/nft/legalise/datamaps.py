@@ -7,10 +7,10 @@ the key (``nft_lookup_eval`` breaks), as a lookup does. JSON cannot express it b
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
+from translate.dataclass import replace
 from translate.ir import Action, Dnat, Entry, NatPorts
 
 __all__ = ["Targets", "dnat_targets", "same_actions"]

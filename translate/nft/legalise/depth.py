@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from typing import Final
 
+from translate.dataclass import replace
 from translate.errors import Refusal
 from translate.ir import Program
 from translate.nft.legal import LegalChain

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import assert_never
 
+from translate.dataclass import dataclass, field
 from translate.errors import Note, Refusal, UnsupportedError
 from translate.ir import (
     Account,

@@ -11,8 +11,8 @@ packets add to a set with nets depend on its longest prefix (``hash_net4_kadt``)
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
+from translate.dataclass import replace
 from translate.ir import (
     SET_PORT_PROTOCOLS,
     Apply,

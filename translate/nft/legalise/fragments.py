@@ -23,9 +23,9 @@ as ``nft_payload_fast_eval`` does. In IPv6 it counts them under port 0, which nf
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Final
 
+from translate.dataclass import replace
 from translate.errors import Refusal
 from translate.ir import AUTHENTICATION, Family, Field, FieldTest, Interval, Proxy
 from translate.nft.legal import (

@@ -15,9 +15,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import Final, assert_never
 
+from translate.dataclass import replace
 from translate.ir import (
     PORT_PROTOCOLS,
     Account,

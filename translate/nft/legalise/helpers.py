@@ -18,9 +18,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import replace
 from typing import Final, assert_never
 
+from translate.dataclass import replace
 from translate.errors import Refusal
 from translate.ir import (
     Accept,

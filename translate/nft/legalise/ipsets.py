@@ -13,9 +13,9 @@ Elements with nets become intervals, which must not overlap: for each address th
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from itertools import groupby
 
+from translate.dataclass import dataclass, field
 from translate.ir import (
     SET_PORT_PROTOCOLS,
     Cell,

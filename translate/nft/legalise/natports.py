@@ -7,8 +7,7 @@ address alone for all other protocols (``nf_nat_l4proto_unique_tuple``).
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from translate.dataclass import replace
 from translate.ir import (
     PORT_PROTOCOLS,
     Accept,

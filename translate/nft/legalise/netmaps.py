@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import assert_never
 
+from translate.dataclass import replace
 from translate.errors import Refusal
 from translate.ir import (
     Action,

@@ -17,9 +17,9 @@ starts again. Two packets of one address on two processors may count as one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Final
 
+from translate.dataclass import dataclass, replace
 from translate.ir import (
     CgroupTest,
     Family,

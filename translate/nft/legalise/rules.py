@@ -10,8 +10,7 @@ header* that depend on the old value (``headerchanges``) become a chain with a r
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from translate.dataclass import replace
 from translate.ir import (
     Accept,
     Action,

@@ -9,9 +9,9 @@ which a map cannot do.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Final
 
+from translate.dataclass import replace
 from translate.ir import (
     PORT_PROTOCOLS,
     Action,

@@ -13,12 +13,12 @@ A :class:`LaterPacket` has the possible values of fields; of all other fields no
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from enum import Enum
 from itertools import combinations
 from types import MappingProxyType
 from typing import Final
 
+from translate.dataclass import dataclass, field
 from translate.ir import (
     AnyOf,
     ConnectionState,

@@ -19,9 +19,9 @@ connection and gets no NAT. Unless these packets are left out (``unchecked``), a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Final, assert_never
 
+from translate.dataclass import dataclass, field
 from translate.errors import Refusal
 from translate.ir import (
     Accept,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
+from translate.dataclass import replace
 from translate.ir import CgroupTest, Field, FieldTest, Hook, Interval, Option, Test
 from translate.read.extensions.declaration import (
     MARK_BITS,

@@ -9,10 +9,10 @@ of all kinds. Text that is not ipset output raises ParseError.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
+from translate.dataclass import dataclass, field
 from translate.errors import Diagnostic, ParseError
 from translate.ir import Family, Interval, IpSet, Origin, SetElement, SetOption, SetType
 from translate.plaintext import plain

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from dataclasses import replace
 from typing import Final
 
+from translate.dataclass import replace
 from translate.errors import Diagnostic, ParseError
 from translate.ir import Cell, Hidden, IpSet, Rule, Ruleset, SetTest, SetUpdate, Test, Unknown
 from translate.read.ipset.reader import IpSets

@@ -9,10 +9,10 @@ no pattern is an error.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final
 
+from translate.dataclass import dataclass, field
 from translate.ir import Family, Field, Hidden, Unknown
 from translate.read.listing.printed_matches import MATCHES, Words, inverted
 from translate.read.listing.printed_targets import TARGETS

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
 from typing import Final
 
+from translate.dataclass import dataclass, field, replace
 from translate.ir import (
     TABLE_HOOKS,
     Chain,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import Final
 
+from translate.dataclass import dataclass, field
 from translate.ir import Counters, Family, Field, Hidden, Origin, Unknown
 from translate.read.extensions import TARGETS, UNMODELLED_TARGETS
 from translate.read.listing.printed import PrintedError, everywhere, parse_printed

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Final
 
+from translate.dataclass import dataclass, field
 from translate.ir import Counters, Family, TableName
 from translate.read.extensions import MATCHES, TARGETS, UNMODELLED_MATCHES, UNMODELLED_TARGETS
 from translate.read.extensions.declaration import MatchExtension, OptionSpec, TargetExtension

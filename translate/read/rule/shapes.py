@@ -10,10 +10,10 @@ returns None, and the rule is read word by word, which also reports faults.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Final
 
+from translate.dataclass import dataclass, field
 from translate.ir import (
     Action,
     Counters,

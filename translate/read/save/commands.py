@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
 from typing import Final
 
+from translate.dataclass import dataclass, field, replace
 from translate.ir import NOWHERE, Counters, Family, Goto, Jump, Origin, Policy
 from translate.read.rule.base import RuleError, parse_counters
 from translate.read.rule.reader import RuleReader

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Final
 
+from translate.dataclass import replace
 from translate.ir import Counters, Family, Origin, Ruleset, Table, TableName
 from translate.read.rule.base import RuleError
 from translate.read.rule.reader import RuleReader

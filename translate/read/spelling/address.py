@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from translate.dataclass import dataclass
 from translate.ir import Family, Field, FieldTest, Interval, parse_address
 from translate.read.spelling.errors import NotModelledError, OptionError
 from translate.read.spelling.names import HOSTS

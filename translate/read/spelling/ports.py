@@ -7,9 +7,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
+from translate.dataclass import dataclass
 from translate.ir import Interval
 from translate.read.spelling.errors import OptionError
 from translate.read.spelling.names import service_port

@@ -8,7 +8,8 @@ quotes a backslash and a single quote are ordinary characters.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from translate.dataclass import dataclass
 
 __all__ = ["QuoteError", "Word", "escaped", "quote", "scan", "split"]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Final
 
+from translate.dataclass import dataclass, field
 from translate.ir import TABLE_HOOKS, Chain, Counters, Hook, Origin, Policy, Rule, Table, TableName
 from translate.read.extensions import TARGETS, UNMODELLED_TARGETS
 from translate.read.tables.faults import Faults

@@ -8,11 +8,11 @@ have adjacent addresses, ports or prefixes, or share one.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass, replace
 
 from harness.corpus.generate.addresses import Places
 from harness.corpus.generate.alike.groups import Kind, Member, members_of
 from harness.corpus.generate.selection import Place, Selection
+from translate.dataclass import dataclass, replace
 from translate.ir import Interval, Rule, Ruleset
 
 __all__ = ["Class", "Classes"]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from backends.model.flow import Send, Step
 from backends.model.packet import Packet
 from backends.model.withfields import with_fields
 from harness.corpus.generate.addresses import Places
 from harness.corpus.generate.alike.groups import Constant, Kind, Member
 from harness.corpus.generate.candidates.candidates import Steps
+from translate.dataclass import dataclass, field
 from translate.ir import Interval
 
 __all__ = ["Exchange"]

@@ -8,13 +8,13 @@ of them. What becomes of later packets is then the same for all members of a cla
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 from backends.model.flow import Send
 from backends.model.packet import Packet
 from backends.model.withfields import with_fields
 from harness.corpus.generate.alike.groups import Member
 from harness.corpus.generate.candidates.candidates import Steps
+from translate.dataclass import dataclass, field
 from translate.ir import (
     Accept,
     Dnat,

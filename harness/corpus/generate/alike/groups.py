@@ -12,10 +12,10 @@ Members are found in the rules as written. Names of chains, comments and the low
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from harness.corpus.generate.selection import Place
+from translate.dataclass import dataclass, field, replace
 from translate.ir import (
     Action,
     Chain,

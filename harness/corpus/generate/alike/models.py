@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from backends.model.flow import Send, Step
@@ -24,6 +23,7 @@ from harness.corpus.generate.goals import HIT, FlowGoals, Goal
 from harness.corpus.generate.minimal import cover
 from harness.corpus.generate.search import Search
 from harness.corpus.generate.selection import Place
+from translate.dataclass import dataclass
 from translate.ir import Field, FieldTest, Protocol, TableName, Test
 
 __all__ = ["Choice", "Copied", "Model", "Side", "models", "rules_of", "side_of"]

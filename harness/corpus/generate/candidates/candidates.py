@@ -6,11 +6,9 @@ and history give the same candidates.
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from backends.model.flow import Again, IcmpError, Reply, Send, Step
@@ -23,6 +21,8 @@ from harness.corpus.generate.candidates.counted import conversations
 from harness.corpus.generate.candidates.headers import with_headers
 from harness.corpus.generate.candidates.values import USUAL_PORTS, Values, ends
 from harness.corpus.generate.goals import Sighting
+from translate.dataclass import dataclass
+from translate.dataclass import field as attribute
 from translate.ir import (
     PORT_PROTOCOLS,
     ConnectionState,
@@ -64,7 +64,7 @@ class Candidates:
     draw: random.Random
     family: Family
     constants: dict[Field, tuple[int, ...]]
-    _values: Values = dataclasses.field(init=False)
+    _values: Values = attribute(init=False)
     _made: int = 0
 
     def __post_init__(self) -> None:

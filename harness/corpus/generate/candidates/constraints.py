@@ -6,12 +6,12 @@ with state or chance do not constrain a packet.
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 
 from harness.corpus.passing import passing
+from translate.dataclass import dataclass, replace
+from translate.dataclass import field as attribute
 from translate.ir import AnyOf, Family, Field, FieldTest, Interval, Name, SetTest, Test, field_bits
 from translate.ir.intervals import IntervalSet, intersection, intervals, subtraction
 
@@ -28,7 +28,7 @@ class Constraints:
     plain: Mapping[Field, IntervalSet]
     masked: tuple[FieldTest, ...]
     named: tuple[FieldTest, ...]
-    _checks: dict[Field, tuple[tuple[Interval, ...], tuple[FieldTest, ...]]] = dataclasses.field(
+    _checks: dict[Field, tuple[tuple[Interval, ...], tuple[FieldTest, ...]]] = attribute(
         default_factory=dict, init=False, compare=False, repr=False
     )
     """A cache of the intervals and masked tests of each field; a search tries thousands of packets."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from backends.model.packet import EXTENSION_HEADERS
 from harness.corpus.generate.addresses import Places
 from harness.corpus.generate.candidates.constraints import Constraints
+from translate.dataclass import dataclass
 from translate.ir import (
     INDEX_PROTOCOLS,
     MOBILITY,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from backends.model.flow import Flow, Send
@@ -17,6 +16,7 @@ from harness.corpus.generate.candidates.constraints import opposite
 from harness.corpus.generate.goals import FlowGoals, holds
 from harness.corpus.generate.rule_paths import RulePath, paths_to_rules
 from harness.corpus.generate.selection import Place
+from translate.dataclass import dataclass
 from translate.ir import (
     Accept,
     Field,

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from backends.model.flow import Again, Flow, Reply, Send
 from backends.model.packet import Packet
@@ -15,6 +14,7 @@ from backends.model.withfields import with_fields
 from harness.corpus.formats.packets import protocol_name
 from harness.corpus.generate.addresses import Places
 from harness.corpus.generate.goals import FlowGoals
+from translate.dataclass import dataclass
 from translate.ir import AddressType, Family, format_address
 
 __all__ = [

@@ -1,0 +1,284 @@
+"""Dataclasses with msgspec and without it."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import json
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, ClassVar
+
+import msgspec
+import pytest
+
+from tests.lab.imports import modules_of
+from translate.dataclass import asdict, dataclass, field, fields, replace
+
+ROOT = Path(__file__).resolve().parents[3]
+
+DESCRIBE = """
+import dataclasses, importlib, inspect, json, sys
+if "without" in sys.argv:
+    sys.modules["msgspec"] = None
+
+def text(value):
+    return getattr(value, "__qualname__", None) or type(value).__qualname__
+
+def defaults(cls):
+    if hasattr(cls, "__struct_defaults__"):
+        import msgspec
+        given = dict(zip(reversed(cls.__struct_fields__), reversed(cls.__struct_defaults__)))
+        return {
+            name: text(getattr(value, "factory", value))
+            for name, value in given.items() if value is not msgspec.NODEFAULT
+        }
+    return {
+        one.name: text(one.default if one.default_factory is dataclasses.MISSING else one.default_factory)
+        for one in dataclasses.fields(cls)
+        if one.init and (one.default, one.default_factory) != (dataclasses.MISSING, dataclasses.MISSING)
+    }
+
+described = {}
+for name in json.load(sys.stdin):
+    module = importlib.import_module(name)
+    for cls in vars(module).values():
+        if inspect.isclass(cls) and cls.__module__ == name and dataclasses.is_dataclass(cls):
+            described[f"{name}.{cls.__qualname__}"] = {
+                "positional": list(cls.__match_args__),
+                "fields": [one.name for one in dataclasses.fields(cls)],
+                "defaults": defaults(cls),
+                "compared": config.eq if (config := getattr(cls, "__struct_config__", None))
+                else cls.__eq__ is not object.__eq__,
+                "ordered": config.order if config else cls.__lt__ is not object.__lt__,
+                "frozen": config.frozen if config else cls.__setattr__ is not object.__setattr__,
+                "struct": config is not None,
+            }
+json.dump(described, sys.stdout)
+"""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Point:
+    """A record with a default."""
+
+    x: int
+    y: int = 0
+    unit: ClassVar[str] = "m"
+
+    def moved(self) -> Point:
+        return replace(self, x=self.x + 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named(Point):
+    """A record with the fields of another."""
+
+    name: str = ""
+    parts: list[int] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Counter:
+    """A record that changes."""
+
+    count: int = 0
+    names: dict[str, int] = field(default_factory=dict)
+
+    class Inner:
+        pass
+
+    @dataclass(slots=True)
+    class Nested:
+        value: int
+
+
+@dataclass(frozen=True, slots=True)
+class Other:
+    """A record with the fields of Point."""
+
+    x: int
+    y: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    """A record that equals itself alone."""
+
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A record that checks its fields."""
+
+    value: int
+
+    def __post_init__(self) -> None:
+        if self.value < 0:
+            raise ValueError("negative")
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """A record with a field that is not compared."""
+
+    value: int
+    cache: dict[str, int] = field(default_factory=dict, compare=False, repr=False)
+
+
+class NotOurs:
+    """A base whose objects have a __dict__."""
+
+
+@dataclass(frozen=True, slots=True)
+class OfAnother(NotOurs):
+    """A record with such a base."""
+
+    value: int
+
+
+@pytest.mark.parametrize("cls", [Point, Named, Counter, Counter.Nested, Other, Node])
+def test_dataclasses_with_slots_are_structs(cls: type) -> None:
+    assert issubclass(cls, msgspec.Struct)
+    assert dataclasses.is_dataclass(cls)
+
+
+@pytest.mark.parametrize("cls", [Checked, Hidden, OfAnother])
+def test_what_structs_do_not_have_stays_a_dataclass(cls: type) -> None:
+    assert not issubclass(cls, msgspec.Struct)
+    assert dataclasses.is_dataclass(cls)
+
+
+def test_a_dataclass_without_slots_stays_one() -> None:
+    @dataclass(frozen=True)
+    class Plain:
+        value: int
+
+    assert Plain(1).__dict__ == {"value": 1}
+
+
+def test_checks_are_made() -> None:
+    with pytest.raises(ValueError, match="negative"):
+        Checked(-1)
+
+
+def test_objects_are_made_as_those_of_a_dataclass() -> None:
+    assert (Point(1).x, Point(1).y, Point(y=2, x=1).y) == (1, 0, 2)
+    assert Named(1, name="a").parts == []
+    assert Named(1, name="a").parts is not Named(1, name="a").parts
+    assert (Named(1, 2, name="a").y, Point.unit) == (2, "m")
+    point: Any = Point
+    named: Any = Named
+    for wrong in (lambda: point(), lambda: point(1, 2, 3), lambda: point(1, z=2), lambda: named(1, 2, "a")):
+        with pytest.raises(TypeError):
+            wrong()
+
+
+def test_frozen_records_cannot_be_changed() -> None:
+    for unchangeable, name in ((Point(1), "x"), (Counter(), "missing")):
+        with pytest.raises(AttributeError):
+            setattr(unchangeable, name, 1)
+    counter = Counter()
+    counter.count += 1
+    assert counter == Counter(1)
+
+
+def test_equality_order_hash_and_text() -> None:
+    assert Point(1, 2) == Point(1, 2) != Point(2, 1)
+    other: object = Other(1)
+    assert Point(1) != other
+    assert Point(1, 2) < Point(2, 1)
+    assert sorted([Point(2), Point(1)]) == [Point(1), Point(2)]
+    assert len({Point(1), Point(1), Point(2)}) == 2
+    assert repr(Point(1)) == "Point(x=1, y=0)"
+    assert (Node(1) == Node(1), len({Node(1), Node(1)})) == (False, 2)
+    with pytest.raises(TypeError):
+        hash(Counter())
+    assert Hidden(1, {"a": 1}) == Hidden(1)
+
+
+def test_copies() -> None:
+    named = Named(1, name="a", parts=[1])
+    wrong: dict[str, Any] = {"z": 5}
+    assert pickle.loads(pickle.dumps(named)) == named
+    assert pickle.loads(pickle.dumps(Counter.Nested(1))) == Counter.Nested(1)
+    assert copy.deepcopy(named).parts is not named.parts
+    assert replace(named, x=5) == Named(5, name="a", parts=[1])
+    assert dataclasses.replace(named, x=5) == replace(named, x=5)
+    assert replace(Hidden(1), value=2) == Hidden(2)
+    assert Point(1).moved() == Point(2)
+    with pytest.raises(TypeError):
+        replace(named, **wrong)
+    assert asdict(Counter(1, {"a": 1})) == {"count": 1, "names": {"a": 1}}
+    assert [one.name for one in fields(named)] == ["x", "y", "name", "parts"]
+    assert [one.name for one in fields(Point)] == ["x", "y"]
+
+
+def test_patterns() -> None:
+    match Point(1, 2):
+        case Point(x, y):
+            assert (x, y) == (1, 2)
+    match Named(1, name="a"):
+        case Named(x, name=name):
+            assert (x, name) == (1, "a")
+
+
+def _described(how: str) -> dict[str, dict[str, object]]:
+    names = sorted(
+        name.removesuffix(".__init__")
+        for name in modules_of(ROOT, ("translate", "backends", "harness", "nfparity"))
+        if not name.endswith("__main__")
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", DESCRIBE, how],
+        cwd=ROOT,
+        input=json.dumps(names),
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stderr
+    return json.loads(run.stdout)
+
+
+def test_every_dataclass_of_the_product_is_the_same_without_msgspec() -> None:
+    """Constructor, patterns, fields, equality and order."""
+    expected, described = _described("without"), _described("with")
+    assert len(expected) > 500
+    assert not [name for name, cls in expected.items() if cls.pop("struct")]
+    structs = [name for name, cls in described.items() if cls.pop("struct")]
+    assert len(structs) > len(expected) * 0.8
+    assert described == expected
+
+
+RULES = "rulesets/aws-vpc-cni/rules.iptables-save"
+NODE = "rulesets/aws-vpc-cni/node.json"
+FLOWS = "cases/aws-vpc-cni/flows.jsonl"
+COMMANDS = (
+    (0, f"translate {RULES} --to nft"),
+    (0, f"translate {RULES} --to bpf -O1"),
+    (0, f"translate {RULES} --to ir"),
+    (0, f"corpus generate {RULES} --node {NODE}"),
+    (0, f"simulate {RULES} --node {NODE} --corpus {FLOWS}"),
+    (2, f"translate {FLOWS} --to nft"),
+)
+PLAIN = "import sys; sys.modules['msgspec'] = None; from nfparity.cli import main; sys.exit(main())"
+
+
+@pytest.mark.parametrize(("status", "command"), COMMANDS, ids=[command for _, command in COMMANDS])
+def test_commands_print_the_same_without_msgspec(status: int, command: str) -> None:
+    usual, plain = [
+        subprocess.run(
+            [sys.executable, *how, *command.split()],
+            cwd=ROOT / "tests/corpus",
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+        )
+        for how in (["-m", "nfparity"], ["-c", PLAIN])
+    ]
+    assert usual.returncode == status, usual.stderr
+    assert (plain.returncode, plain.stdout, plain.stderr) == (status, usual.stdout, usual.stderr)
