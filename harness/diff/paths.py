@@ -2,15 +2,15 @@
 
 The kernel picks source ports at random (``nf_nat_l4proto_unique_tuple``). A port that differs between runs of
 a flow is replaced by the range that it was picked from, wherever it occurs; a constant port stays. A picked
-port that happens to be equal to the sent port is replaced, too. Paths are sorted, so that their order does
-not depend on the order of the runs.
+port that happens to be equal to the sent port is replaced, too, and a constant port that happens to be equal
+to a picked one stays. Paths are sorted, so that their order does not depend on the order of the runs.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, repeat
 from typing import Any, Final
 
 from backends.model.flow import Again, Flow, Pause, Reply, Send
@@ -27,6 +27,8 @@ PICKED: Final = PortClass(1024, 65535)
 _CLASSES: Final = (PortClass(1, 511), PortClass(600, 1023), PICKED)
 """The default ranges for source ports below 512, below 1024, and all others."""
 _ALL: Final = PortClass(0, 65535)
+_SOURCE: Final = ("sport",)
+_PORTS: Final = ("sport", "dport")
 
 _Ports = dict[Port | None, Port]
 """The replacements of ports."""
@@ -47,7 +49,8 @@ def normal_paths(
     if not observed:
         return ()
     known = frozenset(_sent_ports(flow))
-    taken = [_Path.of(branch, known) for branch in observed]
+    answers = [not isinstance(step, Send | Again) for step in flow.steps if not isinstance(step, Pause)]
+    taken = [_Path.of(branch, known, answers) for branch in observed]
     if len(taken) == 1 and not taken[0].picks:
         return observed
     ranges = _ranges(expected)
@@ -81,7 +84,8 @@ def path_key(flow: Flow, outcomes: Sequence[Outcome]) -> str:
 class _Path:
     """A path with placeholders for the source ports that no sender used.
 
-    ``picks`` are these ports, in order of appearance.
+    ``picks`` are these ports, in order of appearance. A destination port has a placeholder in answers and
+    errors only: that of a client's own packet is sent or set by DNAT, and equals a picked port by chance.
     """
 
     branch: OutcomeBranch
@@ -89,7 +93,7 @@ class _Path:
     picks: tuple[int, ...]
 
     @classmethod
-    def of(cls, branch: OutcomeBranch, known: frozenset[int]) -> _Path:
+    def of(cls, branch: OutcomeBranch, known: frozenset[int], answers: Sequence[bool]) -> _Path:
         picks: dict[int, None] = {}
         for outcome in branch.outcomes:
             for port in (outcome.sport, None if outcome.quoted is None else outcome.quoted.sport):
@@ -98,7 +102,10 @@ class _Path:
         if not picks:
             return cls(branch, branch.outcomes, ())
         marks: _Ports = {port: _mark(number) for number, port in enumerate(picks)}
-        shape = tuple(_with_ports(outcome, marks) for outcome in branch.outcomes)
+        shape = tuple(
+            _with_ports(outcome, marks, _PORTS if answer else _SOURCE)
+            for outcome, answer in zip(branch.outcomes, chain(answers, repeat(True)), strict=False)
+        )
         return cls(branch, shape, tuple(picks))
 
 
@@ -108,15 +115,16 @@ def _mark(number: int) -> PortClass:
 
 
 def _without_coincidences(groups: _Paths) -> _Paths:
-    """Merge paths that seem to keep a port with paths that differ only in picking it.
+    """Merge paths that differ only by chance: in the pick of a port that is equal to another.
 
-    A pick that is equal to the sent port looks like an unchanged port.
+    A pick that is equal to the sent port looks like an unchanged port, and one that is equal to a constant
+    port makes that look picked. A path without such chance has more picks, or as many in fewer places.
     """
     if len(groups) == 1:
         return groups
     merged: _Paths = {}
     alike: dict[tuple[Outcome, ...], list[tuple[Outcome, ...]]] = {}
-    for shape in sorted(groups, key=lambda shape: -len(groups[shape][0].picks)):
+    for shape in sorted(groups, key=lambda shape: (-len(groups[shape][0].picks), _placeholders(shape))):
         others = alike.setdefault(tuple(map(_but_ports, shape)), [])
         for path in groups[shape]:
             fitting = ((other, _picks(other, path.branch.outcomes)) for other in others)
@@ -124,6 +132,11 @@ def _without_coincidences(groups: _Paths) -> _Paths:
             merged.setdefault(like, []).append(replace(path, picks=picks))
         others.append(shape)
     return merged
+
+
+def _placeholders(shape: Iterable[Outcome]) -> int:
+    ports = chain.from_iterable(map(_ports, shape))
+    return sum(isinstance(port, PortClass) and port.low < 0 for port in ports)
 
 
 def _but_ports(outcome: Outcome) -> Outcome:
@@ -206,10 +219,10 @@ def _ports(outcome: Outcome) -> tuple[Port | None, ...]:
     return (outcome.sport, outcome.dport, *((quoted.sport, quoted.dport) if quoted is not None else ()))
 
 
-def _with_ports(outcome: Outcome, shown: _Ports) -> Outcome:
-    """Return an outcome with some ports replaced."""
+def _with_ports(outcome: Outcome, shown: _Ports, names: Sequence[str] = _PORTS) -> Outcome:
+    """Return an outcome with some ports replaced, where ``names`` are the fields that may be."""
     changed: dict[str, Any] = {}
-    for name in ("sport", "dport"):
+    for name in names:
         port = getattr(outcome, name)
         if port in shown:
             changed[name] = shown[port]

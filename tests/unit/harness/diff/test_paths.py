@@ -98,6 +98,37 @@ def test_picks_of_two_connections_may_be_what_was_sent_in_turn() -> None:
         assert one.outcomes[0].snat
 
 
+def test_a_pick_may_be_a_port_that_stays() -> None:
+    """A node port: the pick is the port of the endpoint, and of a reply that NAT leaves as it is."""
+
+    def run(port: int) -> tuple[Outcome, ...]:
+        there = replace(MASQUERADED, sport=port)
+        answer = replace(BACK, dport=port, snat=True)
+        error = replace(BACK, sport=None, dport=None, quoted=QuotedTuple(NODE, POD, port, 5353))
+        return there, answer, there, error
+
+    steps = flow(Reply(), Again(), IcmpError(type=3, code=3))
+    others = [run(port) for port in range(2000, 2040)]
+    wanted = normal_paths(steps, branches(*others), runs=40)
+    assert len(wanted) == 1
+    for drawn_runs in ([*others, run(5353)], [run(5353), *others]):
+        (one,) = normal_paths(steps, branches(*drawn_runs), runs=41)
+        assert one.outcomes == wanted[0].outcomes
+
+
+def test_of_a_single_run_the_pick_may_be_the_port_of_the_endpoint() -> None:
+    (one,) = normal_paths(flow(), branches((replace(MASQUERADED, sport=5353),)), runs=1)
+    assert (one.outcomes[0].sport, one.outcomes[0].dport) == (PICKED, 5353)
+
+
+def test_a_reply_to_a_picked_port_shows_its_range() -> None:
+    runs = [
+        (replace(MASQUERADED, sport=port), replace(BACK, dport=port, snat=True)) for port in range(2000, 2040)
+    ]
+    (one,) = normal_paths(flow(Reply()), branches(*runs), runs=40)
+    assert [outcome.dport for outcome in one.outcomes] == [5353, PICKED]
+
+
 def test_a_range_that_a_rule_gives_is_told_where_it_fits() -> None:
     given = PortClass(5000, 5010)
     expected = FlowResult("f", tuple(branches((replace(MASQUERADED, sport=given),))))
