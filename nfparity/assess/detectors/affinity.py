@@ -92,7 +92,8 @@ def _any_of(flow: Flow, result: FlowResult) -> Outcome:
             return with_fields(outcome, sport=PICKED if picked else sends[-1].sport)
         return with_fields(outcome, src=sends[-1].src, sport=sends[-1].sport)
 
-    return min(map(as_last_packet, outcomes), key=lambda outcome: path_key(flow, (outcome,)))
+    different = dict.fromkeys(map(as_last_packet, outcomes))  # since clients are many, and endpoints few
+    return min(different, key=lambda outcome: path_key(flow, (outcome,)))
 
 
 def _claim_k25(facts: Facts, changed: ChangedPacket) -> Claim | None:
