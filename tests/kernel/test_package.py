@@ -41,8 +41,9 @@ _USE: Final = """
 nfparity --version
 unshare --net sh -c '
     ip tuntap add dev eth0 mode tap && ip addr add 10.244.0.1/24 dev eth0 && ip link set eth0 up
+    ip link set lo up && ip route add default via 10.244.0.254
     iptables-restore </rules && nfparity capture -o /node.tar.gz'
-nfparity assess /node.tar.gz
+nfparity assess /node.tar.gz || test $? = 1
 nfparity translate /node.tar.gz --to nft
 nfparity explain /node.tar.gz --packet "udp 10.244.0.5:1000 > 10.96.0.10:53 in eth0"
 cd / && mkdir elsewhere && cd elsewhere && echo 'raise SystemExit("imported")' >translate.py
