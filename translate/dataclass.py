@@ -47,10 +47,13 @@ else:
         )
 
         def dataclass(cls=None, /, **options):
-            """Return the class as a struct, or else as a dataclass."""
+            """Return the class as a struct, or else as a dataclass. Raises TypeError if it can be neither."""
             if cls is None:
                 return lambda cls: dataclass(cls, **options)
-            return as_struct(cls, options) or dataclasses.dataclass(cls, **options)
+            made = as_struct(cls, options)
+            if made is None and isinstance(cls, StructMeta):
+                raise TypeError(f"{cls.__qualname__} extends a struct, but needs what structs do not have")
+            return made or dataclasses.dataclass(cls, **options)
 
         def replace(original, /, **changes):
             """Return a copy with some fields replaced."""

@@ -161,6 +161,14 @@ def test_a_dataclass_without_slots_stays_one() -> None:
     assert Plain(1).__dict__ == {"value": 1}
 
 
+def test_a_class_that_extends_a_struct_cannot_stay_a_dataclass() -> None:
+    with pytest.raises(TypeError, match="Positive extends a struct, but needs what structs do not have"):
+
+        @dataclass(frozen=True, slots=True)
+        class Positive(Point):
+            def __post_init__(self) -> None: ...
+
+
 def test_checks_are_made() -> None:
     with pytest.raises(ValueError, match="negative"):
         Checked(-1)
