@@ -53,10 +53,7 @@ _LIBRARIES: Final = {
     "rich": "tables and progress on a terminal",
     "scapy": "pcap import and export",
 }
-_OPTIONAL: Final = {
-    "distributed": "nfparity assess of several snapshots",
-    "msgspec": "a faster start, and less time for large rulesets",
-}
+_OPTIONAL: Final = {"distributed": "nfparity assess of several snapshots"}
 _BINDINGS: Final = {
     # bindings that only the distribution provides, in the folders of its Python
     "nftables": ("python3-nftables", "backend nftables"),
