@@ -226,7 +226,10 @@ def server_main(fd: int) -> None:
     requests.set_inheritable(False)
     gc.disable()  # a collection would copy pages that the children share
     while True:
-        data, descriptors, _, _ = socket.recv_fds(requests, _REQUEST.size, _DESCRIPTORS)
+        try:
+            data, descriptors, _, _ = socket.recv_fds(requests, _REQUEST.size, _DESCRIPTORS)
+        except ConnectionResetError:  # the parent has ended before it read an answer (unix_release_sock)
+            data = b""
         if not data:
             os._exit(0)
         number, pid = _REQUEST.unpack(data)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import select
 import signal
 import subprocess
 import sys
@@ -148,6 +149,17 @@ def test_an_answer_that_ctrl_c_has_left_unread_is_skipped(
     with Worker(CALL_IT) as other:
         assert ask(other, "6 * 7") == 42
         assert ask(other, "__import__('os').getpid()") == other.pid
+
+
+def test_a_server_is_silent_when_its_parent_ends_before_it_reads_an_answer(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    server = forkserver._ForkServer()
+    server._socket.send(forkserver._REQUEST.pack(1, os.getpid()))  # it has no such child, and says so
+    assert select.select([server._socket], [], [], 60)[0]
+    server.close()
+    assert server._process.returncode == 0
+    assert capfd.readouterr().err == ""
 
 
 def test_a_start_that_cannot_be_read_is_a_bug() -> None:
