@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from backends.model.flow import Flow, Send, Step
-from backends.model.withfields import with_fields
+from translate.dataclass import replace
 from translate.ir import Field, FieldTest, Ruleset
 
 __all__ = [
@@ -80,7 +80,7 @@ def begun_at(flow: Flow, time: int) -> Flow:
     """Return the flow with its first packet at ``time``, unless it has a time."""
     if flow.first.packet.time is not None:
         return flow
-    first = Send(packet=with_fields(flow.first.packet, time=time), entry=flow.first.entry)
+    first = Send(packet=replace(flow.first.packet, time=time), entry=flow.first.entry)
     return Flow(id=flow.id, steps=(first, *flow.steps[1:]), why=flow.why, source=flow.source)
 
 
@@ -89,7 +89,7 @@ def at_present(flow: Flow) -> Flow:
     if not has_time(flow):
         return flow
     steps: tuple[Step, ...] = tuple(
-        Send(packet=with_fields(step.packet, time=None), entry=step.entry) if isinstance(step, Send) else step
+        Send(packet=replace(step.packet, time=None), entry=step.entry) if isinstance(step, Send) else step
         for step in flow.steps
     )
     return Flow(id=flow.id, steps=steps, why=flow.why, source=flow.source)

@@ -12,8 +12,7 @@ from typing import Final
 from backends.model.flow import Again, Flow, IcmpError, Reply, Send
 from backends.model.leading import has_bare_header, leading, with_mobility_checksum
 from backends.model.packet import FRAGMENT_SIZE, Icmp6Type, IcmpType, Packet
-from backends.model.withfields import with_fields
-from translate.dataclass import dataclass, field
+from translate.dataclass import dataclass, field, replace
 from translate.ir import Family, Protocol, TcpFlag
 
 __all__ = ["Arrival", "Conversation", "Emission"]
@@ -78,7 +77,7 @@ class Conversation:
         emission = self._emit(step)
         if self._clock is None or emission is None:
             return emission
-        return Emission(with_fields(emission.packet, time=int(self._clock)), emission.entry)
+        return Emission(replace(emission.packet, time=int(self._clock)), emission.entry)
 
     def waited(self, seconds: float) -> None:
         """Advance the node's clock by a pause."""
@@ -134,11 +133,11 @@ class Conversation:
             fragment = packet.fragment
             if fragment is not None and fragment.id is None:
                 ident = zlib.crc32(self.tag()) & 0xFFFF
-                packet = with_fields(packet, fragment=fragment._replace(id=ident))
+                packet = replace(packet, fragment=fragment._replace(id=ident))
             start = there = packet.seq
             if packet.proto == Protocol.TCP:
                 start, there = packet.seq or self._start(server=False), self._start(server=True)
-            packet = with_fields(packet, seq=start, payload=self._payload(packet))
+            packet = replace(packet, seq=start, payload=self._payload(packet))
             emission_and_start = Emission(packet, step.entry), _advance(start, packet), there
             self._made[self._count] = emission_and_start
         self._connection, self._original, self._last = _Connection(*emission_and_start), True, None
@@ -152,14 +151,14 @@ class Conversation:
         if packet.truncated:
             pass
         elif packet.is_later_fragment:
-            packet = with_fields(packet, payload=_filled(packet, self.tag()))
+            packet = replace(packet, payload=_filled(packet, self.tag()))
         elif packet.proto == Protocol.TCP:
             flags = TcpFlag.ACK if step.flags is None else step.flags
             ack = talk.server_next if flags.has(TcpFlag.ACK) else 0
-            packet = with_fields(packet, flags=flags, seq=talk.client_next, ack=ack)
+            packet = replace(packet, flags=flags, seq=talk.client_next, ack=ack)
             talk.client_next = _advance(talk.client_next, packet)
         else:
-            packet = with_fields(packet, payload=self._filler(packet))
+            packet = replace(packet, payload=self._filler(packet))
         self._original, self._last = True, None
         return Emission(packet, talk.sent.entry)
 
@@ -170,7 +169,7 @@ class Conversation:
         request = talk.arrived.packet
         if request.fragment is not None or request.truncated:
             return None
-        packet = with_fields(
+        packet = replace(
             request,
             src=request.dst,
             dst=request.src,
@@ -194,7 +193,7 @@ class Conversation:
             first = request.flags.has(TcpFlag.SYN) and not talk.server_spoke
             default = _SYN_ACK if first else TcpFlag.ACK
             flags = default if step.flags is None else step.flags
-            packet = with_fields(
+            packet = replace(
                 packet,
                 flags=flags,
                 seq=talk.server_next,
@@ -207,9 +206,9 @@ class Conversation:
             echo = Icmp6Type if request.proto == Protocol.ICMPV6 else IcmpType
             if request.icmp_type != echo.ECHO_REQUEST:
                 return None
-            packet = with_fields(packet, icmp_type=echo.ECHO_REPLY, payload=self.tag())
+            packet = replace(packet, icmp_type=echo.ECHO_REPLY, payload=self.tag())
         else:
-            packet = with_fields(packet, payload=self._filler(packet))
+            packet = replace(packet, payload=self._filler(packet))
         self._original, self._last = False, None
         return Emission(packet, talk.arrived.out)
 
@@ -225,7 +224,7 @@ class Conversation:
             proto=Protocol.ICMP if offending.family is Family.IP else Protocol.ICMPV6,
             icmp_type=step.type,
             icmp_code=step.code,
-            quoted=with_fields(
+            quoted=replace(
                 offending,
                 mark=0,
                 uid=0,
@@ -249,11 +248,11 @@ def _filled(packet: Packet, payload: bytes) -> bytes:
     A fragment with others after it ends at a multiple of 8 bytes (RFC 791, 3.2).
     """
     if packet.filled_to:
-        payload += bytes(max(0, packet.filled_to - with_fields(packet, payload=payload).length))
+        payload += bytes(max(0, packet.filled_to - replace(packet, payload=payload).length))
     if packet.fragment is not None and packet.fragment.more:
         headers = _HEADERS[packet.family] + (0 if packet.routing is None else packet.routing.size)
         headers += 0 if packet.hop_options is None else 8 * (packet.hop_options + 1)
-        payload += bytes((headers - with_fields(packet, payload=payload).length) % FRAGMENT_SIZE)
+        payload += bytes((headers - replace(packet, payload=payload).length) % FRAGMENT_SIZE)
     return payload
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from backends.model.packet import GRE, Packet
-from backends.model.withfields import with_fields
+from translate.dataclass import replace
 from translate.ir import MOBILITY, NO_NEXT_HEADER, PORT_PROTOCOLS, Family
 
 __all__ = [
@@ -79,7 +79,7 @@ def with_mobility(packet: Packet, kind: int) -> Packet:
     """Return a packet whose Mobility Header has another type."""
     header = leading(packet)
     changed = header[:2] + bytes((kind,)) + header[3:]
-    return with_fields(packet, payload=changed + packet.payload[len(header) :])
+    return replace(packet, payload=changed + packet.payload[len(header) :])
 
 
 def with_mobility_checksum(packet: Packet, payload: bytes) -> bytes:
@@ -109,4 +109,4 @@ def with_security_index(packet: Packet, value: int) -> Packet:
     header = leading(packet)
     index = value.to_bytes(layout.end - layout.start, "big")
     changed = header[: layout.start] + index + header[layout.end :]
-    return with_fields(packet, payload=changed + packet.payload[len(header) :])
+    return replace(packet, payload=changed + packet.payload[len(header) :])

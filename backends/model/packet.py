@@ -163,7 +163,7 @@ class Fragment(NamedTuple):
     reserved: int = 0
 
 
-@dataclass(frozen=True, kw_only=True)  # without slots, because with_fields copies __dict__
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Packet:
     """One packet. Addresses are integers of the family; ports are None without a port header.
 
@@ -216,11 +216,6 @@ class Packet:
     truncated: bool = False
     time: int | None = None
     cpu: int = 0
-
-    def __post_init__(self) -> None:
-        # The constructor leaves a dictionary of twice the size, with room for more fields, and so would every
-        # copy of the packet. A corpus has many thousands of them.
-        object.__setattr__(self, "__dict__", dict(self.__dict__))
 
     @property
     def length(self) -> int:

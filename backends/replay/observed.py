@@ -13,13 +13,12 @@ from typing import Final, NamedTuple
 from backends.model.conversation import Arrival, Emission
 from backends.model.outcome import Outcome, QuotedTuple, Verdict
 from backends.model.packet import Icmp6Type, IcmpType, Packet
-from backends.model.withfields import with_fields
 from backends.replay.answers import is_stack_answer, rejection_by, rejects_reset
 from backends.testbed.tapnode import Sighting
 from backends.wire.frames import Identity, identity
 from backends.wire.parsing import FrameError, parse
 from backends.wire.sourceport import divide
-from translate.dataclass import dataclass
+from translate.dataclass import dataclass, replace
 from translate.ir import Family
 
 __all__ = ["FrameReader", "Observed", "observe"]
@@ -80,7 +79,7 @@ class FrameReader:
         if divided is not None and (alike := self._alike.get(divided.rest)) is not None:
             total, packet, its = alike
             if (divided.port + divided.checksum - total) % 0xFFFF == 0:  # this checksum is right, too
-                return _Received(with_fields(packet, sport=divided.port), sighting, (), its)
+                return _Received(replace(packet, sport=divided.port), sighting, (), its)
         parsed = parse(sighting.data)
         its = identity(parsed.packet)
         if divided is not None and not parsed.faults:
@@ -134,7 +133,7 @@ def _arrived(emission: Emission, arrived: _Received, received: list[_Received], 
         notes.append(f"no mark seen on {place.out}")
     mark = place.mark or 0
     if packet.mark != mark:
-        packet = with_fields(packet, mark=mark)
+        packet = replace(packet, mark=mark)
     quoted = packet.quoted
     outcome = Outcome.passed(
         out=place.out,

@@ -2,8 +2,8 @@
 
 Pickle calls Python code for every frozen, slotted dataclass, which costs about as much as the packet's path
 through the kernel; ``marshal`` writes plain values many times faster. Both ends are the same interpreter and
-the same files, so the format need not be stable. A packet and an outcome are sent as their ``__dict__``, so a
-new field needs no change here; ``marshal`` raises ValueError for a type that is not plain.
+the same files, so the format need not be stable. A packet and an outcome are sent as their fields by name, so
+a new field needs no change here; ``marshal`` raises ValueError for a type that is not plain.
 
 Datagrams that are sent once, and their outcomes, are tuples; everything else is a list. This distinguishes
 the two.
@@ -20,6 +20,7 @@ from backends.model.flow import Again, Flow, IcmpError, Pause, Repeated, Reply, 
 from backends.model.outcome import FlowResult, Outcome, OutcomeBranch, QuotedTuple, Verdict
 from backends.model.packet import Fragment, Packet, Routing
 from backends.wire.datagrams import Datagram, Passed, result_of, to_datagram
+from translate.dataclass import values_by_field
 from translate.ir import Family, TcpFlag
 
 __all__ = ["pack_flows", "pack_results", "unpack_flows", "unpack_results"]
@@ -132,7 +133,7 @@ def _to_step(plain: tuple[Any, ...]) -> Step:
 
 
 def _from_packet(packet: Packet) -> dict[str, Any]:
-    plain = vars(packet).copy()
+    plain = values_by_field(packet)
     plain["family"], plain["flags"] = packet.family.value, int(packet.flags)
     plain["proto"] = int(packet.proto)
     if packet.quoted is not None:
@@ -152,13 +153,11 @@ def _to_packet(plain: dict[str, Any]) -> Packet:
         plain["routing"] = Routing(*plain["routing"])
     if plain["fragment"] is not None:
         plain["fragment"] = Fragment(*plain["fragment"])
-    packet = object.__new__(Packet)
-    object.__setattr__(packet, "__dict__", plain)
-    return packet
+    return Packet(**plain)
 
 
 def _from_outcome(outcome: Outcome) -> dict[str, Any]:
-    plain = vars(outcome).copy()
+    plain = values_by_field(outcome)
     plain["verdict"] = outcome.verdict.value
     if outcome.quoted is not None:
         quoted = outcome.quoted
@@ -170,6 +169,4 @@ def _to_outcome(plain: dict[str, Any]) -> Outcome:
     plain["verdict"] = _VERDICTS[plain["verdict"]]
     if plain["quoted"] is not None:
         plain["quoted"] = QuotedTuple(*plain["quoted"])
-    outcome = object.__new__(Outcome)
-    object.__setattr__(outcome, "__dict__", plain)
-    return outcome
+    return Outcome(**plain)

@@ -11,11 +11,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from backends.model.packet import Packet
-from backends.model.withfields import with_fields
 from backends.replay.loader import Loader
 from backends.testbed.tapnode import QUEUE, TapNode
 from backends.wire.frames import build
-from translate.dataclass import dataclass
+from translate.dataclass import dataclass, replace
 from translate.errors import MachineError
 from translate.ir import Family, Protocol
 
@@ -88,12 +87,12 @@ class _Template:
     def of(cls, packet: Packet) -> _Template:
         label = _label(_FIRST)
         if packet.proto == Protocol.TCP:
-            labelled = with_fields(
+            labelled = replace(
                 packet, sport=_FIRST, seq=packet.seq >> 16 << 16 | int.from_bytes(label, "big")
             )
             offset = 6
         else:
-            labelled = with_fields(packet, sport=_FIRST, payload=label)
+            labelled = replace(packet, sport=_FIRST, payload=label)
             offset = 8
         four = packet.family is Family.IP
         header, proto, address = (20, 9, slice(16, 20)) if four else (40, 6, slice(24, 40))

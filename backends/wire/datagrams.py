@@ -17,8 +17,8 @@ from typing import Final
 from backends.model.flow import Flow, Send
 from backends.model.outcome import FlowResult, Outcome, OutcomeBranch, Verdict
 from backends.model.packet import Packet
-from backends.model.withfields import with_fields
 from backends.wire.ipv6header import pack_ipv6
+from translate.dataclass import replace
 from translate.ir import Family, Protocol
 
 __all__ = [
@@ -97,7 +97,7 @@ def flow_of(datagram: Datagram, family: Family) -> Flow:
 def result_of(passed: Passed) -> FlowResult:
     """Return the result of a datagram's flow as a FlowResult."""
     flow_id, out, src, dst, sport, dport, ttl, mark, dnat, snat = passed
-    outcome = with_fields(
+    outcome = replace(
         (_LOCAL if out is None else _FORWARD),
         out=out,
         src=src,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Final
 
 from backends.model.packet import LONGEST_QUOTE, TRANSPORT_HEADERS, Icmp6Type, Packet
-from backends.model.withfields import with_fields
 from backends.wire.checksums import crc32c, ones_sum
 from backends.wire.ipv6header import (
     DESTINATION,
@@ -29,6 +28,7 @@ from backends.wire.layouts import (
     TCP_HEADER,
     UDP_HEADER,
 )
+from translate.dataclass import replace
 from translate.errors import Refusal, UnsupportedError
 from translate.ir import NOWHERE, Family, Protocol, TcpFlag
 
@@ -77,7 +77,7 @@ def build(packet: Packet) -> bytes:
     """
     if packet.fragment is not None and not packet.is_later_fragment:
         # The checksum is that of the whole packet, whose other fragments are not known here.
-        packet = with_fields(packet, bad_checksum=True)
+        packet = replace(packet, bad_checksum=True)
     match packet.proto:
         case _ if packet.is_headless:
             body = packet.payload
@@ -146,10 +146,10 @@ def truncated(packet: Packet, length: int) -> Packet:
     whole = TRANSPORT_HEADERS.get((packet.family, packet.proto), 0)
     if packet.is_headless or packet.fragment is not None or not 0 <= length < whole:
         raise ValueError(f"{packet} has no transport header of more than {length} bytes")
-    bare = with_fields(packet, payload=b"", quoted=None, filled_to=0)
-    alone = with_fields(bare, routing=None, hop_options=None, destination_options=None)
+    bare = replace(packet, payload=b"", quoted=None, filled_to=0)
+    alone = replace(bare, routing=None, hop_options=None, destination_options=None)
     data = build(alone)[_IP_HEADERS[packet.family] :]
-    return with_fields(bare, **_WITHOUT_HEADER, truncated=True, payload=data[:length])
+    return replace(bare, **_WITHOUT_HEADER, truncated=True, payload=data[:length])
 
 
 _IP_HEADERS: Final = {Family.IP: 20, Family.IP6: 40}
@@ -199,7 +199,7 @@ def _build_icmp(packet: Packet) -> bytes:
     if packet.quoted is not None:
         quoted = packet.quoted
         # The quoted packet has correct checksums, even if this one is sent with a wrong one.
-        payload = build(with_fields(quoted, bad_checksum=False))[: LONGEST_QUOTE[Family.IP]]
+        payload = build(replace(quoted, bad_checksum=False))[: LONGEST_QUOTE[Family.IP]]
         bare = ICMP_HEADER.pack(kind, code, 0, 0, _MTU if (kind, code) == (3, 4) else 0)
     else:
         payload = packet.payload
@@ -214,7 +214,7 @@ def _build_icmp(packet: Packet) -> bytes:
 def _build_icmp6(packet: Packet) -> bytes:
     kind, code = packet.icmp_type or 0, packet.icmp_code or 0
     if packet.quoted is not None:
-        payload = build(with_fields(packet.quoted, bad_checksum=False))[: LONGEST_QUOTE[Family.IP6]]
+        payload = build(replace(packet.quoted, bad_checksum=False))[: LONGEST_QUOTE[Family.IP6]]
         bare = ICMP_HEADER.pack(kind, code, 0, 0, _MTU if kind == Icmp6Type.PACKET_TOO_BIG else 0)
     else:
         payload = packet.payload

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Final
 
 from backends.model.packet import TRANSPORT_HEADERS, Fragment, Icmp6Type, IcmpType, Packet
-from backends.model.withfields import with_fields
 from backends.wire.checksums import crc32c, ones_sum
 from backends.wire.ipv6header import unpack_ipv6
 from backends.wire.layouts import (
@@ -25,7 +24,7 @@ from backends.wire.layouts import (
     TCP_HEADER,
     UDP_HEADER,
 )
-from translate.dataclass import dataclass
+from translate.dataclass import dataclass, replace
 from translate.ir import Family, Protocol, TcpFlag
 
 __all__ = ["FrameError", "Parsed", "parse"]
@@ -92,7 +91,7 @@ def parse(data: bytes, *, inner: bool = False) -> Parsed:
         fields["fragment"] = Fragment(where & 0x1FFF, bool(where & 0x2000), ident)
         whole = False
     fields |= _parse_body(Family.IP, proto, body, src, dst, whole, faults, later=bool(where & 0x1FFF))
-    packet = with_fields(_IPV4, src=src, dst=dst, proto=proto, ttl=ttl, tos=tos, **fields)  # type: ignore[arg-type]  # each _parse_ function sets fields of its own type
+    packet = replace(_IPV4, src=src, dst=dst, proto=proto, ttl=ttl, tos=tos, **fields)  # type: ignore[arg-type]  # each _parse_ function sets fields of its own type
     return Parsed(packet, tuple(faults))
 
 
@@ -116,7 +115,7 @@ def _parse6(data: bytes, *, inner: bool) -> Parsed:
         fields |= _parse_body(
             Family.IP6, header.proto, body, header.src, header.dst, whole, faults, later=later
         )
-    packet = with_fields(
+    packet = replace(
         _IPV6,
         src=header.src,
         dst=header.dst,

@@ -23,10 +23,9 @@ from typing import Final, NamedTuple
 from backends.model.flow import Flow, Send
 from backends.model.outcome import FlowResult, Outcome, OutcomeBranch, Verdict
 from backends.model.packet import Port
-from backends.model.withfields import with_fields
 from harness.diff.agreement import acting_steps
 from harness.diff.sampling import RESEMBLED_MISS, Share
-from translate.dataclass import dataclass
+from translate.dataclass import dataclass, replace
 
 __all__ = ["ALONE", "SharedRuns", "lightly", "shared_runs"]
 
@@ -152,4 +151,4 @@ def _choices(flow: Flow, result: FlowResult) -> list[_Choice]:
 
 def _but_sender(outcome: Outcome) -> Outcome:
     """Return an outcome without the sender's own address and port; addresses and ports set by rules stay."""
-    return outcome if outcome.snat else with_fields(outcome, src=None, sport=None)
+    return outcome if outcome.snat else replace(outcome, src=None, sport=None)

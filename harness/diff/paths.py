@@ -16,7 +16,6 @@ from typing import Any, Final
 from backends.model.flow import Again, Flow, Pause, Reply, Send
 from backends.model.outcome import FlowResult, Outcome, OutcomeBranch
 from backends.model.packet import Packet, Port, PortClass
-from backends.model.withfields import with_fields
 from harness.corpus.formats.outcomes import outcome_to_json
 from translate.dataclass import dataclass, replace
 
@@ -140,7 +139,7 @@ def _placeholders(shape: Iterable[Outcome]) -> int:
 
 
 def _but_ports(outcome: Outcome) -> Outcome:
-    return with_fields(outcome, sport=None, dport=None, quoted=None, snat=False, dnat=False)
+    return replace(outcome, sport=None, dport=None, quoted=None, snat=False, dnat=False)
 
 
 def _picks(shape: Sequence[Outcome], outcomes: Sequence[Outcome]) -> tuple[int, ...]:
@@ -150,7 +149,7 @@ def _picks(shape: Sequence[Outcome], outcomes: Sequence[Outcome]) -> tuple[int, 
         for placeholder, port in zip(_ports(want), _ports(have), strict=False):
             if isinstance(placeholder, PortClass) and placeholder.low < 0 and isinstance(port, int):
                 bound.setdefault(placeholder, port)
-        if with_fields(_with_ports(want, bound), snat=have.snat, dnat=have.dnat) != have:
+        if replace(_with_ports(want, bound), snat=have.snat, dnat=have.dnat) != have:
             return ()
     return tuple(port for port in bound.values() if isinstance(port, int))
 
@@ -231,4 +230,4 @@ def _with_ports(outcome: Outcome, shown: _Ports, names: Sequence[str] = _PORTS) 
         sport, dport = (shown.get(port, port) for port in (quoted.sport, quoted.dport))
         if (sport, dport) != (quoted.sport, quoted.dport):
             changed["quoted"] = replace(quoted, sport=sport, dport=dport)
-    return with_fields(outcome, **changed) if changed else outcome
+    return replace(outcome, **changed) if changed else outcome

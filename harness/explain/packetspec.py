@@ -29,7 +29,6 @@ from backends.model.clock import time_from_text
 from backends.model.flow import Flow, Send
 from backends.model.node import Node
 from backends.model.packet import EXTENSION_HEADERS, Fragment, Packet, Routing
-from backends.model.withfields import with_fields
 from backends.wire.frames import truncated
 from harness.corpus.formats.entry import entry_of
 from harness.corpus.formats.packets import (
@@ -42,6 +41,7 @@ from harness.corpus.formats.packets import (
     parse_protocol,
     protocol_name,
 )
+from translate.dataclass import replace
 from translate.errors import Diagnostic, ParseError
 from translate.ir import PORT_PROTOCOLS, Family, Origin, Protocol, parse_mac
 from translate.jsoninput import parse_any_address
@@ -111,18 +111,18 @@ def parse_packet(text: str, node: Node, resolve: Resolve | None = None) -> Flow:
     if proto in PORT_PROTOCOLS:
         if dport is None:
             raise words.error("the destination has no port", hint="write it as ADDRESS:PORT")
-        packet = with_fields(packet, sport=DEFAULT_SPORT if sport is None else sport, dport=dport)
+        packet = replace(packet, sport=DEFAULT_SPORT if sport is None else sport, dport=dport)
     elif sport is not None or dport is not None:
         raise words.error("this protocol has no ports")
     if packet.is_icmp:
         kind, code = icmp_kinds(family)["echo-request"]
-        packet = with_fields(packet, icmp_type=kind, icmp_code=code, icmp_id=1)
+        packet = replace(packet, icmp_type=kind, icmp_code=code, icmp_id=1)
     entry: str | None = "auto"
     kept: tuple[int, str] | None = None
     while words.more:
         option = words.take("an option")
         if option == "bad-checksum":
-            packet = with_fields(packet, bad_checksum=True)
+            packet = replace(packet, bad_checksum=True)
             continue
         if option not in _WITH_VALUE:
             known = ", ".join((*_WITH_VALUE, "bad-checksum"))
@@ -203,74 +203,74 @@ def _mac(words: _Words, text: str) -> int:
 def _with_option(words: _Words, packet: Packet, option: str, value: str) -> Packet:
     match option:
         case "ttl":
-            return with_fields(packet, ttl=_number(words, value, "ttl", 255))
+            return replace(packet, ttl=_number(words, value, "ttl", 255))
         case "tos":
-            return with_fields(packet, tos=_number(words, value, "tos", 255))
+            return replace(packet, tos=_number(words, value, "tos", 255))
         case "length":
-            return with_fields(packet, filled_to=_number(words, value, "length", LONGEST))
+            return replace(packet, filled_to=_number(words, value, "length", LONGEST))
         case "routing":
             parts = (*value.split("/"), "0", "0")
             if packet.family is Family.IP or len(parts) > 5:
                 raise words.error("a routing header is TYPE/LEFT/LENGTH, in a packet of IPv6")
             routing = Routing(*(_number(words, part, "routing", 255) for part in parts[:3]))
-            return with_fields(packet, routing=routing)
+            return replace(packet, routing=routing)
         case "hop" | "destination":
             units = _number(words, value, "length of options", LONGEST_OPTIONS)
             if packet.family is Family.IP:
                 raise words.error("only packets of IPv6 have headers with options")
             if option == "hop":
-                return with_fields(packet, hop_options=units)
-            return with_fields(packet, destination_options=units)
+                return replace(packet, hop_options=units)
+            return replace(packet, destination_options=units)
         case "fragment":
             offset = _number(words, value, "offset", LAST_OFFSET)
             if (packet.proto, packet.family, offset) == (Protocol.TCP, Family.IP, 1):
                 raise words.error("fragments of TCP at offset 1 are not simulated")
-            made = with_fields(packet, fragment=Fragment(offset, more=not offset))
-            return with_fields(made, sport=None, dport=None, icmp_type=None, icmp_id=None) if offset else made
+            made = replace(packet, fragment=Fragment(offset, more=not offset))
+            return replace(made, sport=None, dport=None, icmp_type=None, icmp_id=None) if offset else made
         case "smac":
-            return with_fields(packet, smac=_mac(words, value))
+            return replace(packet, smac=_mac(words, value))
         case "dmac":
-            return with_fields(packet, dmac=_mac(words, value))
+            return replace(packet, dmac=_mac(words, value))
         case "time":
             try:
-                return with_fields(packet, time=time_from_text(value))
+                return replace(packet, time=time_from_text(value))
             except ValueError as e:
                 raise words.error(str(e)) from None
         case "cpu":
-            return with_fields(packet, cpu=_number(words, value, "processor", 0xFFFFFFFF))
+            return replace(packet, cpu=_number(words, value, "processor", 0xFFFFFFFF))
         case "mark":
-            return with_fields(packet, mark=_number(words, value, "mark", 0xFFFFFFFF))
+            return replace(packet, mark=_number(words, value, "mark", 0xFFFFFFFF))
         case "uid":
-            return with_fields(packet, uid=_number(words, value, "user", 0xFFFFFFFE))
+            return replace(packet, uid=_number(words, value, "user", 0xFFFFFFFE))
         case "gid":
-            return with_fields(packet, gid=_number(words, value, "group", 0xFFFFFFFE))
+            return replace(packet, gid=_number(words, value, "group", 0xFFFFFFFE))
         case "payload":
             try:
-                return with_fields(packet, payload=bytes.fromhex(value))
+                return replace(packet, payload=bytes.fromhex(value))
             except ValueError:
                 raise words.error("expected bytes in hexadecimal") from None
         case "mss":
             if packet.proto != Protocol.TCP:
                 raise words.error("only tcp has mss", back=2)
-            return with_fields(packet, mss=_number(words, value, "mss", 65535))
+            return replace(packet, mss=_number(words, value, "mss", 65535))
         case "flags":
             if packet.proto != Protocol.TCP:
                 raise words.error("only tcp has flags", back=2)
             try:
-                return with_fields(packet, flags=parse_flags(value))
+                return replace(packet, flags=parse_flags(value))
             except ValueError as e:
                 raise words.error(str(e)) from None
     if not packet.is_icmp:
         raise words.error(f"only icmp has {option}", back=2)
     if option == "id":
-        return with_fields(packet, icmp_id=_number(words, value, "identifier", 65535))
+        return replace(packet, icmp_id=_number(words, value, "identifier", 65535))
     kind, _, code = value.partition("/")
     known = icmp_kinds(packet.family)
     icmp_type, icmp_code = known.get(value, (-1, 0))
     if icmp_type < 0:
         icmp_type, icmp_code = _number(words, kind, "type", 255), _number(words, code or "0", "code", 255)
     identifier = packet.icmp_id if icmp_has_identifier(packet.family, icmp_type) else None
-    return with_fields(packet, icmp_type=icmp_type, icmp_code=icmp_code, icmp_id=identifier)
+    return replace(packet, icmp_type=icmp_type, icmp_code=icmp_code, icmp_id=identifier)
 
 
 def _placed(words: _Words, packet: Packet, entry: str | None, node: Node) -> Flow:

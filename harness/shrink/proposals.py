@@ -12,7 +12,6 @@ from typing import Final
 
 from backends.model.flow import Flow, Send
 from backends.model.packet import DEFAULT_TTL
-from backends.model.withfields import with_fields
 from translate.dataclass import dataclass, replace
 from translate.errors import ParseError, UnsupportedError
 from translate.ir import Chain, Policy, Rule, Ruleset, Table
@@ -118,7 +117,7 @@ def without_header(shown: Shown) -> Iterator[Shown]:
         if isinstance(step, Send):
             for name, plain in _PLAIN.items():
                 if getattr(step.packet, name) != plain:
-                    packet = with_fields(step.packet, **{name: plain})  # type: ignore[arg-type]  # of _PLAIN
+                    packet = replace(step.packet, **{name: plain})  # type: ignore[arg-type]  # of _PLAIN
                     changed = replace(step, packet=packet)
                     steps = (*shown.flow.steps[:at], changed, *shown.flow.steps[at + 1 :])
                     yield replace(shown, flow=replace(shown.flow, steps=steps))

@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,6 @@ from backends.model.flow import Flow, Send, Step
 from backends.model.node import Node, node_from_json
 from backends.model.outcome import FlowResult, Outcome
 from backends.model.packet import Packet
-from backends.model.withfields import with_fields
 from backends.replay.session import KernelSession, open_session
 from backends.testbed.command import find_tool
 from nfparity.snapshot import Variant
@@ -95,7 +95,7 @@ class Flows:
 
     def packet(self, proto: int, src: str, dst: str, **fields: Any) -> Packet:
         start = Packet(family=Family.IP, src=self.ip(src), dst=self.ip(dst), proto=proto)
-        return with_fields(start, **fields)
+        return replace(start, **fields)
 
     def udp(self, src: str, dst: str, dport: int, **fields: Any) -> Packet:
         return self.packet(Protocol.UDP, src, dst, **{"sport": 40000, "dport": dport, **fields})

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from backends.model.node import Address, Interface, Node
 from backends.model.packet import Packet
-from backends.model.withfields import with_fields
 from backends.nftables.backend import NftablesLoader
 from backends.replay.loader import Loader
 from backends.replay.session import open_session
@@ -62,11 +62,11 @@ def probe(loader: Loader, tap: TapNode) -> None:
     for packet in packets[::2]:
         assert loader.forget_one(tap, packet)
     assert [leaves(tap, p) for p in packets] == [True, False] * 3
-    assert loader.forget_one(tap, with_fields(packets[0], sport=5000)), "no such connection: all is done"
+    assert loader.forget_one(tap, replace(packets[0], sport=5000)), "no such connection: all is done"
     assert [leaves(tap, p) for p in packets] == [False] * 6
     loader.forget(tap)
     assert [leaves(tap, p) for p in packets] == [True] * 6
-    assert not loader.forget_one(tap, with_fields(packets[0], proto=Protocol.ICMP, sport=None, dport=None))
+    assert not loader.forget_one(tap, replace(packets[0], proto=Protocol.ICMP, sport=None, dport=None))
     assert not loader.forget_all(tap, packets[:5]), "another connection is left"
     assert [leaves(tap, p) for p in packets] == [True] * 5 + [False]
     assert loader.forget_all(tap, packets)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +14,6 @@ from backends.model.flow import Again, IcmpError, Reply, Step
 from backends.model.node import node_from_json
 from backends.model.outcome import Outcome, Verdict
 from backends.model.packet import Packet
-from backends.model.withfields import with_fields
 from backends.replay.session import KernelSession, open_session
 from tests.kernel.helpers.availability import require
 from translate.errors import MachineError
@@ -49,7 +49,7 @@ def ip(text: str) -> int:
 
 
 def packet(proto: int, src: str, dst: str, **fields: Any) -> Packet:
-    return with_fields(Packet(family=Family.IP6, src=ip(src), dst=ip(dst), proto=proto), **fields)
+    return replace(Packet(family=Family.IP6, src=ip(src), dst=ip(dst), proto=proto), **fields)
 
 
 def udp(src: str, dst: str, **fields: Any) -> Packet:

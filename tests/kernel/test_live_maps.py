@@ -11,7 +11,6 @@ from backends.model.contract import Job
 from backends.model.flow import Flow, Reply
 from backends.model.node import Node
 from backends.model.packet import Packet
-from backends.model.withfields import with_fields
 from backends.replay.session import KernelSession, open_session
 from backends.simulator import SimulatorBackend
 from backends.tc_ebpf import TcEbpfBackend
@@ -134,7 +133,7 @@ def test_an_established_connection_keeps_its_endpoint(kind_node: Node, flows) ->
         before, _ = flows.run(session, asked, "pod5", Reply())
         session.change(change_between(old, new))
         same, answered = flows.run(session, asked, "pod5", Reply())
-        (other,) = flows.run(session, with_fields(asked, sport=40001), "pod5")
+        (other,) = flows.run(session, replace(asked, sport=40001), "pod5")
     assert [before.out, same.out, other.out] == ["dns3", "dns3", "dns4"]
     assert answered.src == flows.ip("10.96.0.10")
 

@@ -11,7 +11,6 @@ import pytest
 
 from backends.iptables.backend import IptablesLoader
 from backends.model.packet import Packet
-from backends.model.withfields import with_fields
 from backends.replay.loader import Loader
 from backends.replay.worker import Worker
 from backends.tc_ebpf import TcEbpfBackend
@@ -64,18 +63,18 @@ def firsts(family: Family) -> dict[str, bytes]:
     echo = 128 if family is Family.IP6 else 8
     found = {
         "udp": build(plain),
-        "udp, long": build(with_fields(plain, sport=40001, payload=bytes(range(250)) * 5)),
-        "udplite": build(with_fields(plain, proto=Protocol.UDPLITE)),
-        "sctp": build(with_fields(plain, proto=Protocol.SCTP)),
-        "tcp": build(with_fields(plain, proto=Protocol.TCP, flags=TcpFlag.SYN, seq=99, payload=b"")),
+        "udp, long": build(replace(plain, sport=40001, payload=bytes(range(250)) * 5)),
+        "udplite": build(replace(plain, proto=Protocol.UDPLITE)),
+        "sctp": build(replace(plain, proto=Protocol.SCTP)),
+        "tcp": build(replace(plain, proto=Protocol.TCP, flags=TcpFlag.SYN, seq=99, payload=b"")),
         "echo": build(
-            with_fields(
+            replace(
                 plain, proto=ICMP[family], sport=None, dport=None, icmp_type=echo, icmp_code=0, icmp_id=77
             )
         ),
     }
     if family is Family.IP:
-        bare = bytearray(build(with_fields(plain, sport=40002)))
+        bare = bytearray(build(replace(plain, sport=40002)))
         bare[26:28] = b"\0\0"
         found["udp without a checksum"] = bytes(bare)
     return found

@@ -10,7 +10,6 @@ import pytest
 
 from backends.iptables.backend import IptablesLoader
 from backends.model.packet import Packet
-from backends.model.withfields import with_fields
 from backends.replay.loader import Loader
 from backends.replay.worker import Worker
 from backends.tc_ebpf import TcEbpfBackend
@@ -80,10 +79,10 @@ def packets_of(family: Family) -> Iterator[tuple[str, bytes]]:
         plain = Packet(family=family, src=client, dst=target, proto=Protocol.UDP)
         for n, kind in enumerate(KINDS[family]):
             for size in SIZES if n == 3 else (8,):
-                packet = with_fields(plain, sport=next(sports), dport=1000 + n, payload=bytes(range(256)) * 6)
-                packet = with_fields(packet, payload=packet.payload[:size])
+                packet = replace(plain, sport=next(sports), dport=1000 + n, payload=bytes(range(256)) * 6)
+                packet = replace(packet, payload=packet.payload[:size])
                 yield f"{where} udp {kind} {size}", build(packet)
-            syn = with_fields(
+            syn = replace(
                 plain, proto=Protocol.TCP, sport=next(sports), dport=1000 + n, flags=TcpFlag.SYN, seq=7
             )
             yield f"{where} tcp {kind}", build(syn)
@@ -95,7 +94,7 @@ def packets_of(family: Family) -> Iterator[tuple[str, bytes]]:
             ("FIN", TcpFlag.FIN | TcpFlag.ACK, b""),
             ("RST", TcpFlag.RST, b""),
         ):
-            segment = with_fields(
+            segment = replace(
                 plain,
                 proto=Protocol.TCP,
                 sport=next(sports),
@@ -105,9 +104,9 @@ def packets_of(family: Family) -> Iterator[tuple[str, bytes]]:
                 payload=payload,
             )
             if flags & TcpFlag.ACK:
-                segment = with_fields(segment, ack=0x01020304)
+                segment = replace(segment, ack=0x01020304)
             yield f"{where} reset {name}", build(segment)
-    yield from odd_headers(family, with_fields(plain, sport=next(sports), dport=1003, payload=b"payload!"))
+    yield from odd_headers(family, replace(plain, sport=next(sports), dport=1003, payload=b"payload!"))
 
 
 def odd_headers(family: Family, packet: Packet) -> Iterator[tuple[str, bytes]]:

@@ -7,11 +7,11 @@ import os
 import subprocess
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 
 from backends.model.packet import Packet
-from backends.model.withfields import with_fields
 from backends.tc_ebpf import TcEbpfBackend
 from backends.wire.frames import build
 from tests.kernel.helpers.availability import require
@@ -38,7 +38,7 @@ class Talk:
         there = Packet(
             family=Family.IP, src=client, dst=target, proto=Protocol.TCP, sport=40000, dport=80, seq=1000
         )
-        back = with_fields(there, src=target, dst=client, sport=80, dport=40000, seq=5000)
+        back = replace(there, src=target, dst=client, sport=80, dport=40000, seq=5000)
         self.ends = (("pod0", there), ("eth0", back))
         self.sent = [1001, 5001]
         self.acknowledged = [1001, 5001]
@@ -50,9 +50,9 @@ class Talk:
         """Return how many segments were sent, and how many came through."""
         (_, there), (_, back) = self.ends
         syn, ack = TcpFlag.SYN, TcpFlag.ACK
-        assert len(self.server.send("pod0", [build(with_fields(there, flags=syn))])) == 1
-        assert len(self.server.send("eth0", [build(with_fields(back, flags=syn | ack, ack=1001))])) == 1
-        assert len(self.server.send("pod0", [build(with_fields(there, flags=ack, seq=1001, ack=5001))])) == 1
+        assert len(self.server.send("pod0", [build(replace(there, flags=syn))])) == 1
+        assert len(self.server.send("eth0", [build(replace(back, flags=syn | ack, ack=1001))])) == 1
+        assert len(self.server.send("pod0", [build(replace(there, flags=ack, seq=1001, ack=5001))])) == 1
         threads = [threading.Thread(target=self.speak, args=(end,)) for end in (0, 1)]
         for thread in threads:
             thread.start()
@@ -81,7 +81,7 @@ class Talk:
     def segment(self, end: int, payload: bytes) -> None:
         device, packet = self.ends[end]
         ack = self.sent[1 - end]
-        packet = with_fields(packet, flags=TcpFlag.ACK, seq=self.sent[end], ack=ack, payload=payload)
+        packet = replace(packet, flags=TcpFlag.ACK, seq=self.sent[end], ack=ack, payload=payload)
         self.server.tap.inject_all(device, [build(packet)])
         self.segments[end] += 1
         self.sent[end] += len(payload)

@@ -12,7 +12,6 @@ from backends.model.contract import Job
 from backends.model.flow import Again, Flow, IcmpError, Reply, Send
 from backends.model.node import Node, node_from_json
 from backends.model.outcome import Verdict
-from backends.model.withfields import with_fields
 from backends.replay.session import open_session
 from backends.simulator import SimulatorBackend
 from backends.tc_ebpf import TcEbpfBackend
@@ -179,7 +178,7 @@ def test_without_forwarding_and_without_localnet(kind_node: Node, flows) -> None
         flows.flow(flows.udp("127.0.0.1", "10.96.0.10", 53), None),
     ]
     for n, flow in enumerate(sent):
-        packet = with_fields(flow.first.packet, sport=6000 + n)
+        packet = replace(flow.first.packet, sport=6000 + n)
         sent[n] = replace(flow, steps=(Send(packet=packet, entry=flow.first.entry), *flow.steps[1:]))
     agree(rules("kind-node"), node, sent)
 

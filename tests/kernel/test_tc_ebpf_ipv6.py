@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from backends.model.node import node_from_json
 from backends.model.packet import Packet
-from backends.model.withfields import with_fields
 from backends.replay.session import open_session
 from backends.tc_ebpf import TcEbpfBackend
 from backends.tc_ebpf.loader import TcEbpfLoader
@@ -74,7 +75,7 @@ class ProbingLoader(TcEbpfLoader):
         super().load(tap)
         options = (HOP_BY_HOP, PAD), (ROUTING, ROUTED), (DESTINATION, PAD)
         for n, headers in enumerate(((), options[:1], options[2:], options, (options[2],) * 8)):
-            tap.inject("pod0", with_headers(with_fields(ASKED, sport=4000 + n), *headers))
+            tap.inject("pod0", with_headers(replace(ASKED, sport=4000 + n), *headers))
             (seen,) = tap.drain()
             assert seen.out == "pod1", headers
             parsed = parse(seen.data)

@@ -76,7 +76,7 @@ def test_dataclasses_come_from_one_place() -> None:
     ours = [i for i in every_import() if _within(i.target, EVERYWHERE)]
     assert ours
     assert not [i for i in ours if _within(i.module, *NOT_WITH_LIBRARIES)]
-    allowed = (EVERYWHERE, "backends.model.withfields", "vm", *NOT_WITH_LIBRARIES)
+    allowed = (EVERYWHERE, "vm", *NOT_WITH_LIBRARIES)
     assert not [i for i in of_the_library if not _within(i.module, *allowed)]
 
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from backends.model.leading import leading_ports
 from backends.model.packet import GRE, NO_NEXT_HEADER, Packet, Port, Tuple
-from backends.model.withfields import with_fields
+from translate.dataclass import replace
 from translate.ir import Family, Protocol
 
 __all__ = [
@@ -123,15 +123,15 @@ def can_be_rewritten(packet: Packet, *, source: bool) -> bool:
 def rewrite_source(packet: Packet, target: Tuple) -> Packet:
     """Return the packet with the source of ``target`` (``nf_nat_ipv4_manip_pkt``)."""
     if packet.has_ports:
-        return with_fields(packet, src=target.src, sport=target.sport)
-    return with_fields(packet, src=target.src, icmp_id=_identifier(packet, target))
+        return replace(packet, src=target.src, sport=target.sport)
+    return replace(packet, src=target.src, icmp_id=_identifier(packet, target))
 
 
 def rewrite_destination(packet: Packet, target: Tuple) -> Packet:
     """Return the packet with the destination of ``target`` (``nf_nat_ipv4_manip_pkt``)."""
     if packet.has_ports:
-        return with_fields(packet, dst=target.dst, dport=target.dport)
-    return with_fields(packet, dst=target.dst, icmp_id=_identifier(packet, target))
+        return replace(packet, dst=target.dst, dport=target.dport)
+    return replace(packet, dst=target.dst, icmp_id=_identifier(packet, target))
 
 
 def _identifier(packet: Packet, target: Tuple) -> Port | None:

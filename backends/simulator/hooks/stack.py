@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import Final
 
 from backends.model.packet import NOT_TAKEN, Icmp6Type, Packet, Routing
-from backends.model.withfields import with_fields
 from backends.simulator.conntrack.skb import Skb, SocketKind
 from backends.simulator.conntrack.table import Conntrack
 from backends.simulator.hooks.answers import Answers
@@ -30,7 +29,7 @@ from backends.simulator.walk.checkpoint import Checkpoint
 from backends.simulator.walk.fast import FastWalk
 from backends.simulator.walk.plain import PlainWalk
 from backends.simulator.walk.prepare import Prepared, PreparedTable
-from translate.dataclass import dataclass, field
+from translate.dataclass import dataclass, field, replace
 from translate.ir import (
     CONNTRACK_PRIORITY,
     Accept,
@@ -124,7 +123,7 @@ class Stack:
 
     def receive(self, packet: Packet, dev: str) -> Fate:
         """Receive a packet on ``dev`` (``ip_rcv``)."""
-        skb = Skb(with_fields(packet, mark=0) if packet.mark else packet, dev=dev, link=self.links[dev])
+        skb = Skb(replace(packet, mark=0) if packet.mark else packet, dev=dev, link=self.links[dev])
         if packet.dmac is not None and skb.type is PacketType.OTHERHOST:
             return Dropped("its frame is for another host")  # ip_rcv_core
         return self._input(skb)
@@ -139,7 +138,7 @@ class Stack:
         if path.type is AddressType.BROADCAST:
             return Dropped("a socket needs SO_BROADCAST for that")
         if packet.src == 0 and packet.family is Family.IP:
-            skb.packet = with_fields(packet, src=path.source)
+            skb.packet = replace(packet, src=path.source)
         skb.path = path
         return self._made(skb)
 
@@ -251,7 +250,7 @@ class Stack:
                 )
             case _:
                 return Dropped("its source is not the address of a node")
-        skb.packet = with_fields(packet, ttl=packet.ttl - 1)
+        skb.packet = replace(packet, ttl=packet.ttl - 1)
         if (fate := self._hook(Hook.FORWARD, skb)) is not None:
             return fate
         return self._output(skb)

@@ -7,7 +7,6 @@ nf_nat_proto.c (``nf_nat_icmp_reply_translation``), nf_nat_masquerade.c and nf_n
 from __future__ import annotations
 
 from backends.model.packet import Port, Tuple
-from backends.model.withfields import with_fields
 from backends.simulator.chance.ports import PickedPort, Ports
 from backends.simulator.conntrack.connection import DNAT, ORIGINAL, SNAT, ConntrackEntry
 from backends.simulator.conntrack.skb import Skb
@@ -22,7 +21,7 @@ from backends.simulator.conntrack.tuples import (
 from backends.simulator.nat.ranges import NatRange, shifted_port, with_address
 from backends.simulator.routing.router import AnyRouter
 from backends.simulator.trace import Bound, Manip, Recorder, Rewritten
-from translate.dataclass import dataclass
+from translate.dataclass import dataclass, replace
 from translate.ir import (
     PORT_PROTOCOLS,
     Accept,
@@ -353,10 +352,10 @@ class Nat:
             return False
         if manip is _SOURCE:
             inner = rewrite_destination(packet.quoted, reply_tuple)
-            skb.packet = with_fields(packet, src=inverted.src, quoted=inner)
+            skb.packet = replace(packet, src=inverted.src, quoted=inner)
         else:
             inner = rewrite_source(packet.quoted, reply_tuple)
-            skb.packet = with_fields(packet, dst=inverted.dst, quoted=inner)
+            skb.packet = replace(packet, dst=inverted.dst, quoted=inner)
         if self.recorder.enabled and skb.packet != packet:
             self.recorder.add(Rewritten(hook=hook, before=packet, after=skb.packet))
         return True

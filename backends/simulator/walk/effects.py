@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from backends.model.withfields import with_fields
 from backends.simulator.conntrack.connection import ORIGINAL, template_of
 from backends.simulator.conntrack.skb import Skb
 from backends.simulator.matching.view import HotDrop, View
 from backends.simulator.walk.hashmarks import hash_mark
 from backends.simulator.walk.prefixes import with_prefix
 from backends.simulator.walk.segments import MSS_OPTION, with_segment_size
+from translate.dataclass import replace
 from translate.ir import (
     Action,
     AddTtl,
@@ -68,7 +68,7 @@ def take_effect(action: Action, view: View) -> None:
         case LimitMss(mss=mss) if not skb.packet.is_later_fragment:
             skb.packet = with_segment_size(view, mss)
         case StripOptions(options=options) if MSS_OPTION in options and skb.packet.mss is not None:
-            skb.packet = with_fields(skb.packet, mss=None)
+            skb.packet = replace(skb.packet, mss=None)
             skb.stripped = True
         case SetConnmark(value=value, mask=mask, shift=shift) if entry is not None:
             entry.mark = _shifted(entry.mark & ~mask ^ value, shift)
@@ -77,15 +77,15 @@ def take_effect(action: Action, view: View) -> None:
         case RestoreMark(nfmask=nfmask, ctmask=ctmask, shift=shift) if entry is not None:
             skb.mark = skb.mark & ~nfmask ^ _shifted(entry.mark & ctmask, shift)
         case SetTos(value=value, mask=mask):
-            skb.packet = with_fields(skb.packet, tos=skb.packet.tos & ~mask ^ value)
+            skb.packet = replace(skb.packet, tos=skb.packet.tos & ~mask ^ value)
         case TranslatePrefix():
             skb.packet = with_prefix(skb.packet, action)
         case SetTcpFlags(value=value, mask=mask) if _is_segment(skb):
-            skb.packet = with_fields(skb.packet, flags=TcpFlag(int(skb.packet.flags) & ~mask ^ value))
+            skb.packet = replace(skb.packet, flags=TcpFlag(int(skb.packet.flags) & ~mask ^ value))
         case SetTtl(value=value):
-            skb.packet = with_fields(skb.packet, ttl=value)
+            skb.packet = replace(skb.packet, ttl=value)
         case AddTtl(number=number):
-            skb.packet = with_fields(skb.packet, ttl=min(max(skb.packet.ttl + number, 0), _MOST_TTL))
+            skb.packet = replace(skb.packet, ttl=min(max(skb.packet.ttl + number, 0), _MOST_TTL))
         case NoTrack() if entry is None and not skb.attached:  # xt_ct_target
             skb.state = ConnectionState.UNTRACKED
         case Template() if entry is None and not skb.attached and skb.state is not _UNTRACKED:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from backends.model.packet import Packet
-from backends.model.withfields import with_fields
 from backends.simulator.matching.undecided import Undecided
+from translate.dataclass import replace
 from translate.ir import TranslatePrefix
 
 __all__ = ["translated", "with_prefix"]
@@ -26,10 +26,10 @@ def with_prefix(packet: Packet, action: TranslatePrefix) -> Packet:
         inner = quoted.dst if action.source else quoted.src
         if inner >> _BITS - action.old_bits == action.old >> _BITS - action.old_bits:
             inner = _changed(inner, action)
-            quoted = with_fields(quoted, dst=inner) if action.source else with_fields(quoted, src=inner)
+            quoted = replace(quoted, dst=inner) if action.source else replace(quoted, src=inner)
     if action.source:
-        return with_fields(packet, src=address, quoted=quoted)
-    return with_fields(packet, dst=address, quoted=quoted)
+        return replace(packet, src=address, quoted=quoted)
+    return replace(packet, dst=address, quoted=quoted)
 
 
 def _changed(address: int, action: TranslatePrefix) -> int:

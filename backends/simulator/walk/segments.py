@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from backends.model.packet import Packet
-from backends.model.withfields import with_fields
 from backends.simulator.matching.view import View
 from backends.simulator.routing.path import LOOPBACK, NoRoute
 from backends.simulator.routing.router import AnyRouter
+from translate.dataclass import replace
 from translate.ir import Family, Interval, TcpFlag
 
 __all__ = ["MSS_OPTION", "with_segment_size"]
@@ -38,8 +38,8 @@ def with_segment_size(view: View, limit: int | None) -> Packet:
         mtu = _LOOPBACK_MTU if loops and _leads_to_loopback(packet, view.router) else _MTU
         limit = mtu - _HEADERS[packet.family]
     if packet.mss is not None:
-        return with_fields(packet, mss=min(packet.mss, limit))
-    return packet if packet.payload else with_fields(packet, mss=min(limit, _DEFAULT_MSS[packet.family]))
+        return replace(packet, mss=min(packet.mss, limit))
+    return packet if packet.payload else replace(packet, mss=min(limit, _DEFAULT_MSS[packet.family]))
 
 
 def _leads_to_loopback(packet: Packet, router: AnyRouter) -> bool:

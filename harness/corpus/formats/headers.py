@@ -17,8 +17,8 @@ from backends.model.leading import (
 from backends.model.link import BROADCAST_MAC, eui64, frame_type, neighbour_mac
 from backends.model.node import Node
 from backends.model.packet import NOT_TAKEN, Fragment, Packet, Routing
-from backends.model.withfields import with_fields
 from harness.corpus.formats.packets import LAST_OFFSET, LONGEST, LONGEST_OPTIONS
+from translate.dataclass import replace
 from translate.ir import INDEX_PROTOCOLS, MOBILITY, Family, Field, PacketType, Protocol, TcpFlag
 
 __all__ = ["HEADER_FIELDS", "PLAIN_TIME", "header_value", "shortest", "with_header"]
@@ -123,14 +123,14 @@ def with_header(
     """
     match field:
         case Field.CPU:
-            return with_fields(packet, cpu=value) if value in _CPUS else None
+            return replace(packet, cpu=value) if value in _CPUS else None
         case Field.TTL:
             sent = value + forwarded
-            return with_fields(packet, ttl=sent) if 1 + forwarded <= sent <= 0xFF else None
+            return replace(packet, ttl=sent) if 1 + forwarded <= sent <= 0xFF else None
         case Field.TOS:
-            return with_fields(packet, tos=value)
+            return replace(packet, tos=value)
         case Field.TCP_MSS:
-            return with_fields(packet, mss=value) if _announces(packet) else None
+            return replace(packet, mss=value) if _announces(packet) else None
         case Field.TCP_OPTIONS:
             if (
                 packet.proto != Protocol.TCP
@@ -138,7 +138,7 @@ def with_header(
                 or (value and (value != _MSS_BIT or not _announces(packet)))
             ):
                 return None
-            return with_fields(packet, mss=(packet.mss or _USUAL_MSS) if value else None)
+            return replace(packet, mss=(packet.mss or _USUAL_MSS) if value else None)
         case Field.ESP_SPI | Field.AH_SPI | Field.IPCOMP_CPI:
             extends = field is Field.AH_SPI and packet.family is Family.IP6
             if packet.proto != INDEX_PROTOCOLS[field] or extends:
@@ -150,7 +150,7 @@ def with_header(
             if packet.fragment is not None or packet.truncated:
                 return None  # the length of a fragment that is not the last is a multiple of 8
             least = shortest(packet)
-            made = with_fields(packet, filled_to=0 if value == least else value)
+            made = replace(packet, filled_to=0 if value == least else value)
             return made if least <= value <= LONGEST and _can_be(made, value) else None
         case Field.ROUTING_TYPE | Field.ROUTING_LEFT | Field.ROUTING_LENGTH:
             return _routed(packet, field, value, whole=forwarded or entry is None)
@@ -159,19 +159,19 @@ def with_header(
         case _ if field in _FRAGMENT:
             return None if entry is None else _fragment(packet, field, value)
         case Field.CLOCK:
-            return with_fields(packet, time=value) if 0 <= value <= LATEST_TIME else None
+            return replace(packet, time=value) if 0 <= value <= LATEST_TIME else None
         case Field.CLOCK_DAYTIME:
             midnight = _midnight(PLAIN_TIME if packet.time is None else packet.time)
-            return with_fields(packet, time=midnight + value) if 0 <= value < _DAY else None
+            return replace(packet, time=midnight + value) if 0 <= value < _DAY else None
         case Field.EUI64:
             return _made_from_frame(packet) if value and entry is not None else packet
         case Field.ETHER_SADDR:
-            return None if entry is None else with_fields(packet, smac=value)
+            return None if entry is None else replace(packet, smac=value)
         case _:
             if value == PacketType.UNICAST:
                 return packet
             destination = _FRAMES[packet.family].get(value)
-            return None if destination is None or entry is None else with_fields(packet, dmac=destination)
+            return None if destination is None or entry is None else replace(packet, dmac=destination)
 
 
 def _is_mobile(packet: Packet) -> bool:
@@ -190,7 +190,7 @@ def _made_from_frame(packet: Packet) -> Packet:
     """Return the packet with a source address formed from the hardware address of its frame (EUI-64)."""
     mac = _OTHER_MAC if packet.smac is None else packet.smac
     src = packet.src & ~_LOWER_HALF | eui64(mac)
-    return with_fields(packet, src=src, smac=mac)
+    return replace(packet, src=src, smac=mac)
 
 
 _LOWER_HALF: Final = (1 << 64) - 1
@@ -217,7 +217,7 @@ def _routed(packet: Packet, field: Field, value: int, *, whole: bool) -> Packet 
         return None
     if routing.type == _FOR_MOBILITY or (not whole and (routing.left or routing.type in NOT_TAKEN)):
         return None
-    return with_fields(packet, routing=routing)
+    return replace(packet, routing=routing)
 
 
 _USUAL_OFFSET: Final = 185
@@ -261,13 +261,13 @@ def _fragment(packet: Packet, field: Field, value: int) -> Packet | None:
             pass
     if fragment.offset > LAST_OFFSET or not (fragment.offset or fragment.more):
         return None
-    made = with_fields(packet, fragment=fragment)
+    made = replace(packet, fragment=fragment)
     if not fragment.offset:
         return None if packet.is_later_fragment else made  # its ports are gone
     if packet.destination_options is not None:
         return None
-    bare = with_fields(made, sport=None, dport=None, mss=None, payload=b"")
-    return with_fields(bare, icmp_type=None, icmp_code=None, icmp_id=None)
+    bare = replace(made, sport=None, dport=None, mss=None, payload=b"")
+    return replace(bare, icmp_type=None, icmp_code=None, icmp_id=None)
 
 
 def _with_options(packet: Packet, field: Field, units: int) -> Packet | None:
@@ -275,8 +275,8 @@ def _with_options(packet: Packet, field: Field, units: int) -> Packet | None:
     if packet.family is Family.IP or units > LONGEST_OPTIONS or packet.quoted is not None:
         return None
     if field is Field.HOP_LENGTH:
-        return with_fields(packet, hop_options=units)
-    return with_fields(packet, destination_options=units)
+        return replace(packet, hop_options=units)
+    return replace(packet, destination_options=units)
 
 
 def shortest(packet: Packet) -> int:
@@ -288,7 +288,7 @@ def shortest(packet: Packet) -> int:
         or packet.quoted is not None
     ):
         return packet.length
-    return with_fields(packet, payload=header + _TAG).length
+    return replace(packet, payload=header + _TAG).length
 
 
 def _can_be(packet: Packet, length: int) -> bool:

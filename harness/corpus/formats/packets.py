@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from backends.model.clock import time_from_text, time_to_text
 from backends.model.packet import DEFAULT_TTL, EXTENSION_HEADERS, TRANSPORT_HEADERS, Fragment, Packet, Routing
-from backends.model.withfields import with_fields
+from translate.dataclass import replace
 from translate.ir import PORT_PROTOCOLS, Family, Protocol, TcpFlag, format_address, format_mac, parse_mac
 from translate.jsoninput import MISSING, JsonObject
 
@@ -339,7 +339,7 @@ def read_packet(obj: JsonObject, *, quotable: bool = True) -> Packet | None:
         time=time,
         cpu=cpu,
     )
-    return with_fields(packet, **fields)
+    return replace(packet, **fields)
 
 
 def packet_fields(packet: Packet) -> dict[str, object]:

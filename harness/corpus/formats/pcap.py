@@ -21,7 +21,6 @@ from backends.model.flow import Again, Flow, IcmpError, Pause, Reply, Send, Step
 from backends.model.node import Node
 from backends.model.outcome import FlowResult, Outcome, Verdict
 from backends.model.packet import Icmp6Type, IcmpType, Packet, Port, PortClass
-from backends.model.withfields import with_fields
 from backends.wire.frames import build
 from backends.wire.parsing import FrameError, Parsed, parse
 from harness.corpus.formats.capturefile import read_capture, write_capture
@@ -127,7 +126,7 @@ def import_packets(path: Path, *, node: Node, family: Family | None = None) -> I
             problems.append(Diagnostic(Origin(str(path), frame.number), f"frame {frame.number}: {e}"))
             continue
         name = f"{protocol_name(packet.proto)}-{len(talks) + 1}"
-        first = Send(packet=with_fields(packet, seq=0, ack=0), entry=entry)
+        first = Send(packet=replace(packet, seq=0, ack=0), entry=entry)
         talks[key] = _Conversation(name, place, _client(packet), [first])
     if problems:
         raise ParseError(tuple(problems))
@@ -178,7 +177,7 @@ def _next(talk: _Conversation, packet: Packet) -> Step:
         answer = IcmpType.ECHO_REPLY if packet.family is Family.IP else Icmp6Type.ECHO_REPLY
         same = packet.icmp_type != answer
     if same and tcp and packet.flags == TcpFlag.SYN:
-        return Send(packet=with_fields(packet, seq=0, ack=0), entry=first.entry)
+        return Send(packet=replace(packet, seq=0, ack=0), entry=first.entry)
     flags = packet.flags if tcp else None
     return Again(flags=flags) if same else Reply(flags=flags)
 
@@ -242,7 +241,7 @@ def _as_it_left(packet: Packet, outcome: Outcome) -> Packet:
         of_query: dict[str, Any] = {"icmp_id": _number(inner.sport)}
         of_ports = {"sport": _number(inner.sport), "dport": _number(inner.dport)}
         changed = of_query if quoted.is_icmp else of_ports
-        quoted = replace(with_fields(quoted, **changed), src=inner.src, dst=inner.dst)
+        quoted = replace(replace(quoted, **changed), src=inner.src, dst=inner.dst)
         ports = {"quoted": quoted}
     ttl = packet.ttl if outcome.ttl is None else outcome.ttl
-    return with_fields(packet, src=outcome.src, dst=outcome.dst, ttl=ttl, **ports)
+    return replace(packet, src=outcome.src, dst=outcome.dst, ttl=ttl, **ports)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from backends.model.flow import Flow, Send, Step
 from backends.model.packet import Packet
-from backends.model.withfields import with_fields
+from translate.dataclass import replace
 from translate.ir import Family, LimitMss, Protocol, Ruleset, TcpFlag
 
 __all__ = ["announced_sizes", "announcing"]
@@ -45,7 +45,7 @@ def announcing(flow: Flow, sizes: tuple[int, ...], turn: int) -> Flow:
     for number, step in enumerate(flow.steps):
         if isinstance(step, Send) and _lacks_mss(step.packet):
             size = sizes[(turn + number) % len(sizes)]
-            steps.append(Send(packet=with_fields(step.packet, mss=size), entry=step.entry))
+            steps.append(Send(packet=replace(step.packet, mss=size), entry=step.entry))
         else:
             steps.append(step)
     return Flow(id=flow.id, steps=tuple(steps), why=flow.why, source=flow.source)

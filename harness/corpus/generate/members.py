@@ -11,11 +11,11 @@ from typing import Final
 
 from backends.model.flow import Flow, Send
 from backends.model.packet import Packet
-from backends.model.withfields import with_fields
 from harness.corpus.generate.addresses import Places
 from harness.corpus.generate.goals import FlowGoals, hits
 from harness.corpus.generate.selection import Place
 from harness.corpus.reachability import WalkEnds
+from translate.dataclass import replace
 from translate.ir import (
     PORT_PROTOCOLS,
     AddressType,
@@ -170,9 +170,7 @@ def _sent(model: Send, values: _Values, places: Places) -> Send | None:
         packet = Packet(family=packet.family, src=packet.src, dst=packet.dst, proto=proto, mark=packet.mark)
         if proto not in PORT_PROTOCOLS:
             return None
-        packet = with_fields(
-            packet, sport=_port(model.packet.sport, 40000), dport=_port(model.packet.dport, 80)
-        )
+        packet = replace(packet, sport=_port(model.packet.sport, 40000), dport=_port(model.packet.dport, 80))
     src, dst = values.get(Field.SADDR, packet.src), values.get(Field.DADDR, packet.dst)
     ports = [values.get(field, 1) for field in (Field.SPORT, Field.DPORT)]
     if not all(0 < port < 1 << 16 for port in ports) or min(src, dst) < 1:
@@ -180,7 +178,7 @@ def _sent(model: Send, values: _Values, places: Places) -> Send | None:
     if max(src, dst) >> places.family.bits or not places.usable(src) or not places.usable(dst):
         return None
     if packet.has_ports:
-        packet = with_fields(
+        packet = replace(
             packet, sport=values.get(Field.SPORT, packet.sport), dport=values.get(Field.DPORT, packet.dport)
         )
     elif Field.SPORT in values or Field.DPORT in values:
@@ -192,7 +190,7 @@ def _sent(model: Send, values: _Values, places: Places) -> Send | None:
             return None
         if entry is not None and model.entry is None and places.kind(src) is not AddressType.LOCAL:
             entry = None  # a program on the node that sends with a foreign source address
-    return Send(packet=with_fields(packet, src=src, dst=dst), entry=entry)
+    return Send(packet=replace(packet, src=src, dst=dst), entry=entry)
 
 
 def _port(port: object, usual: int) -> int:

@@ -14,7 +14,6 @@ from typing import Any, Final
 from backends.model.flow import Again, Flow, IcmpError, Reply, Send, Step
 from backends.model.node import Node
 from backends.model.packet import GRE, TRANSPORT_HEADERS, Packet
-from backends.model.withfields import with_fields
 from backends.wire.frames import truncated
 from harness.corpus.formats.entry import entry_of
 from harness.corpus.formats.headers import with_header
@@ -22,7 +21,7 @@ from harness.corpus.formats.packets import icmp_has_identifier
 from harness.corpus.formats.segments import announced_sizes, announcing
 from harness.corpus.random.constants import Constants, Target, constants_of
 from harness.corpus.random.kinds import GRE_HEADERS, ICMP, ODD_ADDRESSES, OTHER_PROTOCOLS, is_of_link
-from translate.dataclass import dataclass
+from translate.dataclass import dataclass, replace
 from translate.ir import PORT_PROTOCOLS, Family, Protocol, Ruleset, TcpFlag
 
 __all__ = ["random_flows"]
@@ -112,7 +111,7 @@ class _Artist:
             changes["src"] = self._address()
         if packet.has_ports and self.draw.random() < 0.4:
             changes["dport"] = self._port()
-        changed = with_fields(packet, **changes)
+        changed = replace(packet, **changes)
         if first.entry is None or changed.dst == 0 or is_of_link(self.family, changed.src):
             able = changed.dst and self._can_send(changed.src, changed.dst)
             return Send(packet=changed if able else packet, entry=first.entry)
@@ -170,7 +169,7 @@ class _Artist:
         if packet.proto != GRE or self.encapsulation.random() < 0.25:
             return packet
         header = self.encapsulation.choice(GRE_HEADERS)
-        return with_fields(packet, payload=header + self.sport.to_bytes(2, "big"))
+        return replace(packet, payload=header + self.sport.to_bytes(2, "big"))
 
     def _with_headers(self, packet: Packet, entry: str | None) -> Packet:
         """Set each header field that rules test, with a chance of one in three, to a value from the rules."""
@@ -180,7 +179,7 @@ class _Artist:
                 value = self.draw.choice(values)
                 packet = with_header(packet, field, value, entry, forwarded=forwarded) or packet
         if self.constants.congestion and packet.proto == Protocol.TCP and self.draw.random() < 0.5:
-            packet = with_fields(packet, flags=packet.flags | self.draw.choice(_CONGESTION))
+            packet = replace(packet, flags=packet.flags | self.draw.choice(_CONGESTION))
         return packet
 
     def _can_send(self, src: int, dst: int) -> bool:
@@ -205,7 +204,7 @@ class _Artist:
         if packet.has_ports:
             wanted |= {"sport": target.sport, "dport": target.dport}
         changes = {k: v for k, v in wanted.items() if v is not None and self.draw.random() < 0.9}
-        return with_fields(packet, **changes)
+        return replace(packet, **changes)
 
     def _transport(self, packet: Packet) -> Packet:
         sport = self.sport
@@ -221,9 +220,9 @@ class _Artist:
                 odd = self.draw.random() < 0.15
                 flags = self.draw.choice(_STRANGE_FLAGS) if odd else TcpFlag.SYN
                 ack = self.draw.getrandbits(31) if flags & TcpFlag.ACK else 0
-                return with_fields(packet, sport=sport, dport=self._port(), flags=flags, ack=ack)
+                return replace(packet, sport=sport, dport=self._port(), flags=flags, ack=ack)
             case _ if packet.has_ports:
-                return with_fields(packet, sport=sport, dport=self._port())
+                return replace(packet, sport=sport, dport=self._port())
             case _:
                 return packet
 
@@ -232,16 +231,16 @@ class _Artist:
         roll = self.draw.random()
         if roll < 0.6:
             kind = self.draw.choice(messages.queries)
-            return with_fields(packet, icmp_type=kind, icmp_code=0, icmp_id=ident)
+            return replace(packet, icmp_type=kind, icmp_code=0, icmp_id=ident)
         if roll < 0.85:
             kind = self.draw.choice(messages.types)
             known = icmp_has_identifier(self.family, kind)
-            return with_fields(packet, icmp_type=kind, icmp_code=0, icmp_id=ident if known else None)
+            return replace(packet, icmp_type=kind, icmp_code=0, icmp_id=ident if known else None)
         quoted = Packet(
             family=self.family, src=packet.dst, dst=self._address(), proto=Protocol.UDP,
             sport=self._port(), dport=ident, payload=b"quoted",
         )  # fmt: skip
-        return with_fields(
+        return replace(
             packet,
             icmp_type=self.draw.choice(messages.quoting),
             icmp_code=0,

@@ -7,11 +7,11 @@ from typing import Final
 
 from backends.model.flow import Flow, Send
 from backends.model.outcome import FlowResult, Outcome
-from backends.model.withfields import with_fields
 from harness.diff.paths import PICKED, path_key
 from nfparity.assess.difference import ChangedPacket, Claim, Detector, Measured, evidence
 from nfparity.assess.node.facts import Facts
 from nfparity.kubeproxy.service import Purpose, Service
+from translate.dataclass import replace
 from translate.ir import Family, parse_address
 
 __all__ = ["AFFINITY", "REMEMBERED"]
@@ -41,7 +41,7 @@ def _k25(facts: Facts) -> Iterator[Flow]:
         first = facts.packet(outside, service.cluster_ip, service, service.port)
         rounds = tuple(
             Send(
-                packet=with_fields(first, src=_CLIENTS[facts.family] + number, sport=port),
+                packet=replace(first, src=_CLIENTS[facts.family] + number, sport=port),
                 entry=outside.entry,
             )
             for port in (42000, 43000)
@@ -89,8 +89,8 @@ def _any_of(flow: Flow, result: FlowResult) -> Outcome:
         if outcome.src is None:
             return outcome
         if outcome.snat:
-            return with_fields(outcome, sport=PICKED if picked else sends[-1].sport)
-        return with_fields(outcome, src=sends[-1].src, sport=sends[-1].sport)
+            return replace(outcome, sport=PICKED if picked else sends[-1].sport)
+        return replace(outcome, src=sends[-1].src, sport=sends[-1].sport)
 
     different = dict.fromkeys(map(as_last_packet, outcomes))  # since clients are many, and endpoints few
     return min(different, key=lambda outcome: path_key(flow, (outcome,)))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from backends.model.flow import Flow
-from backends.model.withfields import with_fields
 from nfparity.assess.difference import ChangedPacket, Claim, Detector, evidence
 from nfparity.assess.fate import Fate
 from nfparity.assess.node.facts import Client, Facts
@@ -55,7 +54,7 @@ def _k15(facts: Facts) -> Iterator[Flow]:
                 facts, "K15", service, clients, "out of the source ranges, with TTL 1"
             ):
                 send = flow.first
-                yield replace(flow, steps=(replace(send, packet=with_fields(send.packet, ttl=1)),))
+                yield replace(flow, steps=(replace(send, packet=replace(send.packet, ttl=1)),))
 
 
 def _k16(facts: Facts) -> Iterator[Flow]:

@@ -34,7 +34,6 @@ from typing import Final
 from backends.model.flow import Again, Flow, Pause, Reply, Send, Step
 from backends.model.outcome import FlowResult, Outcome, Verdict
 from backends.model.packet import Packet, Port
-from backends.model.withfields import with_fields
 from nfparity.assess.node.facts import Facts
 from nfparity.assess.reordering.iptables import iptables_effects
 from nfparity.assess.reordering.nftables import NftEffects
@@ -166,7 +165,7 @@ class Reordering:
         # With unknown translations, the forms above are at any address, also at that of an endpoint.
         there = None
         if self._endpoints and not translated and (lost or answered):
-            there = with_fields(packet, dst=0), lost, answered
+            there = replace(packet, dst=0), lost, answered
         bits, earlier = self._bits | packet.mark, -1
         while bits != earlier:
             earlier = bits

@@ -22,7 +22,6 @@ from typing import Any
 from backends.model.flow import Flow, IcmpError, Send, Step
 from backends.model.outcome import FlowResult, Outcome, OutcomeBranch, QuotedTuple
 from backends.model.packet import Packet
-from backends.model.withfields import with_fields
 from harness.diff.paths import picked_range
 from nfparity.assess.difference import ChangedPacket
 from nfparity.assess.node.cells import Cells
@@ -65,7 +64,7 @@ class Renaming:
     def outcome(self, outcome: Outcome) -> Outcome:
         """Return the renamed outcome, with the renamed tuple that an ICMP error quotes."""
         quoted = outcome.quoted
-        return with_fields(
+        return replace(
             outcome,
             **self._tuple(outcome),
             quoted=None if quoted is None else replace(quoted, **self._tuple(quoted)),
@@ -326,7 +325,7 @@ def _but_constants(step: Step) -> Step:
     """Return a step without the addresses and ports of its packet."""
     if not isinstance(step, Send):
         return step
-    return replace(step, packet=with_fields(step.packet, src=0, dst=0, sport=None, dport=None))
+    return replace(step, packet=replace(step.packet, src=0, dst=0, sport=None, dport=None))
 
 
 def _shared_places(facts: Facts) -> frozenset[Service]:

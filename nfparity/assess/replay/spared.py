@@ -21,11 +21,10 @@ from collections.abc import Container, Hashable, Mapping, Sequence
 
 from backends.model.flow import Flow
 from backends.model.outcome import FlowResult
-from backends.model.withfields import with_fields
 from harness.diff.entrances import SharedRuns, shared_runs
 from nfparity.assess.fate import Fate, fate_of
 from nfparity.assess.replay.alike import FlowClass, known_difference
-from translate.dataclass import dataclass
+from translate.dataclass import dataclass, replace
 
 __all__ = ["Spared", "flows_that_share_runs", "spared_flows", "waiting"]
 
@@ -71,7 +70,7 @@ def _entrance(flow: Flow) -> Hashable:
     """Return what flows have in common that differ in the client only; None for a flow of a corpus."""
     if not known_difference(flow):
         return None
-    packet = with_fields(flow.first.packet, src=0)
+    packet = replace(flow.first.packet, src=0)
     return known_difference(flow), packet, flow.steps[1:]
 
 

@@ -11,12 +11,11 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from backends.model.node import Node
-from backends.model.withfields import with_fields
 from backends.replay.loader import Loader
 from backends.testbed.command import run
 from backends.wire.frames import build
@@ -167,7 +166,7 @@ class _Server:
 def _answer(datagram: bytes) -> bytes:
     """Return the answer to a UDP datagram."""
     packet = parse(datagram).packet
-    return build(with_fields(packet, src=packet.dst, dst=packet.src, sport=packet.dport, dport=packet.sport))
+    return build(replace(packet, src=packet.dst, dst=packet.src, sport=packet.dport, dport=packet.sport))
 
 
 def _timed_run(command: tuple[str, ...], text: str) -> float:

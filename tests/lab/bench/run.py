@@ -9,10 +9,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from backends.model.packet import Packet
-from backends.model.withfields import with_fields
 from backends.replay.worker import Worker
 from backends.wire.frames import build
 from tests.lab.bench.figures import Cell
@@ -211,7 +210,7 @@ class _Packets:
     def first(self, count: int) -> tuple[bytes, ...]:
         base = self.base
         return tuple(
-            build(with_fields(base, src=base.src + n % _CLIENTS, sport=10_000 + n // _CLIENTS))
+            build(replace(base, src=base.src + n % _CLIENTS, sport=10_000 + n // _CLIENTS))
             for n in range(count)
         )
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from backends.model.flow import Flow, Reply, Send
 from backends.model.packet import Packet
-from backends.model.withfields import with_fields
 from harness.corpus.formats.entry import entry_of
 from tests.lab.kuberules.cluster import Cluster, Protocol, Service
 from translate.ir import Family, Interval, format_address, parse_address
@@ -117,7 +117,7 @@ class _Uses:
             sport=next(self._ports),
             dport=port,
         )
-        sends = [packet, with_fields(packet, sport=next(self._ports))] if again else [packet]
+        sends = [packet, replace(packet, sport=next(self._ports))] if again else [packet]
         entry = self._behind(client)
         steps = (step for sent in sends for step in (Send(packet=sent, entry=entry), Reply()))
         return Flow(id=f"{s.name}-{s.protocol}/{what}/{client_kind}", steps=tuple(steps))

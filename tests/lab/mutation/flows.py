@@ -18,7 +18,6 @@ from backends.model.flow import Again, Flow, Reply, Send, Step
 from backends.model.node import Node
 from backends.model.outcome import FlowResult, Verdict
 from backends.model.packet import GRE, Fragment, Packet
-from backends.model.withfields import with_fields
 from backends.simulator import SimulatorBackend
 from backends.wire.frames import build
 from harness.corpus.formats.headers import HEADER_FIELDS, with_header
@@ -175,17 +174,17 @@ def _later_fragments(flows: Iterable[Flow]) -> Iterator[Flow]:
         if entry is None or packet.is_later_fragment or packet.destination_options is not None:
             continue
         data = _behind_ip(packet)
-        bare = with_fields(packet, **_PLAIN, routing=None, hop_options=None, payload=data)
+        bare = replace(packet, **_PLAIN, routing=None, hop_options=None, payload=data)
         for offset in (_USUAL_OFFSET, _HIGH_OFFSET):
-            later = with_fields(bare, fragment=Fragment(offset))
+            later = replace(bare, fragment=Fragment(offset))
             yield Flow(id=f"{flow.id}-later-{offset}", steps=(Send(packet=later, entry=entry),))
         if packet.family is Family.IP6:
-            later = with_fields(bare, fragment=Fragment(_USUAL_OFFSET), src=_FULL)
+            later = replace(bare, fragment=Fragment(_USUAL_OFFSET), src=_FULL)
             yield Flow(id=f"{flow.id}-later-full", steps=(Send(packet=later, entry=entry),))
 
 
 def _behind_ip(packet: Packet) -> bytes:
-    whole = with_fields(packet, routing=None, hop_options=None, destination_options=None, fragment=None)
+    whole = replace(packet, routing=None, hop_options=None, destination_options=None, fragment=None)
     return build(whole)[20 if packet.family is Family.IP else 40 :]
 
 
@@ -213,9 +212,9 @@ def _packets(first: Send, extension: str, tests: Iterable[FieldTest]) -> Iterato
     """Yield variations of a packet in one field each."""
     packet = first.packet
     yield from _of_protocols(packet)
-    yield with_fields(packet, src=packet.dst, dst=packet.src)
+    yield replace(packet, src=packet.dst, dst=packet.src)
     if packet.proto == Protocol.TCP and packet.has_ports:
-        yield from (with_fields(packet, flags=packet.flags ^ TcpFlag(1 << bit)) for bit in range(8))
+        yield from (replace(packet, flags=packet.flags ^ TcpFlag(1 << bit)) for bit in range(8))
     for field in _EVERY_VALUE.get(extension, ()):
         yield from _with_values(first, field, range(256))
     for test in tests:
@@ -237,7 +236,7 @@ def _of_protocols(packet: Packet) -> Iterator[Packet]:
             changes |= {"mss": packet.mss if proto == packet.proto else None}
         else:
             changes |= _PLAIN | {"sport": int.from_bytes(data[:2]), "dport": int.from_bytes(data[2:4])}
-        yield with_fields(packet, **changes)
+        yield replace(packet, **changes)
 
 
 _LEAST: Final = 20
@@ -260,7 +259,7 @@ def _values(test: FieldTest, family: Family) -> Iterable[int]:
 
 def _with(packet: Packet, name: str, value: int) -> Packet:
     fields: dict[str, Any] = {name: value}
-    return with_fields(packet, **fields)
+    return replace(packet, **fields)
 
 
 def _telling_bits(interval: Interval, bits: int) -> Iterable[int]:
@@ -288,16 +287,16 @@ def _with_values(first: Send, field: Field, values: Iterable[int]) -> Iterator[P
                 other = _with(packet, name, value)
                 assert other.icmp_type is not None
                 known = icmp_has_identifier(other.family, other.icmp_type)
-                yield with_fields(other, icmp_id=(other.icmp_id or IDENTIFIER) if known else None)
+                yield replace(other, icmp_id=(other.icmp_id or IDENTIFIER) if known else None)
         elif name := _OF_SENDER.get(field):
             if first.entry is None and value < _NOBODY:
                 yield _with(packet, name, value)
         elif field is Field.MARK:
             if first.entry is None:
-                yield with_fields(packet, mark=value)
+                yield replace(packet, mark=value)
         elif field is Field.TCP_FLAGS:
             if packet.proto == Protocol.TCP and packet.has_ports:
-                yield with_fields(packet, flags=TcpFlag(value))
+                yield replace(packet, flags=TcpFlag(value))
         elif field in HEADER_FIELDS:
             for forwarded in (False, True):
                 changed = with_header(packet, field, value, first.entry, forwarded=forwarded)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
 from typing import Final
 
 from backends.model.packet import Packet
-from backends.model.withfields import with_fields
 from harness.corpus.formats.headers import with_header
 from translate.ir import Family, Field, Protocol, Word, WordOperator, WordTest, masked
 
@@ -33,11 +33,11 @@ def with_payloads(packet: Packet, test: WordTest) -> Iterator[Packet]:
     for word, place in zip(test.words, places, strict=True):
         old = int.from_bytes(data[place : place + _SIZE], "big")
         data[place : place + _SIZE] = (old | (_value(word) or 0)).to_bytes(_SIZE, "big")
-    yield with_fields(packet, payload=bytes(data))
+    yield replace(packet, payload=bytes(data))
     for place, bit in product(dict.fromkeys(places), range(_BITS)):
         changed = bytearray(data)
         changed[place + _SIZE - 1 - bit // 8] ^= 1 << bit % 8
-        yield with_fields(packet, payload=bytes(changed))
+        yield replace(packet, payload=bytes(changed))
 
 
 def _value(word: Word) -> int | None:

@@ -14,7 +14,6 @@ from typing import Any, Final
 from backends.model.flow import Flow, Reply, Send
 from backends.model.node import Node
 from backends.model.packet import Packet
-from backends.model.withfields import with_fields
 from harness.corpus.formats.headers import with_header
 from tests.lab.mutation.payloads import with_lengths, with_payloads
 from translate.ir import (
@@ -82,7 +81,7 @@ def label_flows(node: Node, family: Family) -> Iterator[Flow]:
         dport=_DESTINATION_PORT,
     )
     yield Flow(id="label-answered", steps=(Send(packet=sent, entry=None), Reply()))
-    received = with_fields(sent, dst=here.value)
+    received = replace(sent, dst=here.value)
     icmp, kind, code = (Protocol.ICMP, 3, 1) if family is Family.IP else (Protocol.ICMPV6, 1, 3)
     error = Packet(
         family=family,
@@ -138,7 +137,7 @@ def special_flows(ruleset: Ruleset, node: Node) -> Iterator[Flow]:
                 with_header(packet, Field.LENGTH, size, entry, forwarded=False) for size in _near(test)
             ]
         elif isinstance(test, ClusterShare):
-            groups = [with_fields(packet, dst=dst) for dst in (packet.dst, *_GROUPS[ruleset.family])]
+            groups = [replace(packet, dst=dst) for dst in (packet.dst, *_GROUPS[ruleset.family])]
             changed = [
                 with_header(each, Field.PACKET_TYPE, kind, entry, forwarded=False)
                 for each, kind in product(
@@ -146,14 +145,14 @@ def special_flows(ruleset: Ruleset, node: Node) -> Iterator[Flow]:
                 )
             ]
         elif isinstance(test, WordTest) and packet.has_ports:
-            changed = [with_fields(packet, payload=bytes(_WORDS)), *_with_words(packet, test)]
+            changed = [replace(packet, payload=bytes(_WORDS)), *_with_words(packet, test)]
             changed += with_payloads(packet, test)
             if any(word.offset < _SIZE_OF_WORD for word in test.words):
                 changed += with_lengths(packet, entry)
         elif isinstance(test, WordTest):
             bare: dict[str, Any] = dict.fromkeys(("icmp_type", "icmp_code", "icmp_id"))
             bare |= {"proto": packet.proto | 0x80, "payload": bytes(_WORDS)}
-            changed = [with_fields(packet, **bare)]
+            changed = [replace(packet, **bare)]
         for number, each in enumerate(changed):
             if each is not None:
                 yield replace(flow, id=f"{flow.id}-special-{number}", steps=(Send(packet=each, entry=entry),))
@@ -169,8 +168,8 @@ def _with_words(packet: Packet, test: WordTest) -> Iterator[Packet]:
     """Yield the packet with halves of the tested words as its ports, behind the IP header."""
     for value in (interval.low for word in test.words for interval in word.values):
         for port in {value & 0xFFFF, value >> 16} - {0}:
-            yield with_fields(packet, sport=port)
-            yield with_fields(packet, dport=port)
+            yield replace(packet, sport=port)
+            yield replace(packet, dport=port)
 
 
 def _near(quota: Quota) -> tuple[int, int, int]:

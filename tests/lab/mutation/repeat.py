@@ -12,7 +12,6 @@ from dataclasses import replace
 
 from backends.model.flow import Flow, Send, Step
 from backends.model.packet import Packet, Port
-from backends.model.withfields import with_fields
 
 __all__ = ["repetitions"]
 
@@ -31,9 +30,9 @@ def _moved(step: Step, distance: int) -> Step:
         return step
     packet = step.packet
     if packet.has_ports:
-        packet = with_fields(packet, sport=_port(packet.sport, distance))
+        packet = replace(packet, sport=_port(packet.sport, distance))
     elif packet.icmp_id is not None:
-        packet = with_fields(packet, icmp_id=_identifier(packet.icmp_id, distance))
+        packet = replace(packet, icmp_id=_identifier(packet.icmp_id, distance))
     return replace(step, packet=_quoting(packet, distance))
 
 
@@ -41,7 +40,7 @@ def _quoting(packet: Packet, distance: int) -> Packet:
     quoted = packet.quoted
     if quoted is None or not quoted.has_ports:
         return packet
-    return with_fields(packet, quoted=with_fields(quoted, sport=_port(quoted.sport, distance)))
+    return replace(packet, quoted=replace(quoted, sport=_port(quoted.sport, distance)))
 
 
 def _port(port: Port | None, distance: int) -> Port | None:

@@ -16,7 +16,6 @@ from typing import Final
 
 from backends.model.flow import Again, Flow, IcmpError, Reply, Send
 from backends.model.packet import Icmp6Type, IcmpType, Packet
-from backends.model.withfields import with_fields
 from harness.corpus.formats.rulefile import InputOptions
 from harness.diff.batch import Batch
 from nfparity.inputs.batches import load_batches, load_node
@@ -100,7 +99,7 @@ def _again(flows: Iterable[Flow]) -> Iterable[Flow]:
         packet = flow.first.packet
         if not flow.id.startswith("service-") or not isinstance(packet.sport, int):
             continue
-        more = (with_fields(packet, sport=packet.sport + 10000 * n) for n in (1, 2, 3))
+        more = (replace(packet, sport=packet.sport + 10000 * n) for n in (1, 2, 3))
         sends = tuple(Send(packet=copy, entry=flow.first.entry) for copy in more)
         yield replace(flow, id=f"{flow.id}-again", steps=(flow.first, *sends))
         error = IcmpError(type=IcmpType.DEST_UNREACHABLE, code=1)
@@ -108,10 +107,10 @@ def _again(flows: Iterable[Flow]) -> Iterable[Flow]:
             error = IcmpError(type=Icmp6Type.DEST_UNREACHABLE, code=3)
         yield replace(flow, id=f"{flow.id}-error", steps=(flow.first, error))
         if flow.id.endswith("-node") and packet.family is Family.IP6:
-            local = Send(packet=with_fields(packet, src=_LOOPBACK, dst=_LOOPBACK), entry=None)
+            local = Send(packet=replace(packet, src=_LOOPBACK, dst=_LOOPBACK), entry=None)
             yield replace(flow, id=f"{flow.id}-localhost", steps=(local,))
         if flow.first.entry is None or "-endpoint" in flow.id:
-            marked = Send(packet=with_fields(packet, mark=_MARK), entry=None)
+            marked = Send(packet=replace(packet, mark=_MARK), entry=None)
             yield replace(flow, id=f"{flow.id}-marked", steps=(marked,))
 
 
@@ -127,7 +126,7 @@ def _pings(flows: Iterable[Flow]) -> Iterable[Flow]:
         icmp = Protocol.ICMP if packet.family is Family.IP else Protocol.ICMPV6
         ping = Packet(family=packet.family, src=packet.src, dst=packet.dst, proto=icmp)
         kind = IcmpType.ECHO_REQUEST if packet.family is Family.IP else Icmp6Type.ECHO_REQUEST
-        ping = with_fields(ping, icmp_type=int(kind), icmp_code=0, icmp_id=packet.sport, mark=_MARK)
+        ping = replace(ping, icmp_type=int(kind), icmp_code=0, icmp_id=packet.sport, mark=_MARK)
         yield Flow(id=f"{flow.id}-ping", steps=(Send(packet=ping, entry=None), Reply(), Again()))
 
 
@@ -137,7 +136,7 @@ def _marked(flows: Sequence[Flow]) -> Iterable[Flow]:
         return
     for flow in flows:
         if flow.first.entry is None:
-            marked = Send(packet=with_fields(flow.first.packet, mark=_MARK), entry=None)
+            marked = Send(packet=replace(flow.first.packet, mark=_MARK), entry=None)
             yield replace(flow, id=f"{flow.id}-marked", steps=(marked,))
 
 

@@ -13,7 +13,6 @@ from backends.model.flow import Again, Flow, IcmpError, Reply, Send, Step
 from backends.model.node import Node
 from backends.model.outcome import FlowResult, Verdict
 from backends.model.packet import Packet
-from backends.model.withfields import with_fields
 from backends.simulator import Simulation
 from harness.corpus.formats.entry import entry_of
 from harness.corpus.random.kinds import ICMP
@@ -76,7 +75,7 @@ def _next(draw: random.Random, packets: list[Send], *, number: int) -> Step:
         sent = draw.choice(packets)
         if sent.packet.proto != Protocol.TCP:
             return sent
-        return replace(sent, packet=with_fields(sent.packet, sport=_MORE_PORTS + number))
+        return replace(sent, packet=replace(sent.packet, sport=_MORE_PORTS + number))
     if roll < 0.65:
         kind, code = draw.choice(ICMP[packets[0].packet.family].errors)
         return IcmpError(type=kind, code=code)

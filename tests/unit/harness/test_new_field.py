@@ -36,7 +36,7 @@ from fractions import Fraction
 from backends.model.flow import Flow, Reply, Send
 from backends.model.outcome import FlowResult, Outcome, OutcomeBranch, Verdict
 from backends.model.packet import Packet
-from backends.model.withfields import with_fields
+from dataclasses import replace
 from backends.replay.pipe import pack_flows, pack_results, unpack_flows, unpack_results
 from harness.corpus.formats.outcomes import read_results, write_results
 from harness.diff.compare import compare
@@ -47,7 +47,7 @@ packet = Packet(family=Family.IP, src=1, dst=2, proto=17, sport=3, dport=4, vlan
 flow = Flow(id="f", steps=(Send(packet=packet, entry="eth0"), Reply()))
 (arrived,) = unpack_flows(pack_flows([flow], Family.IP))
 assert arrived == flow and arrived.first.packet.vlan == 5
-assert with_fields(packet, vlan=6).vlan == 6
+assert replace(packet, vlan=6).vlan == 6
 
 made = Outcome.passed(out="eth0", packet=packet, ports=(3, 4), mark=0, dnat=False, snat=False, quoted=None)
 assert (made.dscp, made.fragmented, made.zone) == (None, False, None)

@@ -16,7 +16,7 @@ import msgspec
 import pytest
 
 from tests.lab.imports import modules_of
-from translate.dataclass import asdict, dataclass, field, fields, replace
+from translate.dataclass import asdict, dataclass, field, fields, replace, values_by_field
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -28,19 +28,9 @@ if "without" in sys.argv:
 def text(value):
     return getattr(value, "__qualname__", None) or type(value).__qualname__
 
-def defaults(cls):
-    if hasattr(cls, "__struct_defaults__"):
-        import msgspec
-        given = dict(zip(reversed(cls.__struct_fields__), reversed(cls.__struct_defaults__)))
-        return {
-            name: text(getattr(value, "factory", value))
-            for name, value in given.items() if value is not msgspec.NODEFAULT
-        }
-    return {
-        one.name: text(one.default if one.default_factory is dataclasses.MISSING else one.default_factory)
-        for one in dataclasses.fields(cls)
-        if one.init and (one.default, one.default_factory) != (dataclasses.MISSING, dataclasses.MISSING)
-    }
+def described_field(one):
+    default = one.default if one.default_factory is dataclasses.MISSING else one.default_factory
+    return one.name, one.type, one.kw_only, text(default)
 
 described = {}
 for name in json.load(sys.stdin):
@@ -49,8 +39,7 @@ for name in json.load(sys.stdin):
         if inspect.isclass(cls) and cls.__module__ == name and dataclasses.is_dataclass(cls):
             described[f"{name}.{cls.__qualname__}"] = {
                 "positional": list(cls.__match_args__),
-                "fields": [one.name for one in dataclasses.fields(cls)],
-                "defaults": defaults(cls),
+                "fields": list(map(described_field, dataclasses.fields(cls))),
                 "compared": config.eq if (config := getattr(cls, "__struct_config__", None))
                 else cls.__eq__ is not object.__eq__,
                 "ordered": config.order if config else cls.__lt__ is not object.__lt__,
@@ -222,8 +211,68 @@ def test_copies() -> None:
     with pytest.raises(TypeError):
         replace(named, **wrong)
     assert asdict(Counter(1, {"a": 1})) == {"count": 1, "names": {"a": 1}}
+    assert values_by_field(named)["parts"] is named.parts
+    assert values_by_field(Hidden(1)) == {"value": 1, "cache": {}}
     assert [one.name for one in fields(named)] == ["x", "y", "name", "parts"]
     assert [one.name for one in fields(Point)] == ["x", "y"]
+
+
+COPIES_WITHOUT_MSGSPEC = """
+import functools, sys
+sys.modules["msgspec"] = None
+from translate.dataclass import dataclass, field, replace, values_by_field
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plain:
+    value: int
+    cache: list = field(default_factory=list, compare=False)
+
+@dataclass(frozen=True)
+class Checked:
+    value: int
+    def __post_init__(self):
+        if self.value < 0:
+            raise ValueError("negative")
+
+@dataclass(frozen=True)
+class Cached:
+    value: int
+    @functools.cached_property
+    def double(self):
+        return 2 * self.value
+
+@dataclass(frozen=True)
+class Own:
+    value: int
+    seen: list = field(init=False, default_factory=list)
+
+def error(function):
+    try:
+        function()
+    except Exception as e:
+        return type(e)
+
+plain = Plain(value=1)
+copy = replace(plain, value=2)
+assert copy == Plain(value=2) != plain and copy.cache is plain.cache and type(copy) is Plain
+assert error(lambda: setattr(copy, "value", 3)) is not None
+assert error(lambda: replace(plain, z=5)) is TypeError
+assert replace(Checked(1), value=2) == Checked(2)
+assert error(lambda: replace(Checked(1), value=-1)) is ValueError
+cached = Cached(1)
+assert (cached.double, replace(cached, value=2).double) == (2, 4)
+own = Own(1)
+assert replace(own, value=2).seen is not own.seen
+assert values_by_field(copy) == {"value": 2, "cache": plain.cache}
+print("as copies are")
+"""
+
+
+def test_copies_without_msgspec() -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", COPIES_WITHOUT_MSGSPEC], cwd=ROOT, capture_output=True, text=True
+    )
+    assert run.stdout == "as copies are\n", run.stderr
 
 
 def test_patterns() -> None:

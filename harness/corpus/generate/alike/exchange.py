@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from backends.model.flow import Send, Step
 from backends.model.packet import Packet
-from backends.model.withfields import with_fields
 from harness.corpus.generate.addresses import Places
 from harness.corpus.generate.alike.groups import Constant, Kind, Member
 from harness.corpus.generate.candidates.candidates import Steps
-from translate.dataclass import dataclass, field
+from translate.dataclass import dataclass, field, replace
 from translate.ir import Interval
 
 __all__ = ["Exchange"]
@@ -88,7 +87,7 @@ class Exchange:
         last = (1 << self.places.family.bits) - 1
         if not (0 < src <= last and 0 < dst <= last):
             return None
-        packet = with_fields(packet, src=src, dst=dst)
+        packet = replace(packet, src=src, dst=dst)
         if packet.has_ports:
             sport, dport = packet.sport, packet.dport
             if isinstance(sport, int):
@@ -97,5 +96,5 @@ class Exchange:
                 dport = self._ports.near(dport)
                 if not 0 < dport < 1 << 16:
                     return None
-            packet = with_fields(packet, sport=sport, dport=dport)
+            packet = replace(packet, sport=sport, dport=dport)
         return Send(packet=packet, entry=entry)

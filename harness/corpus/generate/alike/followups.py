@@ -11,10 +11,9 @@ from collections.abc import Iterable
 
 from backends.model.flow import Send
 from backends.model.packet import Packet
-from backends.model.withfields import with_fields
 from harness.corpus.generate.alike.groups import Member
 from harness.corpus.generate.candidates.candidates import Steps
-from translate.dataclass import dataclass, field
+from translate.dataclass import dataclass, field, replace
 from translate.ir import (
     Accept,
     Dnat,
@@ -50,7 +49,7 @@ def decides_at_first(member: Member, rules: Iterable[Rule]) -> bool:
 
 def opening_packet(first: Send, *, ports: bool) -> Packet:
     """Return the first packet of a flow, without its source port unless rules distinguish ``ports``."""
-    return first.packet if ports else with_fields(first.packet, sport=None)
+    return first.packet if ports else replace(first.packet, sport=None)
 
 
 @dataclass(slots=True)

@@ -12,7 +12,6 @@ from typing import Final, NamedTuple
 
 from backends.model.flow import Send, Step
 from backends.model.packet import Packet
-from backends.model.withfields import with_fields
 from backends.simulator import Choices, Watched
 from harness.corpus.generate.addresses import Places
 from harness.corpus.generate.alike.classes import Class
@@ -23,7 +22,7 @@ from harness.corpus.generate.goals import HIT, FlowGoals, Goal
 from harness.corpus.generate.minimal import cover
 from harness.corpus.generate.search import Search
 from harness.corpus.generate.selection import Place
-from translate.dataclass import dataclass
+from translate.dataclass import dataclass, replace
 from translate.ir import Field, FieldTest, Protocol, TableName, Test
 
 __all__ = ["Choice", "Copied", "Model", "Side", "models", "rules_of", "side_of"]
@@ -197,7 +196,7 @@ def _elsewhere(member: Member, choices: list[Choice], search: Search) -> Iterato
         first = steps[0]
         dst = next((a for a in search.places.outside if a != first.packet.src), None)
         if dst is not None:
-            elsewhere = (Send(packet=with_fields(first.packet, dst=dst), entry=first.entry),)
+            elsewhere = (Send(packet=replace(first.packet, dst=dst), entry=first.entry),)
             for goals in itertools.islice(search.goals_of(elsewhere, rules), 1):
                 yield Choice(elsewhere, frozenset(side_of(goal, sides) for goal in goals.near))
 
@@ -232,16 +231,16 @@ def _failing(packet: Packet, test: Test, places: Places) -> Iterator[Packet]:
     match test:
         case FieldTest(field=Field.L4PROTO) if packet.has_ports:
             other = Protocol.UDP if packet.proto == Protocol.TCP else Protocol.TCP
-            yield with_fields(packet, proto=other)
+            yield replace(packet, proto=other)
         case FieldTest(field=Field.DPORT) if isinstance(packet.dport, int):
             for port in (packet.dport + 1, packet.dport - 1):
                 if 0 < port < 1 << 16:
-                    yield with_fields(packet, dport=port)
+                    yield replace(packet, dport=port)
         case FieldTest(field=Field.DADDR | Field.FIB_DADDR_TYPE):
             near = (packet.dst + 1, packet.dst - 1) if test.field is Field.DADDR else ()
             for dst in (*filter(places.usable, near), *places.outside):
                 if dst != packet.src:
-                    yield with_fields(packet, dst=dst)
+                    yield replace(packet, dst=dst)
         case _:
             pass
 
@@ -285,5 +284,5 @@ def _coming_back(first: Step) -> Steps:
     port = first.packet.sport
     if not isinstance(port, int):
         return (first,)
-    more = [with_fields(first.packet, sport=port + number * _APART) for number in range(1, _CONNECTIONS)]
+    more = [replace(first.packet, sport=port + number * _APART) for number in range(1, _CONNECTIONS)]
     return (first, *(Send(packet=packet, entry=first.entry) for packet in more))

@@ -13,7 +13,6 @@ from typing import Final, TypeVar
 
 from backends.model.flow import Again, IcmpError, Reply, Send, Step
 from backends.model.packet import IcmpType, Packet
-from backends.model.withfields import with_fields
 from harness.corpus.formats.packets import icmp_has_identifier
 from harness.corpus.generate.addresses import Places
 from harness.corpus.generate.candidates.constraints import Constraints
@@ -21,7 +20,7 @@ from harness.corpus.generate.candidates.counted import conversations
 from harness.corpus.generate.candidates.headers import with_headers
 from harness.corpus.generate.candidates.values import USUAL_PORTS, Values, ends
 from harness.corpus.generate.goals import Sighting
-from translate.dataclass import dataclass
+from translate.dataclass import dataclass, replace
 from translate.dataclass import field as attribute
 from translate.ir import (
     PORT_PROTOCOLS,
@@ -119,11 +118,11 @@ class Candidates:
     def _invalid(self, first: Send) -> Iterator[Steps]:
         packet = first.packet
         if first.entry is not None:
-            yield (Send(packet=with_fields(packet, bad_checksum=True), entry=first.entry),)
+            yield (Send(packet=replace(packet, bad_checksum=True), entry=first.entry),)
         if packet.proto == Protocol.TCP:
-            yield (Send(packet=with_fields(packet, flags=_AGAINST_WINDOW), entry=first.entry),)
+            yield (Send(packet=replace(packet, flags=_AGAINST_WINDOW), entry=first.entry),)
         if packet.is_icmp and self.family is Family.IP:
-            packet = with_fields(packet, icmp_type=IcmpType.ECHO_REPLY)
+            packet = replace(packet, icmp_type=IcmpType.ECHO_REPLY)
             yield (Send(packet=packet, entry=first.entry),)
 
     # One packet
@@ -175,7 +174,7 @@ class Candidates:
                 made_here = sent.entry is None
                 hook = Hook.OUTPUT if made_here else Hook.PREROUTING
                 for src, entry in self._values.sources(constraints, hook)[:4]:
-                    yield Send(packet=with_fields(packet, src=src), entry=entry)
+                    yield Send(packet=replace(packet, src=src), entry=entry)
             else:
                 yield Send(packet=packet, entry=sent.entry)
 
@@ -204,7 +203,7 @@ class Candidates:
 
     def _fresh(self, packet: Packet) -> Packet:
         if packet.has_ports and isinstance(packet.sport, int) and packet.sport >= 1024:
-            return with_fields(packet, sport=self._port())
+            return replace(packet, sport=self._port())
         return packet
 
     def _port(self) -> int:
@@ -220,10 +219,10 @@ class Candidates:
         packet = Packet(family=self.family, src=src, dst=dst, proto=proto)
         if made_here and constraints.has(Field.MARK):
             mark = next((m for m in self._values.marks(constraints) if constraints.allows(Field.MARK, m)), 0)
-            packet = with_fields(packet, mark=mark)
+            packet = replace(packet, mark=mark)
         if made_here:
             uid, gid = (self._owner(constraints, field) for field in (Field.SOCKET_UID, Field.SOCKET_GID))
-            packet = with_fields(packet, uid=uid, gid=gid)
+            packet = replace(packet, uid=uid, gid=gid)
         if proto in PORT_PROTOCOLS:
             sport = self._port()
             if not constraints.allows(Field.SPORT, sport):
@@ -231,12 +230,12 @@ class Candidates:
                 if not sports:
                     return None
                 sport = sports[0]
-            packet = with_fields(packet, sport=sport, dport=dport or USUAL_PORTS[0])
+            packet = replace(packet, sport=sport, dport=dport or USUAL_PORTS[0])
         elif constraints.has(Field.DPORT) or constraints.has(Field.SPORT):
             return None
         if proto == Protocol.TCP:
             flags = next((f for f in _FLAGS if constraints.allows(Field.TCP_FLAGS, int(f))), None)
-            return None if flags is None else with_fields(packet, flags=flags)
+            return None if flags is None else replace(packet, flags=flags)
         if constraints.has(Field.TCP_FLAGS):
             return None
         if packet.is_icmp:
@@ -252,7 +251,7 @@ class Candidates:
             return None
         identifier = self._port()
         asks = icmp_has_identifier(self.family, kind)
-        return with_fields(packet, icmp_type=kind, icmp_code=code, icmp_id=identifier if asks else None)
+        return replace(packet, icmp_type=kind, icmp_code=code, icmp_id=identifier if asks else None)
 
 
 def host_unreachable(family: Family) -> IcmpError:
@@ -285,9 +284,9 @@ def _shape(first: Send, times: int) -> Steps:
 
 def _from_port(packet: Packet, distance: int) -> Packet:
     if isinstance(packet.sport, int):
-        return with_fields(packet, sport=packet.sport + distance)
+        return replace(packet, sport=packet.sport + distance)
     if isinstance(packet.icmp_id, int):
-        return with_fields(packet, icmp_id=packet.icmp_id + distance)
+        return replace(packet, icmp_id=packet.icmp_id + distance)
     return packet
 
 

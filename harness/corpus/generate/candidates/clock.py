@@ -7,9 +7,9 @@ from typing import Final
 
 from backends.model.clock import LATEST_TIME, clock_value
 from backends.model.packet import Packet
-from backends.model.withfields import with_fields
 from harness.corpus.formats.headers import PLAIN_TIME
 from harness.corpus.generate.candidates.constraints import Constraints
+from translate.dataclass import replace
 from translate.ir import CLOCKS, Field
 
 __all__ = ["with_time"]
@@ -27,7 +27,7 @@ def with_time(packet: Packet, constraints: Constraints) -> Packet | None:
         return packet
     for time in _times(constraints):
         if 0 <= time <= LATEST_TIME and all(constraints.allows(f, clock_value(f, time)) for f in fields):
-            return with_fields(packet, time=time)
+            return replace(packet, time=time)
     return None
 
 

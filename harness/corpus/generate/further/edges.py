@@ -13,12 +13,12 @@ from typing import Any, Final, NamedTuple
 
 from backends.model.flow import Flow, Send
 from backends.model.packet import Packet
-from backends.model.withfields import with_fields
 from harness.corpus.formats.headers import with_header
 from harness.corpus.generate.addresses import Places
 from harness.corpus.generate.goals import FlowGoals, hits
 from harness.corpus.generate.selection import Place
 from harness.corpus.reachability import WalkEnds
+from translate.dataclass import replace
 from translate.ir import Field, FieldTest, Interval, Rule, Ruleset
 
 __all__ = ["Edge", "edge_flows"]
@@ -144,10 +144,10 @@ def _sent(model: Send, field: Field, value: int, places: Places) -> Send | None:
     if field in (Field.SPORT, Field.DPORT):
         if not packet.has_ports or value > 0xFFFF:
             return None
-        return Send(packet=with_fields(packet, **changes), entry=model.entry)
+        return Send(packet=replace(packet, **changes), entry=model.entry)
     if value >> places.family.bits or not places.usable(value):
         return None
     entry = places.behind(value) if field is Field.SADDR and model.entry is not None else model.entry
     if (not entry and model.entry is not None) or (field is Field.SADDR and value == packet.dst):
         return None
-    return Send(packet=with_fields(packet, **changes), entry=entry)
+    return Send(packet=replace(packet, **changes), entry=entry)

@@ -10,11 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from backends.model.flow import Again, Flow, Reply, Send
 from backends.model.packet import Packet
-from backends.model.withfields import with_fields
 from harness.corpus.formats.packets import protocol_name
 from harness.corpus.generate.addresses import Places
 from harness.corpus.generate.goals import FlowGoals
-from translate.dataclass import dataclass
+from translate.dataclass import dataclass, replace
 from translate.ir import AddressType, Family, format_address
 
 __all__ = [
@@ -91,9 +90,9 @@ def service_flows(services: Iterable[Service], places: Places) -> Iterator[tuple
             packet = _sent_by(service, source, destination)
             port = _FIRST_PORT + number % 10000
             if packet.has_ports:
-                packet = with_fields(packet, sport=port)
+                packet = replace(packet, sport=port)
             elif packet.icmp_id is not None:
-                packet = with_fields(packet, icmp_id=port)
+                packet = replace(packet, icmp_id=port)
             if entry != "":
                 yield (
                     client,
@@ -114,7 +113,7 @@ def client_packets(service: Service, places: Places) -> Iterator[tuple[str, Pack
 
 
 def _sent_by(service: Service, source: int, destination: int) -> Packet:
-    return with_fields(service.packet, src=source, dst=destination, mark=0, bad_checksum=False)
+    return replace(service.packet, src=source, dst=destination, mark=0, bad_checksum=False)
 
 
 def _clients(service: Service, places: Places) -> Iterator[tuple[str, str, int, int]]:

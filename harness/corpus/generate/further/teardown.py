@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 
 from backends.model.flow import Again, Flow, IcmpError, Reply, Send, Step
 from backends.model.packet import Packet
-from backends.model.withfields import with_fields
 from harness.corpus.generate.addresses import Places
 from harness.corpus.generate.further.services import Service, client_packets
+from translate.dataclass import replace
 from translate.ir import Family, Protocol, TcpFlag
 
 __all__ = ["MOST_SERVICES", "teardown_flows"]
@@ -52,8 +52,8 @@ def teardown_flows(services: Sequence[Service], places: Places) -> Iterator[Flow
 
 def _from_port(packet: Packet, port: int) -> Packet:
     if packet.has_ports:
-        return with_fields(packet, sport=port)
-    return packet if packet.icmp_id is None else with_fields(packet, icmp_id=port)
+        return replace(packet, sport=port)
+    return packet if packet.icmp_id is None else replace(packet, icmp_id=port)
 
 
 def _endings(service: Service, packet: Packet) -> Iterator[tuple[str, str, tuple[Step, ...]]]:

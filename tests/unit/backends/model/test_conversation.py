@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,14 +9,13 @@ import pytest
 from backends.model.conversation import Arrival, Conversation, Emission
 from backends.model.flow import Again, Flow, IcmpError, Reply, Send, Step
 from backends.model.packet import Packet
-from backends.model.withfields import with_fields
 from translate.ir import Family, Protocol, TcpFlag
 
 SYN, ACK, FIN = TcpFlag.SYN, TcpFlag.ACK, TcpFlag.FIN
 
 
 def packet(proto: int, **fields: Any) -> Packet:
-    return with_fields(Packet(family=Family.IP, src=1, dst=2, proto=proto), **fields)
+    return replace(Packet(family=Family.IP, src=1, dst=2, proto=proto), **fields)
 
 
 def through(rewrite: Callable[[Packet], Packet], *steps: Step) -> list[Emission | None]:
@@ -38,9 +38,7 @@ TCP = Send(packet=packet(Protocol.TCP, sport=10, dport=20), entry="in")
 
 
 def test_a_reply_answers_what_came_out_where_it_came_out() -> None:
-    _, reply = through(
-        lambda p: with_fields(p, src=7, sport=70, dst=8, dport=80, ttl=3, mark=9), UDP, Reply()
-    )
+    _, reply = through(lambda p: replace(p, src=7, sport=70, dst=8, dport=80, ttl=3, mark=9), UDP, Reply())
     assert reply is not None
     got = reply.packet
     assert (reply.entry, got.src, got.sport, got.dst, got.dport) == ("out", 8, 80, 7, 70)
@@ -48,7 +46,7 @@ def test_a_reply_answers_what_came_out_where_it_came_out() -> None:
 
 
 def test_a_reply_has_a_right_checksum_whatever_it_answers() -> None:
-    bad = Send(packet=with_fields(UDP.packet, bad_checksum=True), entry="in")
+    bad = Send(packet=replace(UDP.packet, bad_checksum=True), entry="in")
     _, reply, error = through(lambda p: p, bad, Reply(), IcmpError(type=3, code=3))
     assert reply is not None
     assert error is not None
@@ -95,7 +93,7 @@ def test_an_icmp_query_is_answered_and_nothing_else_of_icmp() -> None:
 
 
 def test_an_icmp_error_quotes_what_came_out() -> None:
-    _, error = through(lambda p: with_fields(p, dst=8, dport=80), UDP, IcmpError(type=11, code=0, source=99))
+    _, error = through(lambda p: replace(p, dst=8, dport=80), UDP, IcmpError(type=11, code=0, source=99))
     assert error is not None
     quoted = error.packet.quoted
     assert quoted is not None
@@ -104,7 +102,7 @@ def test_an_icmp_error_quotes_what_came_out() -> None:
 
 
 def test_an_error_without_a_source_comes_from_where_the_packet_went() -> None:
-    _, error = through(lambda p: with_fields(p, dst=8), UDP, IcmpError(type=3, code=1))
+    _, error = through(lambda p: replace(p, dst=8), UDP, IcmpError(type=3, code=1))
     assert error is not None
     assert error.packet.src == 8
 
@@ -120,7 +118,7 @@ def test_packets_of_a_flow_are_told_apart_and_the_same_flow_sends_the_same() -> 
 
 @pytest.mark.parametrize("seq", [0xFFFFFFFF, 0x7FFFFFFF])
 def test_sequence_numbers_wrap(seq: int) -> None:
-    first = Send(packet=with_fields(TCP.packet, seq=seq), entry="in")
+    first = Send(packet=replace(TCP.packet, seq=seq), entry="in")
     _, reply, again = through(lambda p: p, first, Reply(), Again())
     assert reply is not None
     assert again is not None
@@ -138,7 +136,7 @@ def test_what_fills_a_gre_packet_is_behind_a_header() -> None:
 
 
 def test_a_reply_has_a_segment_size_only_where_the_answered_segment_has_one() -> None:
-    first = Send(packet=with_fields(TCP.packet, mss=1000), entry="in")
+    first = Send(packet=replace(TCP.packet, mss=1000), entry="in")
     _, answer = through(lambda p: p, first, Reply())
     assert answer is not None
     assert answer.packet.mss == 1000

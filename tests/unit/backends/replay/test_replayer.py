@@ -5,6 +5,7 @@ A real kernel rarely makes the mistakes that must not go unnoticed; this one mak
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +13,6 @@ import pytest
 from backends.model.flow import Flow, IcmpError, Pause, Reply, Send
 from backends.model.outcome import Verdict
 from backends.model.packet import Packet
-from backends.model.withfields import with_fields
 from backends.testbed.tapnode import Sighting
 from backends.wire.frames import build
 from backends.wire.parsing import parse
@@ -31,7 +31,7 @@ from translate.ir import Family, TcpFlag
 
 
 def test_a_sound_packet_has_no_notes():
-    (outcome,), notes = replay(Node(lambda p: [out(with_fields(p, ttl=63), mark=7)]))
+    (outcome,), notes = replay(Node(lambda p: [out(replace(p, ttl=63), mark=7)]))
     assert (outcome.verdict, outcome.out, outcome.ttl, outcome.mark) == (Verdict.FORWARD, "b", 63, 7)
     assert (outcome.dnat, outcome.snat) == (False, False)
     assert notes == ()
@@ -48,7 +48,7 @@ def test_a_sound_packet_has_no_notes():
     ],
 )
 def test_translation_is_what_differs(change, dnat, snat):
-    (outcome,), _ = replay(Node(lambda p: [out(with_fields(p, **change))]))
+    (outcome,), _ = replay(Node(lambda p: [out(replace(p, **change))]))
     assert (outcome.dnat, outcome.snat) == (dnat, snat)
 
 
@@ -64,17 +64,17 @@ def test_a_wrong_checksum_is_noted():
 
 
 def test_a_checksum_that_was_to_be_wrong_is_not_noted():
-    node = Node(lambda p: [out(with_fields(p, bad_checksum=True))])
-    (outcome,), notes = replay(node, packet=with_fields(UDP, bad_checksum=True))
+    node = Node(lambda p: [out(replace(p, bad_checksum=True))])
+    (outcome,), notes = replay(node, packet=replace(UDP, bad_checksum=True))
     assert outcome.verdict is Verdict.FORWARD
     assert notes == ()
 
 
 def test_nor_is_that_of_a_packet_for_which_the_stack_chose_a_source():
     def choose(packet: Packet) -> list[Sighting]:
-        return [out(with_fields(packet, src=7, bad_checksum=True))]
+        return [out(replace(packet, src=7, bad_checksum=True))]
 
-    (outcome,), notes = replay(Node(choose), entry=None, packet=with_fields(UDP, src=0))
+    (outcome,), notes = replay(Node(choose), entry=None, packet=replace(UDP, src=0))
     assert (outcome.src, notes) == (7, ())
 
 
@@ -82,7 +82,7 @@ def test_a_timestamp_that_the_stack_answers_is_no_stray():
     asked = Packet(family=Family.IP, src=1, dst=2, proto=1, icmp_type=13, icmp_code=0, icmp_id=5)
 
     def answer(packet: Packet) -> list[Sighting]:
-        told = with_fields(packet, src=packet.dst, dst=packet.src, icmp_type=14)
+        told = replace(packet, src=packet.dst, dst=packet.src, icmp_type=14)
         return [out(packet, None), out(told, "a")]
 
     (outcome,), notes = replay(Node(answer), packet=asked)
@@ -91,7 +91,7 @@ def test_a_timestamp_that_the_stack_answers_is_no_stray():
 
 def test_wrong_checksum_in_a_rejection_is_noted():
     def reject(packet: Packet) -> list[Sighting]:
-        return [out(with_fields(icmp(packet, 3, 3), bad_checksum=True), "a")]
+        return [out(replace(icmp(packet, 3, 3), bad_checksum=True), "a")]
 
     (outcome,), notes = replay(Node(reject))
     assert outcome.reject_with == "icmp-port-unreachable"
@@ -100,9 +100,9 @@ def test_wrong_checksum_in_a_rejection_is_noted():
 
 def test_a_rejection_may_quote_a_checksum_that_was_to_be_wrong():
     def reject(packet: Packet) -> list[Sighting]:
-        return [out(icmp(with_fields(packet, bad_checksum=True), 3, 3), "a")]
+        return [out(icmp(replace(packet, bad_checksum=True), 3, 3), "a")]
 
-    (outcome,), notes = replay(Node(reject), packet=with_fields(UDP, bad_checksum=True))
+    (outcome,), notes = replay(Node(reject), packet=replace(UDP, bad_checksum=True))
     assert outcome.reject_with == "icmp-port-unreachable"
     assert notes == ()
 
@@ -112,7 +112,7 @@ def test_a_rejected_reset_is_no_stray():
 
     def reject(packet: Packet) -> list[Sighting]:
         end = packet.seq + len(packet.payload) + 1
-        reset = with_fields(TCP, src=2, dst=1, sport=20, dport=10, ack=end, flags=TcpFlag.RST | TcpFlag.ACK)
+        reset = replace(TCP, src=2, dst=1, sport=20, dport=10, ack=end, flags=TcpFlag.RST | TcpFlag.ACK)
         return [out(reset, "a"), out(icmp(reset, 3, 2), "b")]
 
     (outcome,), notes = replay(Node(reject), packet=TCP)
@@ -127,14 +127,14 @@ def test_a_second_copy_is_a_stray():
 
 
 def test_frames_of_somebody_else_are_strays():
-    other = with_fields(UDP, payload=b"other", src=5)
+    other = replace(UDP, payload=b"other", src=5)
     (outcome,), notes = replay(Node(lambda p: [out(other)]))
     assert outcome.verdict is Verdict.DROP
     assert notes == ("step 1: stray frame on b: udp 0.0.0.5:10 > 0.0.0.2:20",)
 
 
 def test_an_error_for_another_packet_is_no_rejection():
-    (outcome,), notes = replay(Node(lambda p: [out(icmp(with_fields(p, payload=b"old"), 3, 3), "a")]))
+    (outcome,), notes = replay(Node(lambda p: [out(icmp(replace(p, payload=b"old"), 3, 3), "a")]))
     assert outcome.verdict is Verdict.DROP
     assert len(notes) == 1
 
@@ -190,8 +190,8 @@ def test_a_redirect_is_no_rejection():
 
 
 def reset(packet: Packet, **fields: Any) -> Packet:
-    start = with_fields(packet, src=packet.dst, dst=packet.src, sport=packet.dport, dport=packet.sport)
-    return with_fields(start, flags=TcpFlag.RST | TcpFlag.ACK, seq=0, payload=b"", **fields)
+    start = replace(packet, src=packet.dst, dst=packet.src, sport=packet.dport, dport=packet.sport)
+    return replace(start, flags=TcpFlag.RST | TcpFlag.ACK, seq=0, payload=b"", **fields)
 
 
 def test_a_reset_must_fit_the_segment():
@@ -203,10 +203,10 @@ def test_a_reset_must_fit_the_segment():
 
 
 def test_a_reset_to_an_acknowledgement_takes_its_number():
-    packet = with_fields(TCP, flags=TcpFlag.ACK, ack=77)
-    (outcome,), _ = replay(Node(lambda p: [out(with_fields(reset(p), seq=77), "a")]), packet=packet)
+    packet = replace(TCP, flags=TcpFlag.ACK, ack=77)
+    (outcome,), _ = replay(Node(lambda p: [out(replace(reset(p), seq=77), "a")]), packet=packet)
     assert outcome.reject_with == "tcp-reset"
-    (outcome,), _ = replay(Node(lambda p: [out(with_fields(reset(p), seq=78), "a")]), packet=packet)
+    (outcome,), _ = replay(Node(lambda p: [out(replace(reset(p), seq=78), "a")]), packet=packet)
     assert outcome.verdict is Verdict.DROP
 
 
@@ -235,6 +235,6 @@ def test_an_unknown_interface_is_an_error():
 def test_packets_are_sent_from_their_processor_if_rules_test_it(pins):
     node, loader = Node(lambda p: [out(p)]), Forgetful()
     loader.pins = pins
-    steps = tuple(Send(packet=with_fields(UDP, cpu=cpu), entry="a") for cpu in (1, 0))
+    steps = tuple(Send(packet=replace(UDP, cpu=cpu), entry="a") for cpu in (1, 0))
     replay_all(node, [Flow(id="both", steps=steps)], loader)
     assert node.processors == ([1, 0] if pins else [])

@@ -9,7 +9,6 @@ from itertools import cycle
 import pytest
 
 from backends.model.flow import Flow, Repeated, Reply, Send
-from backends.model.withfields import with_fields
 from tests.unit.backends.replay.helpers.fakenode import UDP, Forgetful, Node, out, replay_all
 
 THRICE = Flow(id="f", steps=(Send(packet=UDP, entry="a"),))
@@ -31,7 +30,7 @@ def test_nothing_of_a_run_is_left_for_the_next_one() -> None:
     assert (loader.forgotten, loader.times, loader.emptied) == ([10] * 4, 4, 4)
     single = Forgetful(single=True)
     both = Repeated(Flow(id="f", steps=(*THRICE.steps, Reply())), 3)
-    replay_all(Node(lambda p: [out(with_fields(p, dport=21) if p.src == 1 else p, "a")]), [both], single)
+    replay_all(Node(lambda p: [out(replace(p, dport=21) if p.src == 1 else p, "a")]), [both], single)
     assert (single.forgotten, single.times) == ([10, 21] * 2, 0), "every packet's own connection alone"
     careless = Forgetful(lists=True)
     replay_all(Node(lambda p: [out(p)]), [Repeated(THRICE, 5, lists=False)], careless)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from unittest.mock import patch
 
 from hypothesis import given
@@ -13,7 +14,6 @@ from hypothesis import strategies as st
 from backends.model.flow import Again, Flow, IcmpError, Pause, Repeated, Reply, Send, Step
 from backends.model.outcome import FlowResult, Outcome, Verdict
 from backends.model.packet import Packet
-from backends.model.withfields import with_fields
 from backends.replay import runs
 from backends.replay.observed import Observed
 from backends.testbed.tapnode import Sighting
@@ -27,10 +27,10 @@ REFUSED = (3, 3)
 def to_an_endpoint(drawn: random.Random) -> Callable[[Packet], list[Sighting]]:
     """Each packet leaves for one of two endpoints, is delivered, changed, refused at once, or dropped."""
     ways: tuple[Callable[[Packet], list[Sighting]], ...] = (
-        lambda p: [out(with_fields(p, dst=8), "a")],
-        lambda p: [out(with_fields(p, dst=9), "a")],
+        lambda p: [out(replace(p, dst=8), "a")],
+        lambda p: [out(replace(p, dst=9), "a")],
         lambda p: [out(p, None)],
-        lambda p: [out(with_fields(p, src=7, sport=drawn.choice((11, 12))), "a", mark=4)],
+        lambda p: [out(replace(p, src=7, sport=drawn.choice((11, 12))), "a", mark=4)],
         lambda p: [out(icmp(p, *REFUSED), "a")],
         lambda p: [Sighting(b"noise", "a", 0)],
         lambda p: [],
@@ -73,12 +73,12 @@ STEPS: tuple[Step, ...] = (
     IcmpError(type=3, code=1),
     Pause(seconds=0.0),
     Send(packet=UDP, entry="a"),
-    Send(packet=with_fields(TCP, flags=TcpFlag.SYN), entry=None),
+    Send(packet=replace(TCP, flags=TcpFlag.SYN), entry=None),
 )
 
 
 @given(
-    st.sampled_from([UDP, with_fields(TCP, flags=TcpFlag.SYN)]),
+    st.sampled_from([UDP, replace(TCP, flags=TcpFlag.SYN)]),
     st.lists(st.sampled_from(STEPS), max_size=5),
     st.integers(1, 40),
     st.integers(0, 2**32),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import cycle, islice
 
@@ -10,13 +11,12 @@ import pytest
 from backends.model.flow import Again, Flow, IcmpError, Pause, Repeated, Reply, Send
 from backends.model.outcome import FlowResult, Verdict
 from backends.model.packet import Packet
-from backends.model.withfields import with_fields
 from backends.replay.runs_at_once import MOST, can_run_at_once
 from backends.testbed.tapnode import Sighting
 from tests.unit.backends.replay.helpers.fakenode import TCP, UDP, Behaviour, Forgetful, Node, out, replay_all
 
 SPORT = 30000
-FIRST = {proto: with_fields(packet, sport=SPORT) for proto, packet in (("tcp", TCP), ("udp", UDP))}
+FIRST = {proto: replace(packet, sport=SPORT) for proto, packet in (("tcp", TCP), ("udp", UDP))}
 
 
 def flow(*steps: Reply | Again, packet: Packet = FIRST["udp"]) -> Flow:
@@ -35,10 +35,10 @@ def translating() -> Behaviour:
 
     def behave(packet: Packet) -> list[Sighting]:
         if packet.dport != 20:
-            return [out(with_fields(packet, src=2, sport=20), "a")]
+            return [out(replace(packet, src=2, sport=20), "a")]
         if packet.sport not in chosen:
             chosen[packet.sport] = next(to)
-        return [out(with_fields(packet, dst=chosen[packet.sport], dport=80), "a")]
+        return [out(replace(packet, dst=chosen[packet.sport], dport=80), "a")]
 
     return behave
 
@@ -70,7 +70,7 @@ def test_answers_and_later_packets_belong_to_their_run(proto: str) -> None:
 
 def test_a_picked_port_is_kept() -> None:
     picked = cycle((50001, 50002, 50003, 50004))
-    result = run(Node(lambda p: [out(with_fields(p, src=9, sport=next(picked)))]), flow(), 4)
+    result = run(Node(lambda p: [out(replace(p, src=9, sport=next(picked)))]), flow(), 4)
     assert sorted(o.sport for b in result.branches for o in b.outcomes if isinstance(o.sport, int)) == [
         50001,
         50002,
@@ -115,7 +115,7 @@ def test_what_is_not_certain_is_tried_again_one_by_one(strange: list[tuple[str, 
 @pytest.mark.parametrize(
     ("of", "setting"),
     [
-        (flow(packet=with_fields(UDP, sport=600)), {}),
+        (flow(packet=replace(UDP, sport=600)), {}),
         (flow(packet=Packet(family=UDP.family, src=1, dst=2, proto=132, sport=SPORT, dport=20)), {}),
         (flow(), {"pins": True}),
         (flow(), {"gap": 0.001}),
@@ -135,7 +135,7 @@ def test_runs_that_depend_on_more_than_the_packet_are_made_one_by_one(
 def test_only_plain_connections_run_at_once() -> None:
     first = flow()
     assert can_run_at_once(first)
-    other = Send(packet=with_fields(UDP, sport=SPORT + 1), entry="a")
+    other = Send(packet=replace(UDP, sport=SPORT + 1), entry="a")
     for step in (other, Pause(seconds=1), IcmpError(type=3, code=4)):
         assert not can_run_at_once(Flow(id="f", steps=(*first.steps, step)))
     assert can_run_at_once(Flow(id="f", steps=(*first.steps, *first.steps)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -13,7 +14,6 @@ from backends.model.flow import Flow, Send, Step
 from backends.model.node import node_from_json
 from backends.model.outcome import Outcome
 from backends.model.packet import Packet
-from backends.model.withfields import with_fields
 from backends.simulator import simulate
 from translate.ir import Family, Protocol, parse_address
 from translate.read import read_ruleset
@@ -46,7 +46,7 @@ class Lab:
 
     def packet(self, proto: int, src: str, dst: str, **fields: Any) -> Packet:
         bare = Packet(family=Family.IP, src=self.ip(src), dst=self.ip(dst), proto=proto)
-        return with_fields(bare, **fields)
+        return replace(bare, **fields)
 
     def udp(self, src: str, dst: str, entry: str | None = "west", **fields: Any) -> Send:
         packet = self.packet(Protocol.UDP, src, dst, **{"sport": 4000, "dport": 53, **fields})

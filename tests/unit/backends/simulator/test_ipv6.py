@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +13,6 @@ from backends.model.flow import Flow, IcmpError, Reply, Send, Step
 from backends.model.node import Address, node_from_json
 from backends.model.outcome import Outcome, Verdict
 from backends.model.packet import Packet
-from backends.model.withfields import with_fields
 from backends.simulator import simulate
 from backends.simulator.routing.ip6 import Router6
 from backends.simulator.routing.source_address import select_source
@@ -33,7 +33,7 @@ def ip(text: str) -> int:
 
 
 def packet(proto: int, src: str, dst: str, **fields: Any) -> Packet:
-    return with_fields(Packet(family=Family.IP6, src=ip(src), dst=ip(dst), proto=proto), **fields)
+    return replace(Packet(family=Family.IP6, src=ip(src), dst=ip(dst), proto=proto), **fields)
 
 
 def udp(src: str, dst: str, entry: str | None = "west", **fields: Any) -> Send:

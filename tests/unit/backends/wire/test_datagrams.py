@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -11,7 +12,6 @@ from hypothesis import strategies as st
 from backends.model.flow import Flow, Pause, Reply, Send
 from backends.model.outcome import FlowResult, Outcome, OutcomeBranch, Verdict
 from backends.model.packet import Packet, PortClass
-from backends.model.withfields import with_fields
 from backends.wire.datagrams import Datagram, flow_of, number_of, pack, result_of, to_datagram, unpack
 from backends.wire.frames import build
 from backends.wire.parsing import FrameError, parse
@@ -35,7 +35,7 @@ def test_it_is_packed_as_the_packet_that_it_stands_for(given, number):
     datagram, family = given
     data = pack(datagram, number, family)
     payload = b"nfpb" + number.to_bytes(4, "big")
-    assert data == build(with_fields(flow_of(datagram, family).first.packet, payload=payload))
+    assert data == build(replace(flow_of(datagram, family).first.packet, payload=payload))
     assert not parse(data).faults
     assert unpack(data, family) == (number, *datagram[2:])
     assert number_of(data) == number
@@ -79,11 +79,11 @@ def test_a_flow_of_one_packet_is_a_datagram():
         (Pause(seconds=1),),
         (Send(packet=UDP, entry=None),),
         (Send(packet=UDP, entry="a"), Reply()),
-        (Send(packet=with_fields(UDP, proto=Protocol.TCP), entry="a"),),
-        (Send(packet=with_fields(UDP, payload=b"p"), entry="a"),),
-        (Send(packet=with_fields(UDP, bad_checksum=True), entry="a"),),
-        (Send(packet=with_fields(UDP, sport=None), entry="a"),),
-        (Send(packet=with_fields(UDP, dport=PortClass(1, 2)), entry="a"),),
+        (Send(packet=replace(UDP, proto=Protocol.TCP), entry="a"),),
+        (Send(packet=replace(UDP, payload=b"p"), entry="a"),),
+        (Send(packet=replace(UDP, bad_checksum=True), entry="a"),),
+        (Send(packet=replace(UDP, sport=None), entry="a"),),
+        (Send(packet=replace(UDP, dport=PortClass(1, 2)), entry="a"),),
     ],
 )
 def test_any_other_flow_is_none(steps):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,6 @@ from hypothesis import strategies as st
 from backends.model.conversation import Conversation
 from backends.model.node import node_from_json
 from backends.model.packet import Fragment, Packet
-from backends.model.withfields import with_fields
 from backends.wire import parsing
 from backends.wire.frames import build, identity
 from backends.wire.parsing import FrameError, Parsed, parse
@@ -107,7 +107,7 @@ def test_a_flipped_bit_does_not_go_unseen(packet, data):
 
 @given(st.one_of(TCP, UDP, ECHO, SCTP, LITE, ERROR))
 def test_bad_checksum_is_bad(packet):
-    (fault,) = parse(build(with_fields(packet, bad_checksum=True))).faults
+    (fault,) = parse(build(replace(packet, bad_checksum=True))).faults
     assert fault.startswith("wrong ")
     assert "IP header" not in fault
     assert "quoted" not in fault
@@ -149,22 +149,22 @@ def test_a_quotation_of_eight_bytes_still_tells_the_packet():
 
 @given(ANY, U32, U32, U16, st.integers(1, 255))
 def test_identity_survives_translation(packet, src, dst, port, ttl):
-    changed = with_fields(packet, src=src, dst=dst, ttl=ttl, mark=5)
+    changed = replace(packet, src=src, dst=dst, ttl=ttl, mark=5)
     if packet.has_ports:
-        changed = with_fields(changed, sport=port, dport=port)
+        changed = replace(changed, sport=port, dport=port)
     assert identity(changed) == identity(packet)
 
 
 def test_identity_tells_packets_apart():
     udp = Packet(family=Family.IP, src=1, dst=2, proto=17, sport=3, dport=4, payload=b"a")
-    tcp = with_fields(udp, proto=6, seq=1)
+    tcp = replace(udp, proto=6, seq=1)
     error = Packet(family=Family.IP, src=2, dst=1, proto=1, icmp_type=3, icmp_code=3, quoted=udp)
     packets = [
         udp,
-        with_fields(udp, payload=b"b"),
-        with_fields(udp, proto=136),
+        replace(udp, payload=b"b"),
+        replace(udp, proto=136),
         tcp,
-        with_fields(tcp, seq=2),
+        replace(tcp, seq=2),
         error,
     ]
     assert len({identity(p) for p in packets}) == len(packets)
@@ -202,7 +202,7 @@ def test_a_fragment_is_read_as_it_was_written(family, fragment, payload):
         family=family, src=1, dst=2, proto=17, sport=3, dport=4, payload=payload, fragment=fragment
     )
     if packet.is_later_fragment:
-        packet = with_fields(packet, sport=None, dport=None)
+        packet = replace(packet, sport=None, dport=None)
     data = build(packet)
     assert len(data) == packet.length
     assert parse(data) == Parsed(packet)

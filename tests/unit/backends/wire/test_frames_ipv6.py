@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backends.model.packet import Fragment, Packet
-from backends.model.withfields import with_fields
 from backends.wire.frames import build, identity
 from backends.wire.ipv6header import FLOW_LABEL, unpack_ipv6
 from backends.wire.parsing import FrameError, parse
@@ -50,7 +50,7 @@ def udp(**fields: Any) -> Packet:
         dport=53,
         payload=b"payload",
     )
-    return with_fields(one, **fields)
+    return replace(one, **fields)
 
 
 @given(QUERY)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from backends.model.packet import Fragment, Packet
-from backends.model.withfields import with_fields
 from backends.wire.frames import build
 from backends.wire.plainheaders import transport_header
 from translate.ir import Family, Protocol
@@ -18,7 +19,7 @@ PACKET = Packet(family=Family.IP, src=1, dst=9, proto=Protocol.TCP, sport=40000,
 def test_the_header_follows_a_plain_ip_header(
     family: Family, start: int, proto: Protocol, length: int
 ) -> None:
-    data = build(with_fields(PACKET, family=family, proto=proto))
+    data = build(replace(PACKET, family=family, proto=proto))
     assert transport_header(data) == (proto, start)
     assert transport_header(data[: start + length]) == (proto, start)
     assert transport_header(data[: start + length - 1]) is None
@@ -27,8 +28,8 @@ def test_the_header_follows_a_plain_ip_header(
 @pytest.mark.parametrize(
     "data",
     [
-        build(with_fields(PACKET, proto=Protocol.SCTP)),
-        build(with_fields(PACKET, fragment=Fragment(0, True, 7))),
+        build(replace(PACKET, proto=Protocol.SCTP)),
+        build(replace(PACKET, fragment=Fragment(0, True, 7))),
         b"\x46" + build(PACKET)[1:],
         b"",
     ],

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from backends.model.packet import Packet
-from backends.model.withfields import with_fields
 from backends.wire.frames import build, identity
 from backends.wire.parsing import parse
 from backends.wire.shifting import Shift, key
@@ -18,7 +19,7 @@ PACKET = Packet(
     family=Family.IP, src=1, dst=9, proto=Protocol.TCP, sport=BASE, dport=53, seq=7, payload=b"abcdefghij"
 )
 FORMS = st.builds(
-    lambda family, proto, seq, flags, bad: with_fields(
+    lambda family, proto, seq, flags, bad: replace(
         PACKET, family=family, proto=proto, seq=seq, ack=seq ^ 0xFFFF, flags=flags, bad_checksum=bad
     ),
     st.sampled_from(Family),
@@ -33,7 +34,7 @@ NUMBERS = st.integers(0, 63)
 
 def swapped(packet: Packet) -> Packet:
     """Return a packet in the other direction, to the client."""
-    return with_fields(packet, sport=packet.dport, dport=packet.sport)
+    return replace(packet, sport=packet.dport, dport=packet.sport)
 
 
 @given(FORMS, PORTS, NUMBERS, st.booleans())
@@ -64,18 +65,18 @@ def test_nat_leaves_what_tells_the_runs_apart(form: Packet, runs: list[tuple[int
         sent = Shift(BASE, port, number).sent(build(form), reply=False)
         assert sent is not None
         kept = key(sent)
-        translated = with_fields(parse(sent).packet, src=77, dst=88, sport=4711, dport=4712, ttl=3)
+        translated = replace(parse(sent).packet, src=77, dst=88, sport=4711, dport=4712, ttl=3)
         assert key(build(translated)) == kept
         keys.add(kept)
     assert len(keys) == len(runs)
 
 
 def test_only_the_port_of_the_client_is_changed() -> None:
-    same = with_fields(PACKET, dport=BASE)
+    same = replace(PACKET, dport=BASE)
     sent = Shift(BASE, 40000, 1).sent(build(same), reply=False)
     assert sent is not None
     assert (parse(sent).packet.sport, parse(sent).packet.dport) == (40000, BASE)
-    translated = build(with_fields(parse(sent).packet, sport=4711, dport=40000))
+    translated = build(replace(parse(sent).packet, sport=4711, dport=40000))
     alone = Shift(BASE, 40000, 1).received(translated, reply=False)
     assert alone is not None
     assert (parse(alone).packet.sport, parse(alone).packet.dport) == (4711, 40000)
@@ -84,13 +85,13 @@ def test_only_the_port_of_the_client_is_changed() -> None:
 
 @pytest.mark.parametrize("reply", [False, True])
 def test_a_port_that_nat_chose_is_not_taken_for_the_port_of_the_flow(*, reply: bool) -> None:
-    picked = with_fields(PACKET, dport=BASE, sport=53) if reply else PACKET
+    picked = replace(PACKET, dport=BASE, sport=53) if reply else PACKET
     assert Shift(BASE, 40000, 1).received(build(picked), reply=reply) is None
     assert Shift(BASE, BASE, 0).received(build(picked), reply=reply) == build(picked)
 
 
 def test_no_udp_checksum_stays_none() -> None:
-    packet = with_fields(PACKET, proto=Protocol.UDP)
+    packet = replace(PACKET, proto=Protocol.UDP)
     data = bytearray(build(packet))
     data[26:28] = bytes(2)
     sent = Shift(BASE, 40000, 3).sent(bytes(data), reply=False)
@@ -100,7 +101,7 @@ def test_no_udp_checksum_stays_none() -> None:
 
 @pytest.mark.parametrize(
     "other",
-    [with_fields(PACKET, proto=Protocol.SCTP), with_fields(PACKET, proto=Protocol.UDP, payload=b"short")],
+    [replace(PACKET, proto=Protocol.SCTP), replace(PACKET, proto=Protocol.UDP, payload=b"short")],
 )
 def test_other_packets_have_no_key(other: Packet) -> None:
     assert key(build(other)) is None

@@ -18,7 +18,6 @@ from backends.model.outcome import (
     Verdict,
 )
 from backends.model.packet import Packet, PortClass
-from backends.model.withfields import with_fields
 from harness.diff.compare import compare, matching_branches
 from harness.diff.sampling import runs_needed
 from translate.ir import Family
@@ -60,7 +59,7 @@ def result(*outcomes: Outcome) -> FlowResult:
     ],
 )
 def test_each_field_by_itself_is_a_difference(field: str, value: object) -> None:
-    other = with_fields(FORWARD, **dict[str, Any]({field: value}))
+    other = replace(FORWARD, **dict[str, Any]({field: value}))
     for want, have in ((FORWARD, other), (other, FORWARD)):
         assert {m.field.partition(".")[0] for m in compare(FLOW, result(want), result(have))} == {field}
 
@@ -215,7 +214,7 @@ def test_either_answer_of_a_match_that_is_not_modelled_agrees_and_none_is_waited
 def test_a_difference_has_its_own_values() -> None:
     """The fields of a difference are looked up by their names; its values are not."""
     for port in (54, 55, 56):
-        other = with_fields(FORWARD, dport=port, dst=port)
+        other = replace(FORWARD, dport=port, dst=port)
         found = [(m.field, m.expected, m.observed) for m in compare(FLOW, result(FORWARD), result(other))]
         assert found == [("dst", "10.244.0.3", f"0.0.0.{port}"), ("dport", 53, port)]
     (lost,) = compare(FLOW, result(FORWARD), result(DROP))

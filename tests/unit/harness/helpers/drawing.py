@@ -14,7 +14,6 @@ from backends.model.contract import Availability, Job
 from backends.model.flow import Flow, Repeated, Send
 from backends.model.outcome import FlowResult, Outcome, seen_branches
 from backends.model.packet import Port, PortClass
-from backends.model.withfields import with_fields
 from backends.simulator import Simulation
 from translate.ir import Ruleset
 from translate.read import read_ruleset
@@ -107,5 +106,5 @@ class DrawingBackend:
             if quoted is not None:
                 quoted = replace(quoted, sport=number(quoted.sport), dport=number(quoted.dport))
             sport, dport = number(outcome.sport), number(outcome.dport)
-            observed.append(with_fields(outcome, sport=sport, dport=dport, quoted=quoted))
+            observed.append(replace(outcome, sport=sport, dport=dport, quoted=quoted))
         return tuple(observed)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import cast
 
 from backends.model.flow import Flow, Repeated, Send, Step
 from backends.model.outcome import FlowResult, Outcome
 from backends.model.packet import Packet
-from backends.model.withfields import with_fields
 from backends.replay.loader import Loader, Watched
 from backends.replay.pipe import pack_flows, pack_results, unpack_flows, unpack_results
 from backends.replay.replayer import Replayer
@@ -55,7 +55,7 @@ class Node:
         self._take(parse(data).packet)
 
     def originate(self, data: bytes, *, mark: int, uid: int = 0, gid: int = 0) -> int:
-        self._take(with_fields(parse(data).packet, mark=mark))
+        self._take(replace(parse(data).packet, mark=mark))
         return 0
 
     def _take(self, packet: Packet) -> None:

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from backends.model.flow import Again, IcmpError, Pause, Reply, Send
 from backends.model.outcome import Verdict
-from backends.model.withfields import with_fields
 from translate.ir import Protocol, TcpFlag
 
 # Each state leaves its own mark, so an outcome tells what conntrack said.
@@ -221,7 +222,7 @@ def test_a_udp_reply_without_the_zone_of_its_connection_is_dropped_where_nat_lea
         nat: -A PREROUTING -d 10.99.0.1 -j DNAT --to-destination 10.99.0.2
     """
     udp = lab.udp("10.1.0.5", "8.8.8.8")
-    sctp = Send(packet=with_fields(udp.packet, proto=Protocol.SCTP), entry="west")
+    sctp = Send(packet=replace(udp.packet, proto=Protocol.SCTP), entry="west")
     dropped, moved = (lab.run(rules, first, Reply())[1] for first in (udp, sctp))
     assert dropped.verdict is Verdict.DROP
     assert moved.snat  # only UDP's clashes are left to the confirmation (nf_nat_used_tuple_new)

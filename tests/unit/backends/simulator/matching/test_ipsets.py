@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from backends.model.contract import Job
@@ -9,7 +11,6 @@ from backends.model.flow import Flow, Send
 from backends.model.node import node_from_json
 from backends.model.outcome import Verdict
 from backends.model.packet import Packet
-from backends.model.withfields import with_fields
 from backends.simulator import simulate
 from translate.ir import Family, Protocol, parse_address
 from translate.read import read_ipsets, read_ruleset, with_sets
@@ -43,9 +44,9 @@ def dropped(match: str, proto: int, *, src: str = "192.0.2.1", dport: int = 80, 
         proto=proto,
     )
     if packet.has_ports:
-        packet = with_fields(packet, sport=80, dport=dport)
+        packet = replace(packet, sport=80, dport=dport)
     elif packet.is_icmp:
-        packet = with_fields(packet, icmp_type=icmp, icmp_code=0, icmp_id=1)
+        packet = replace(packet, icmp_type=icmp, icmp_code=0, icmp_id=1)
     result = simulate(Job(rules=ruleset, node=NODE), Flow(id="x", steps=(Send(packet=packet, entry="eth0"),)))
     return result.branches[0].outcomes[0].verdict is Verdict.DROP
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -33,7 +34,7 @@ def marked(packet: Packet, **changed: Any) -> int | None:
 
 
 def changed(packet: Packet, **fields: Any) -> Packet:
-    return Packet(**{**packet.__dict__, **fields})
+    return replace(packet, **fields)
 
 
 def test_both_directions_have_one_mark() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +12,6 @@ from backends.model.conversation import Arrival, Conversation
 from backends.model.flow import Again, Flow, Reply, Send
 from backends.model.node import Interface, Node
 from backends.model.packet import Fragment, Packet, Routing
-from backends.model.withfields import with_fields
 from backends.wire.frames import build
 from backends.wire.parsing import parse
 from harness.corpus.formats.headers import HEADER_FIELDS, header_value, with_header
@@ -27,10 +28,10 @@ def packets() -> st.SearchStrategy[Packet]:
     def of(family: Family, proto: int, payload: bytes, tos: int, quoting: bool) -> Packet:
         packet = Packet(family=family, src=1, dst=2, proto=proto, payload=payload, tos=tos)
         if packet.has_ports:
-            return with_fields(packet, sport=3, dport=4)
+            return replace(packet, sport=3, dport=4)
         kind = (3 if family is Family.IP else 1) if quoting else (8 if family is Family.IP else 128)
-        quoted = with_fields(UDP, family=family, payload=payload) if quoting and packet.is_icmp else None
-        return with_fields(packet, icmp_type=kind, icmp_id=7, quoted=quoted) if packet.is_icmp else packet
+        quoted = replace(UDP, family=family, payload=payload) if quoting and packet.is_icmp else None
+        return replace(packet, icmp_type=kind, icmp_id=7, quoted=quoted) if packet.is_icmp else packet
 
     protos = (Protocol.TCP, Protocol.UDP, Protocol.UDPLITE, Protocol.SCTP, 47, 99, None)
     return st.builds(
@@ -53,7 +54,7 @@ def test_a_packet_is_as_long_as_it_says_and_keeps_its_tos(packet: Packet) -> Non
 
 @pytest.mark.parametrize("proto", [Protocol.UDP, Protocol.TCP])
 def test_zeros_fill_every_packet_of_the_sender_and_no_answer(proto: int) -> None:
-    packet = with_fields(UDP, proto=proto, filled_to=500, tos=184, smac=5, dmac=6)
+    packet = replace(UDP, proto=proto, filled_to=500, tos=184, smac=5, dmac=6)
     talk = Conversation(Flow(id="f", steps=(Send(packet=packet, entry="eth0"), Again())))
     first, again = talk.emit(talk.flow.steps[0]), talk.emit(Again())  # type: ignore[arg-type]  # a Send
     assert first is not None
@@ -89,7 +90,7 @@ def test_values_that_no_packet_can_have() -> None:
     assert with_header(UDP, Field.PACKET_TYPE, 3, "pod0", forwarded=False) is None
 
 
-SIX = with_fields(UDP, family=Family.IP6)
+SIX = replace(UDP, family=Family.IP6)
 
 
 @pytest.mark.parametrize(
@@ -141,7 +142,7 @@ def test_headers_with_options_that_no_packet_has() -> None:
 def test_answers_have_no_extension_headers() -> None:
     made = with_header(SIX, Field.ROUTING_TYPE, 0, "pod0", forwarded=True)
     assert made is not None
-    made = with_fields(made, hop_options=1, destination_options=2)
+    made = replace(made, hop_options=1, destination_options=2)
     talk = Conversation(Flow(id="f", steps=(Send(packet=made, entry="pod0"), Reply())))
     talk.emit(Send(packet=made, entry="pod0"))
     talk.arrived(Arrival(made, "eth0"))
@@ -207,7 +208,7 @@ def test_a_corpus_with_values_that_cannot_be(more: str, message: str) -> None:
 def test_an_index_of_ipsec_is_sent_before_the_tag_and_answered_with(
     proto: int, field: Field, start: int, end: int
 ) -> None:
-    plain = with_fields(UDP, proto=proto, sport=None, dport=None)
+    plain = replace(UDP, proto=proto, sport=None, dport=None)
     assert header_value(field, plain, "pod0", NODE) == 0
     assert header_value(field, UDP, "pod0", NODE) is None
     assert with_header(UDP, field, 1, "pod0", forwarded=True) is None

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 
 from backends.model.flow import Flow, Send
 from backends.model.outcome import FlowResult, Outcome, OutcomeBranch, Verdict
-from backends.model.withfields import with_fields
 from harness.diff.paths import PICKED
 from nfparity.assess.detectors.affinity import AFFINITY
 from nfparity.assess.difference import Measured
@@ -41,12 +41,10 @@ def went(flow: Flow, seed: int, *, keeps: bool, masqueraded: bool, falls_on: int
             dnat=True,
         )
         if masqueraded:
-            outcome = with_fields(outcome, src=7, sport=draw.randint(50_000, 65_535), snat=True)
+            outcome = replace(outcome, src=7, sport=draw.randint(50_000, 65_535), snat=True)
         outcomes.append(outcome)
     if falls_on is not None:
-        outcomes = [one if one.dst else with_fields(one, sport=falls_on) for one in outcomes[:3]] + outcomes[
-            3:
-        ]
+        outcomes = [one if one.dst else replace(one, sport=falls_on) for one in outcomes[:3]] + outcomes[3:]
     return FlowResult(flow.id, (OutcomeBranch(Fraction(1), tuple(outcomes)),))
 
 

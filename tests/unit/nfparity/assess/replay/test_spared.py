@@ -13,7 +13,6 @@ import pytest
 from backends.model.contract import Backend, Job
 from backends.model.flow import Flow
 from backends.model.outcome import FlowResult, Outcome, OutcomeBranch, Verdict
-from backends.model.withfields import with_fields
 from backends.simulator import Simulation
 from harness.diff.entrances import SharedRuns
 from harness.diff.sampling import Share
@@ -199,7 +198,7 @@ def test_every_outcome_of_what_may_leave_untranslated_is_seen() -> None:
     packet = flow.first.packet
     sent = [replace(flow, id=name) for name in "ab"]
     routed = Outcome(verdict=Verdict.FORWARD, out="eth0", src=packet.src, dst=packet.dst)
-    translated = with_fields(routed, dst=packet.dst + 1, dnat=True)
+    translated = replace(routed, dst=packet.dst + 1, dnat=True)
     ways = tuple(OutcomeBranch(Fraction(1, 2), (outcome,)) for outcome in (routed, translated))
     shared = flows_that_share_runs(sent, {name: FlowResult(name, ways) for name in "ab"})
     assert shared == SharedRuns(frozenset(), {"a": Share(2), "b": Share(2)})

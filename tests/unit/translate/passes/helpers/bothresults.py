@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import random
 from collections import defaultdict
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,6 @@ from backends.model.link import neighbour_mac
 from backends.model.node import node_from_json
 from backends.model.packet import Packet, Tuple
 from backends.model.timeouts import timeouts_of
-from backends.model.withfields import with_fields
 from backends.simulator.chance.chooser import Chooser, branches
 from backends.simulator.chance.ports import Ports
 from backends.simulator.conntrack.connection import ConntrackEntry
@@ -142,15 +142,15 @@ class Draw:
             family=self.family, src=self.address(Field.SADDR), dst=self.address(Field.DADDR), proto=proto
         )
         if packet.has_ports:
-            packet = with_fields(packet, sport=self.of(Field.SPORT, 16), dport=self.of(Field.DPORT, 16))
+            packet = replace(packet, sport=self.of(Field.SPORT, 16), dport=self.of(Field.DPORT, 16))
         if packet.is_icmp:
-            packet = with_fields(
+            packet = replace(
                 packet, icmp_type=self.of(Field.ICMP_TYPE, 8), icmp_code=self.of(Field.ICMP_CODE, 8)
             )
         if proto == Protocol.TCP:
-            packet = with_fields(packet, flags=TcpFlag(self.of(Field.TCP_FLAGS, 6)))
+            packet = replace(packet, flags=TcpFlag(self.of(Field.TCP_FLAGS, 6)))
         smac = self.of(Field.ETHER_SADDR, 48) if self.random.random() < 0.5 else None
-        return with_fields(packet, ttl=self.of(Field.TTL, 8), tos=self.of(Field.TOS, 8), smac=smac)
+        return replace(packet, ttl=self.of(Field.TTL, 8), tos=self.of(Field.TOS, 8), smac=smac)
 
     def connection(self, proto: int) -> Tuple:
         return Tuple(

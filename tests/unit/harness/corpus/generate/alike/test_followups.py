@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
 from backends.model.contract import Job
 from backends.model.flow import Flow
-from backends.model.withfields import with_fields
 from harness.corpus.generate import generate_flows
 from harness.corpus.generate.addresses import Places
 from harness.corpus.generate.alike.classes import Classes
@@ -36,7 +36,7 @@ def divided(job: Job) -> tuple[list[Flow], list[Flow]]:
 
 
 def opening(flow: Flow) -> tuple[object, ...]:
-    return with_fields(flow.first.packet, sport=None), flow.first.entry
+    return replace(flow.first.packet, sport=None), flow.first.entry
 
 
 def entrance(flow: Flow) -> tuple[object, ...]:
@@ -71,8 +71,8 @@ def test_packets_from_addresses_of_others_are_received_where_the_node_does_not_s
     sent = [flow for flow in left_out if borrowed(flow, job)]
     assert sent
     received = {flow.first.packet for flow in left if flow.first.entry is not None}
-    assert {with_fields(flow.first.packet, sport=None) for flow in sent} <= {
-        with_fields(packet, sport=None) for packet in received
+    assert {replace(flow.first.packet, sport=None) for flow in sent} <= {
+        replace(packet, sport=None) for packet in received
     }
     assert any(borrowed(flow, job) for flow in left), "services that are searched have them"
 
