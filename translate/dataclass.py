@@ -84,10 +84,12 @@ else:
                 raise TypeError(f"{cls.__qualname__} extends a struct, but needs what structs do not have")
             return made or dataclasses.dataclass(cls, **options)
 
+        replaced = msgspec.structs.replace
+
         def replace(original, /, **changes):
             """Return a copy with some fields replaced."""
             if isinstance(original, Struct):
-                return msgspec.structs.replace(original, **changes)
+                return replaced(original, **changes)
             return dataclasses.replace(original, **changes)
 
         def values_by_field(record, /):

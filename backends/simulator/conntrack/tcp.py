@@ -183,7 +183,7 @@ class TcpTrack:
         if old is not new and new is TcpState.FIN_WAIT:
             sender.close_init = True
         if not seen_reply:
-            if packet.flags & TcpFlag.RST:
+            if int(packet.flags) & _RST:
                 return TcpVerdict.KILL
             if index is TcpIndex.SYN and old is TcpState.SYN_SENT:
                 return TcpVerdict.IGNORE  # a SYN sent again does not renew the timeout
@@ -196,7 +196,7 @@ class TcpTrack:
         timeout = timeouts.tcp[self.state]
         if self.retransmissions >= timeouts.tcp_max_retrans and timeout > timeouts.tcp_retransmitted:
             timeout = timeouts.tcp_retransmitted
-        elif packet.flags & TcpFlag.RST:
+        elif int(packet.flags) & _RST:
             timeout = timeouts.tcp[TcpState.CLOSE]
         elif any(s.unacknowledged for s in self.seen) and timeout > timeouts.tcp_unacknowledged:
             timeout = timeouts.tcp_unacknowledged
