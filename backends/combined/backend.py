@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from itertools import chain
 from math import prod
 from typing import Final
 
@@ -45,7 +46,8 @@ class CombinedLoader(Loader):
         self.lists = any(loader.lists for loader in self._loaders)
         self.watches = any(loader.watches for loader in self._loaders)
         self.chance = any(loader.chance for loader in self._loaders)
-        self.reads_source_ports = any(loader.reads_source_ports for loader in self._loaders)
+        boundaries = [loader.port_boundaries for loader in self._loaders]
+        self.port_boundaries = None if None in boundaries else tuple(sorted(chain(*filter(None, boundaries))))
 
     def forget_connections(self, tap: TapNode) -> None:
         """Forget every connection of all loaders."""

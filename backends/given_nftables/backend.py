@@ -11,7 +11,13 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Final
 
 from backends.combined.backend import CombinedLoader
-from backends.given_nftables.trace import ListedChain, Tracer, filled_sets, may_read_source_ports, read_chains
+from backends.given_nftables.trace import (
+    ListedChain,
+    Tracer,
+    filled_sets,
+    listed_port_boundaries,
+    read_chains,
+)
 from backends.model.contract import Availability, Job
 from backends.model.node import Node
 from backends.nftables.emptying import SetEmptier
@@ -74,7 +80,7 @@ class GivenNftLoader(Loader):
         # The kernel lists a ruleset in the same form whether it was loaded from text or from JSON.
         loaded = "".join(self._handle.run(f"list {table}\n") for table in self._own)
         self._chains = read_chains(loaded)
-        self.reads_source_ports = may_read_source_ports(loaded, self._chains.values())
+        self.port_boundaries = listed_port_boundaries(loaded, self._chains.values())
         self.watches = any(c.fills or c.dependent or c.rarest < 1 for c in self._chains.values())
         self.chance = bool(self._chains)
         self._traceable = filled_sets(self._chains) == self._filled

@@ -23,7 +23,7 @@ from backends.testbed.libnftables import NftHandle
 from translate.dataclass import dataclass
 from translate.ir import Family
 
-__all__ = ["ListedChain", "Tracer", "filled_sets", "may_read_source_ports", "read_chains"]
+__all__ = ["ListedChain", "Tracer", "filled_sets", "listed_port_boundaries", "read_chains"]
 
 _NETLINK_NETFILTER: Final = 12
 _SOL_NETLINK: Final = 270
@@ -52,6 +52,8 @@ _HEAD: Final = re.compile(r"(table|chain|set|map) (?:(\w+) )?(\S+) \{")
 _RANDOM: Final = re.compile(r"\bnumgen (?:random|inc) mod (0x[0-9a-f]+|\d+)(.*)")
 _DEPENDENT: Final = re.compile(r"\b(?:numgen inc|jhash|symhash)\b")
 _SOURCE_PORT: Final = re.compile(r"\b(?:sport|proto-src)\b")
+_COMPUTED_PORT: Final = re.compile(r"\b(?:dport|proto-dst)\s+(?:[&|^]|<<|>>|and|or|xor|lshift|rshift)\s")
+_NUMBER: Final = re.compile(r"(?<![\w.])(?:0x[0-9a-f]+|[1-9]\d*)(?![\w.])")
 _INLINE: Final = re.compile(r"(?:\s+offset \d+)?\s+v?map \{([^}]*)\}")
 _KEY: Final = re.compile(r"\s*(\d+)(?:-(\d+))?\s*:")
 _COMPARED: Final = re.compile(r"(?:\s+offset \d+)?\s+(?:(<=?|>=?|!=|==)\s+)?(\d+)(?:-(\d+))?(?!\S)")
@@ -120,9 +122,20 @@ def read_chains(listing: str) -> dict[_Place, ListedChain]:
     return {place: c for place, c in chains.items() if c.fills or c.dependent or c.varies or c.rarest < 1}
 
 
-def may_read_source_ports(listing: str, chains: Iterable[ListedChain]) -> bool:
-    """Return whether rules of a listing, with these ``chains``, may depend on the source port of a packet."""
-    return _SOURCE_PORT.search(listing) is not None or any(c.varies or c.dependent for c in chains)
+def listed_port_boundaries(listing: str, chains: Iterable[ListedChain]) -> tuple[int, ...] | None:
+    """Return the ``port_boundaries`` of the rules of a listing, which have these ``chains``.
+
+    Every number that can be a port counts, because an answer has the client's port as its destination port.
+    None if a rule may read a source port, or computes with a port.
+    """
+    if _SOURCE_PORT.search(listing) is not None or any(c.varies or c.dependent for c in chains):
+        return None
+    text = _COMMENT.sub('""', listing)
+    if _COMPUTED_PORT.search(text) is not None:
+        return None
+    numbers = {int(number, 0) for number in _NUMBER.findall(text)}
+    ends = {end for number in numbers for end in (number, number + 1)}
+    return tuple(sorted(end for end in ends if end < 1 << 16))
 
 
 def _share(rule: str) -> Fraction:

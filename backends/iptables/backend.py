@@ -19,7 +19,7 @@ from backends.iptables.buckets import hashlimit_names, tables_to_reload, with_co
 from backends.iptables.namednumbers import numbered_names
 from backends.iptables.variation import may_vary
 from backends.model.contract import Availability, Job
-from backends.model.sourceports import reads_source_ports
+from backends.model.sourceports import port_boundaries
 from backends.replay.availability import kernel_lacks
 from backends.replay.loader import JIFFIES, Loader, RuleId, refuse_endless_walks
 from backends.replay.session import KernelSession, open_session
@@ -232,7 +232,7 @@ def loader_of(variant: str, ruleset: Ruleset) -> IptablesLoader:
         accounts=_accounts(ruleset),
         ipsets=write_ipsets(ruleset.sets),
     )
-    loader.reads_source_ports = reads_source_ports(ruleset)
+    loader.port_boundaries = port_boundaries(ruleset)
     return loader
 
 

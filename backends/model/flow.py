@@ -98,14 +98,14 @@ class Repeated:
 
     ``lists``: the flow adds to lists of addresses (``-m recent``), which must be emptied between two runs.
     ``watched``: the result has what a backend can observe of random choices and lists; False if only the
-    outcomes count. ``apart``: nothing on the flow's way depends on its source port, and no run affects
-    another with a different one. ``filled``: the names of these lists, if the flow changes nothing else that
-    another flow may meet; None if that is not known.
+    outcomes count. ``ports``: source ports that nothing on the flow's way distinguishes from its own; no run
+    affects another with a different one. There are none if that is not known. ``filled``: the names of these
+    lists, if the flow changes nothing else that another flow may meet; None if that is not known.
     """
 
     flow: Flow
     times: int
     lists: bool = True
     watched: bool = True
-    apart: bool = False
+    ports: range = range(0)
     filled: frozenset[str] | None = None

@@ -1,11 +1,14 @@
-"""Rules that distinguish connections by their source port alone."""
+"""Rules that distinguish connections by the client's port alone."""
 
 from __future__ import annotations
 
+from bisect import bisect
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from translate.ir import (
     Accept,
+    Account,
     Action,
     AddTtl,
     Dnat,
@@ -14,6 +17,7 @@ from translate.ir import (
     FieldTest,
     FillChecksum,
     Goto,
+    Interval,
     Jump,
     LimitMss,
     Log,
@@ -25,7 +29,6 @@ from translate.ir import (
     Reject,
     RestoreMark,
     Return,
-    Rule,
     Ruleset,
     SaveMark,
     SetConnmark,
@@ -33,10 +36,12 @@ from translate.ir import (
     SetTos,
     SetTtl,
     Snat,
+    Test,
+    Value,
     flat,
 )
 
-__all__ = ["reads_source_ports"]
+__all__ = ["port_boundaries", "ports_alike", "reads_source_ports"]
 
 _OTHERS: Final = frozenset(
     {
@@ -61,9 +66,19 @@ _OTHERS: Final = frozenset(
         Field.CT_ORIGINAL_DPORT,
         Field.FIB_SADDR_TYPE,
         Field.FIB_DADDR_TYPE,
+        Field.FIB_SADDR_TYPE_IIF,
+        Field.FIB_DADDR_TYPE_IIF,
+        Field.FIB_SADDR_TYPE_OIF,
+        Field.FIB_DADDR_TYPE_OIF,
+        Field.IIF_GROUP,
+        Field.OIF_GROUP,
+        Field.PACKET_TYPE,
     }
 )
-"""The usual fields whose values do not depend on a source port."""
+"""The usual fields of a first packet whose values do not depend on its source port."""
+
+_PORTS: Final = frozenset({Field.SPORT, Field.DPORT, Field.CT_ORIGINAL_SPORT, Field.CT_REPLY_DPORT})
+"""Fields with the port of the client: in its own packets, or in the answers."""
 
 _ACTIONS: Final = (
     Accept
@@ -90,25 +105,62 @@ _ACTIONS: Final = (
 
 
 def reads_source_ports(ruleset: Ruleset) -> bool:
-    """Return whether the outcome of a packet may depend on its source port, or on its payload.
+    """Return whether the outcome of a first packet may depend on its source port, or on its payload.
 
     It may with every test and action that is not known here, such as a hash of the connection's ports. NAT to
     a range of addresses chooses by such a hash (``find_best_ips_proto``).
     """
-    return not all(map(_reads_none, ruleset.rules()))
-
-
-def _reads_none(rule: Rule) -> bool:
-    return (
-        not rule.unknown
-        and all(map(_is_the_same, rule.actions))
-        and all(
-            (isinstance(test, FieldTest) and test.field in _OTHERS)
-            or isinstance(test, Random)
-            or (isinstance(test, Recent) and _OTHERS.issuperset(test.key))
-            for test in flat(rule.tests)
-        )
+    return not all(
+        not rule.unknown and all(map(_is_the_same, rule.actions)) and all(map(_reads_none, flat(rule.tests)))
+        for rule in ruleset.rules()
     )
+
+
+def port_boundaries(ruleset: Ruleset) -> tuple[int, ...] | None:
+    """Return the ports at which a test of a port, or the range of a source NAT, begins or has just ended.
+
+    Connections are alike in all packets, but for the client's port, if no boundary is between their ports.
+    None if that may depend on the port otherwise, or on the payload.
+    """
+    boundaries: set[int] = set()
+    for rule in ruleset.rules():
+        if rule.unknown or not all(map(_is_the_same, rule.actions)):
+            return None
+        for action in rule.actions:
+            # A port in the range is kept (get_unique_tuple).
+            if isinstance(action, Snat | Masquerade) and action.ports.interval is not None:
+                boundaries.update(_ends(action.ports.interval))
+        for test in flat(rule.tests):
+            if isinstance(test, FieldTest) and test.field in _PORTS and test.mask is None:
+                for value in test.values:
+                    boundaries.update(_ends(value))
+            elif (isinstance(test, FieldTest) and test.field in _PORTS) or not _reads_none(test):
+                return None
+    return tuple(sorted(boundaries))
+
+
+def _ends(value: Value) -> Iterator[int]:
+    if isinstance(value, Interval):
+        yield value.low
+        yield value.high + 1
+
+
+def ports_alike(port: int, boundaries: Sequence[int]) -> range:
+    """Return the ports around one that no boundary separates from it; ``boundaries`` are in order."""
+    place = bisect(boundaries, port)
+    low = boundaries[place - 1] if place else 0
+    high = boundaries[place] if place < len(boundaries) else 1 << 16
+    return range(low, min(high, 1 << 16))
+
+
+def _reads_none(test: Test) -> bool:
+    match test:
+        case FieldTest(field=field):
+            return field in _OTHERS
+        case Recent(key=key):
+            return _OTHERS.issuperset(key)
+        case _:
+            return isinstance(test, Account | Random)
 
 
 def _is_the_same(action: Action) -> bool:

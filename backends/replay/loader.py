@@ -86,8 +86,8 @@ class Loader(ABC):
     pins: bool = False
     """True if rules test which processor handles a packet."""
 
-    reads_source_ports: bool = False
-    """True if rules that are not those of the job may distinguish connections by their source port."""
+    port_boundaries: tuple[int, ...] | None = ()
+    """The :func:`~backends.model.sourceports.port_boundaries` of rules that are not those of the job."""
 
     registers_again: bool = False
     """True if :meth:`forget_lists` registers the chains again, after all other chains of their priority."""

@@ -43,14 +43,18 @@ def unpack_flows(data: bytes) -> list[Flow | Repeated | Datagram]:
 def _from_flow(request: Flow | Repeated, family: Family) -> list[Any] | Datagram:
     if isinstance(request, Repeated):
         flow = request.flow
-        how = (request.lists, request.watched, request.apart, request.filled)
+        ports = (request.ports.start, request.ports.stop)
+        how = (request.lists, request.watched, ports, request.filled)
         return [flow.id, [_from_step(s) for s in flow.steps], request.times, how]
     return to_datagram(request, family) or [request.id, [_from_step(s) for s in request.steps], 0, ()]
 
 
 def _to_flow(name: str, steps: list[tuple[Any, ...]], times: int, how: tuple[Any, ...]) -> Flow | Repeated:
     flow = Flow(id=name, steps=tuple([_to_step(s) for s in steps]))
-    return Repeated(flow, times, *how) if times else flow
+    if not times:
+        return flow
+    lists, watched, ports, filled = how
+    return Repeated(flow, times, lists, watched, range(*ports), filled)
 
 
 def pack_results(results: Iterable[FlowResult | Passed]) -> bytes:

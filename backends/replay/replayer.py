@@ -17,11 +17,12 @@ from typing import Final
 from backends.model.flow import Flow, Pause, Repeated, Send
 from backends.model.outcome import FlowResult, Outcome, seen_branches
 from backends.model.packet import Packet, Port
+from backends.model.sourceports import ports_alike
 from backends.replay.bursts import groups, send_burst
 from backends.replay.loader import Loader, Watched
 from backends.replay.observed import FrameReader, Observed, observe
 from backends.replay.runs import FlowRuns, Run, Turn, source_port
-from backends.replay.runs_at_once import FEWEST, MOST, can_run_at_once, run_at_once
+from backends.replay.runs_at_once import FEWEST, MOST, can_run_at_once, ports_for_runs, run_at_once
 from backends.testbed.tapnode import Sighting, TapNode
 from backends.wire.datagrams import DPORT, SPORT, Datagram, Passed, flow_of
 from translate.dataclass import dataclass, field
@@ -35,12 +36,6 @@ _ALONE: Final = 1024
 """The number of flows to send one by one after a burst with too many uncertain outcomes.
 
 Too many are more than one in :data:`_MOSTLY`.
-"""
-_PORTS: Final = range(40_000, 44_096)
-"""The source ports of runs that are made at once, in turn.
-
-When all have been used, their connections are forgotten: before the kernel's table is full, and it drops some
-(``early_drop``).
 """
 _FEW: Final = 8
 """The greatest number of packets whose connections are forgotten one by one."""
@@ -62,8 +57,8 @@ class Replayer:
     """True if a translated source port is still in use: a small range of them would soon be exhausted."""
     _openers: list[Packet] | None = field(default_factory=list)
     """The packets with which the connections that are not forgotten may have begun; None if they are many."""
-    _port: int = _PORTS.start
-    """The next source port for runs that are made at once."""
+    _next: dict[range, int] = field(default_factory=dict)
+    """The next of some source ports for runs that are made at once."""
     _reader: FrameReader = field(default_factory=FrameReader)
     """Reads the packets that come out in the runs of one flow."""
 
@@ -98,12 +93,12 @@ class Replayer:
         notes: dict[str, None] = {}
         openers: tuple[Packet, ...] = ()
         self._reader = FrameReader()
-        at_once = repeated.apart and not (loader.pins or loader.gap or loader.reads_source_ports)
+        ports = self._ports_for(repeated)
         for number in range(repeated.times):
             fills = loader.lists and (repeated.lists or watched.lists)
-            if at_once and not fills and not watched.dependent and (number or not watches):
-                at_once = False
-                made = self._at_once(flow, repeated.times - number, runs)
+            if ports and not fills and not watched.dependent and (number or not watches):
+                made = self._at_once(flow, repeated.times - number, runs, ports)
+                ports = range(0)
                 counts.update([run.outcomes for run in made])
                 notes.update(dict.fromkeys(note for run in made for note in run.notes))
                 if made:
@@ -142,19 +137,29 @@ class Replayer:
             seconds=time.perf_counter() - began,
         )
 
-    def _at_once(self, flow: Flow, times: int, runs: FlowRuns) -> list[Run]:
-        """Run a flow several times at once; return no runs if it cannot, or if an outcome is not certain."""
+    def _ports_for(self, repeated: Repeated) -> range:
+        """Return source ports for runs of a flow that are made at once; none if they cannot be."""
+        flow, loader = repeated.flow, self.loader
+        boundaries, port = loader.port_boundaries, flow.first.packet.sport
+        if loader.pins or loader.gap or boundaries is None or not isinstance(port, int):
+            return range(0)
+        if repeated.times < FEWEST or not can_run_at_once(flow):
+            return range(0)
+        return ports_for_runs(repeated.ports, ports_alike(port, boundaries))
+
+    def _at_once(self, flow: Flow, times: int, runs: FlowRuns, ports: range) -> list[Run]:
+        """Run a flow several times at once; return no runs if an outcome is not certain."""
         made: list[Run] = []
-        if times < FEWEST or not can_run_at_once(flow):
+        if min(times, len(ports)) < FEWEST:
             return made
         used = self._used[flow.first.packet.proto]
         while len(made) < times:
-            ports = self._next_ports(min(times - len(made), MOST))
-            self._forget_if(not used.isdisjoint(ports))
+            chosen = self._next_ports(ports, min(times - len(made), MOST, len(ports)))
+            self._forget_if(not used.isdisjoint(chosen))
             self._openers = None
-            used.update(ports)
+            used.update(chosen)
             try:
-                ended = run_at_once(self.tap, flow, runs, self._reader, ports)
+                ended = run_at_once(self.tap, flow, runs, self._reader, chosen)
             except KeyError as e:
                 raise MachineError(f"the node has no interface {e}") from None
             if ended is None:
@@ -168,12 +173,13 @@ class Replayer:
                         self._remember(packet)
         return made
 
-    def _next_ports(self, number: int) -> range:
-        """Return source ports for one burst."""
-        if self._port + number > _PORTS.stop:
-            self._port = _PORTS.start
-        self._port += number
-        return range(self._port - number, self._port)
+    def _next_ports(self, ports: range, number: int) -> range:
+        """Return source ports for one burst, in turn, because forgetting connections takes long."""
+        start = self._next.get(ports, ports.start)
+        if start + number > ports.stop:
+            start = ports.start
+        self._next[ports] = start + number
+        return range(start, start + number)
 
     def _burst(self, burst: list[Datagram]) -> list[FlowResult | Passed]:
         used = self._used[Protocol.UDP]

@@ -23,14 +23,33 @@ from backends.testbed.tapnode import Sighting, TapNode
 from backends.wire.shifting import Shift, key
 from translate.ir import Protocol
 
-__all__ = ["FEWEST", "MOST", "can_run_at_once", "run_at_once"]
+__all__ = ["FEWEST", "MOST", "can_run_at_once", "ports_for_runs", "run_at_once"]
 
 FEWEST: Final = 4
 """Fewer runs are made one by one."""
 MOST: Final = 64
 """The number of packets sent at once: far fewer than fit into the smallest of the sockets' buffers."""
-_UNPRIVILEGED: Final = 1024
-"""Below it, NAT chooses from other ranges of ports (``nf_nat_l4proto_unique_tuple``)."""
+_UNPRIVILEGED: Final = range(1024, 1 << 16)
+"""For other ports, NAT chooses from other ranges (``nf_nat_l4proto_unique_tuple``)."""
+
+
+_USUAL: Final = range(40_000, 44_096)
+"""The source ports that are used in turn, if all are possible.
+
+When all have been used, their connections are forgotten: before the kernel's table is full, and it drops some
+(``early_drop``).
+"""
+
+
+def ports_for_runs(*possible: range) -> range:
+    """Return the source ports to use, if those in all of these ranges are possible."""
+    usual = _common(_USUAL, *possible)
+    return usual if len(usual) >= MOST else _common(_UNPRIVILEGED, *possible)[: len(_USUAL)]
+
+
+def _common(*ranges: range) -> range:
+    start = max(each.start for each in ranges)
+    return range(start, max(start, min(each.stop for each in ranges)))
 
 
 def can_run_at_once(flow: Flow) -> bool:
@@ -38,8 +57,7 @@ def can_run_at_once(flow: Flow) -> bool:
     packet = flow.first.packet
     return (
         packet.proto in (Protocol.TCP, Protocol.UDP)
-        and isinstance(packet.sport, int)
-        and packet.sport >= _UNPRIVILEGED
+        and packet.sport in _UNPRIVILEGED
         and all(_is_from(packet, step) for step in flow.steps)
     )
 

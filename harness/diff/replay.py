@@ -16,7 +16,7 @@ from typing import Self
 from backends.model.contract import Backend, Job, Session
 from backends.model.flow import Flow, Repeated
 from backends.model.outcome import FlowResult
-from backends.model.sourceports import reads_source_ports
+from backends.model.sourceports import port_boundaries, ports_alike
 from backends.replay.successive import workers_kept
 from backends.replay.worker import end_workers
 from harness.diff.compare import DifferentPath, paths_shown
@@ -133,8 +133,8 @@ class Replays:
         expected = options.expected or (None,) * len(flows)
         traced = backend.name in options.tracing
         once, briefly, together = options.once, options.briefly, options.together
-        apart = not reads_source_ports(job.ruleset)
-        runs = _Runs(flows, expected, options.sampling, once, briefly, together, traced, options.kept, apart)
+        ports = port_boundaries(job.ruleset)
+        runs = _Runs(flows, expected, options.sampling, once, briefly, together, traced, options.kept, ports)
         self._futures.append(self._pool.submit(_run, backend, job, runs, options.progress, self._stop))
 
     def results(self) -> Iterator[Replayed]:
@@ -164,8 +164,7 @@ class _Runs:
     together: Mapping[str, Share]
     traced: bool
     kept: bool
-    apart: bool
-    """No rule reads the source port of a packet."""
+    port_boundaries: tuple[int, ...] | None
 
     def first(self) -> Iterator[Flow | Repeated]:
         for request, expected in zip(self._first(), self.expected, strict=True):
@@ -221,9 +220,12 @@ class _Runs:
 
     def _apart(self, request: Repeated, expected: FlowResult | None) -> Repeated:
         """Return the request, with what the rules say about runs from different source ports."""
-        if not self.apart or request.times == 1 or request.lists or expected is None or expected.dependent:
+        port = request.flow.first.packet.sport
+        if self.port_boundaries is None or not isinstance(port, int):
             return request
-        return replace(request, apart=True)
+        if request.times == 1 or request.lists or expected is None or expected.dependent:
+            return request
+        return replace(request, ports=ports_alike(port, self.port_boundaries))
 
     def _runs_shared(self, flow: Flow, expected: FlowResult) -> int:
         return self.sampling.shared_runs(flow, expected, self.together[flow.id])

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from backends.given_nftables.trace import ListedChain, filled_sets, may_read_source_ports, read_chains
+from backends.given_nftables.trace import ListedChain, filled_sets, listed_port_boundaries, read_chains
 
 LISTING = """\
 table ip kube {
@@ -116,4 +116,28 @@ def test_chains_are_told_apart_by_family_and_table_and_strings_are_no_rules() ->
 )
 def test_rules_that_may_read_the_source_port(rule: str, *, reads: bool) -> None:
     listing = LISTING.replace("RULE", rule)
-    assert may_read_source_ports(listing, read_chains(listing).values()) is reads
+    assert (listed_port_boundaries(listing, read_chains(listing).values()) is None) is reads
+
+
+@pytest.mark.parametrize(
+    ("rule", "boundaries"),
+    [
+        ("tcp dport 40000-45000 drop", {40000, 45001}),
+        ("tcp dport != 0x9c40 drop", {40000, 40001}),
+        ("ct reply proto-dst { 2049, 3000 } drop", {2049, 2050, 3000, 3001}),
+        ("th dport > 50000 drop", {50001}),
+        ("th dport & 1 == 1 drop", None),
+        ("ct reply proto-dst and 0x1 == 0x1 drop", None),
+        ('tcp dport 80 drop comment "from port 40000"', {80, 81}),
+    ],
+)
+def test_the_ports_that_a_listing_distinguishes(rule: str, boundaries: set[int] | None) -> None:
+    listing = LISTING.replace("RULE", rule)
+    ports = listed_port_boundaries(listing, read_chains(listing).values())
+    if boundaries is None:
+        assert ports is None
+    else:
+        assert ports is not None
+        assert boundaries <= set(ports)
+        assert list(ports) == sorted(ports)
+        assert 40000 in boundaries or 40000 not in ports

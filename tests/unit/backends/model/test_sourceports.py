@@ -1,10 +1,11 @@
-"""Rules that tell connections apart by their source port."""
+"""Rules that tell connections apart by the client's port."""
 
 from __future__ import annotations
 
 import pytest
 
-from backends.model.sourceports import reads_source_ports
+from backends.model.sourceports import port_boundaries, ports_alike, reads_source_ports
+from translate.ir import Ruleset
 from translate.read import read_ruleset
 
 RULES = {
@@ -17,6 +18,7 @@ RULES = {
     "FORWARD -m conntrack --ctorigsrcport 80 -j ACCEPT": True,
     "FORWARD -m hashlimit --hashlimit-upto 9/sec --hashlimit-mode srcport --hashlimit-name a -j DROP": True,
     "FORWARD -m string --string a --algo bm -j ACCEPT": True,
+    "FORWARD -m nfacct --nfacct-name a": False,
     "PREROUTING -p tcp -j DNAT --to-destination 10.0.0.9:80": False,
     "PREROUTING -p tcp -j DNAT --to-destination 10.0.0.9-10.0.0.12": True,
     "PREROUTING -p tcp -j NETMAP --to 10.0.0.0/24": True,
@@ -26,9 +28,44 @@ RULES = {
 }
 
 
-@pytest.mark.parametrize("rule", RULES)
-def test_a_rule_that_depends_on_source_ports_is_seen(rule: str) -> None:
+BOUNDARIES = {
+    "FORWARD -d 10.0.0.1/32 -j ACCEPT": (),
+    "FORWARD -p tcp -m tcp --dport 80 -j ACCEPT": (80, 81),
+    "FORWARD -p tcp -m tcp ! --sport 1024:2048 -j ACCEPT": (1024, 2049),
+    "FORWARD -p tcp -m multiport --ports 80,90:91 -j ACCEPT": (80, 81, 90, 92),
+    "FORWARD -p tcp -m tcp --sport 1024:65535 -j ACCEPT": (1024, 65536),
+    "FORWARD -m conntrack --ctorigsrcport 80 --ctrepldstport 90 -j ACCEPT": (80, 81, 90, 91),
+    "FORWARD -m conntrack --ctreplsrcport 80 -j ACCEPT": None,
+    "POSTROUTING -p tcp -j MASQUERADE --to-ports 2000-3000": (2000, 3001),
+    "POSTROUTING -p tcp -j SNAT --to-source 10.0.0.9:7000-7001": (7000, 7002),
+    "PREROUTING -p tcp -j DNAT --to-destination 10.0.0.9:7000-7001": (),
+    "PREROUTING -p tcp -j DNAT --to-destination 10.0.0.9-10.0.0.12": None,
+    "FORWARD -m string --string a --algo bm -j ACCEPT": None,
+}
+
+
+def rules_of(rule: str) -> Ruleset:
     chain = rule.split()[0]
     table = "filter" if chain == "FORWARD" else "nat"
     text = f"*{table}\n:{chain} ACCEPT [0:0]\n-A {rule}\nCOMMIT\n"
-    assert reads_source_ports(read_ruleset(text.encode(), name="rules")) is RULES[rule]
+    return read_ruleset(text.encode(), name="rules")
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_rule_that_depends_on_source_ports_is_seen(rule: str) -> None:
+    assert reads_source_ports(rules_of(rule)) is RULES[rule]
+
+
+@pytest.mark.parametrize("rule", BOUNDARIES)
+def test_ports_that_a_rule_distinguishes(rule: str) -> None:
+    assert port_boundaries(rules_of(rule)) == BOUNDARIES[rule]
+
+
+def test_ports_between_boundaries_are_alike() -> None:
+    assert ports_alike(5000, ()) == range(1 << 16)
+    boundaries = (80, 81, 5000, 6000, 1 << 16)
+    assert ports_alike(79, boundaries) == range(80)
+    assert ports_alike(80, boundaries) == range(80, 81)
+    assert ports_alike(81, boundaries) == ports_alike(4999, boundaries) == range(81, 5000)
+    assert ports_alike(5000, boundaries) == range(5000, 6000)
+    assert ports_alike(65535, boundaries) == range(6000, 1 << 16)

@@ -5,17 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 from itertools import cycle, islice
+from typing import Any
 
 import pytest
 
 from backends.model.flow import Again, Flow, IcmpError, Pause, Repeated, Reply, Send
 from backends.model.outcome import FlowResult, Verdict
 from backends.model.packet import Packet
-from backends.replay.runs_at_once import MOST, can_run_at_once
+from backends.replay.runs_at_once import FEWEST, MOST, can_run_at_once, ports_for_runs
 from backends.testbed.tapnode import Sighting
 from tests.unit.backends.replay.helpers.fakenode import TCP, UDP, Behaviour, Forgetful, Node, out, replay_all
 
 SPORT = 30000
+ALL_PORTS = range(1 << 16)
 FIRST = {proto: replace(packet, sport=SPORT) for proto, packet in (("tcp", TCP), ("udp", UDP))}
 
 
@@ -24,7 +26,7 @@ def flow(*steps: Reply | Again, packet: Packet = FIRST["udp"]) -> Flow:
 
 
 def run(node: Node, of: Flow, times: int, loader: Forgetful | None = None) -> FlowResult:
-    (result,) = replay_all(node, [Repeated(of, times, lists=False, apart=True)], loader)
+    (result,) = replay_all(node, [Repeated(of, times, lists=False, ports=ALL_PORTS)], loader)
     return result
 
 
@@ -119,11 +121,12 @@ def test_what_is_not_certain_is_tried_again_one_by_one(strange: list[tuple[str, 
         (flow(packet=Packet(family=UDP.family, src=1, dst=2, proto=132, sport=SPORT, dport=20)), {}),
         (flow(), {"pins": True}),
         (flow(), {"gap": 0.001}),
-        (flow(), {"reads_source_ports": True}),
+        (flow(), {"port_boundaries": None}),
+        (flow(), {"port_boundaries": (SPORT, SPORT + FEWEST - 1)}),
     ],
 )
 def test_runs_that_depend_on_more_than_the_packet_are_made_one_by_one(
-    of: Flow, setting: dict[str, bool | float]
+    of: Flow, setting: dict[str, Any]
 ) -> None:
     node, loader = Node(lambda p: [out(p)]), Forgetful()
     for name, value in setting.items():
@@ -141,10 +144,31 @@ def test_only_plain_connections_run_at_once() -> None:
     assert can_run_at_once(Flow(id="f", steps=(*first.steps, *first.steps)))
 
 
+def test_runs_have_no_port_that_a_rule_distinguishes_from_that_of_the_flow() -> None:
+    node, loader = Node(lambda p: [out(p)]), Forgetful()
+    loader.port_boundaries = (80, SPORT - 20, SPORT + 5, 40_000)
+    request = Repeated(flow(), 30, lists=False, ports=range(SPORT - 4, 1 << 16))
+    (result,) = replay_all(node, [request], loader)
+    assert result.runs == 30
+    assert {p.sport for p in node.sent} == set(range(SPORT - 4, SPORT + 5))
+    assert loader.times > 0
+
+
+def test_usual_ports_are_preferred() -> None:
+    usual = ports_for_runs(ALL_PORTS)
+    assert (usual.start, len(usual)) == (40_000, 4096)
+    assert ports_for_runs(ALL_PORTS, range(42_000, 43_000)) == range(42_000, 43_000)
+    assert ports_for_runs(range(44_000, 50_000)) == usual[4000:]
+    assert ports_for_runs(range(44_095, 50_000)) == range(44_095, 44_095 + 4096)
+    assert ports_for_runs(range(1000, 1030)) == range(1024, 1030)
+    assert not ports_for_runs(range(1000))
+    assert not ports_for_runs(range(2000, 3000), range(4000, 5000))
+
+
 def test_ports_are_used_again_only_after_connections_are_forgotten() -> None:
     node, loader = Node(translating()), Forgetful()
     requests = [
-        Repeated(Flow(id=str(n), steps=flow().steps), 64, lists=False, apart=True) for n in range(160)
+        Repeated(Flow(id=str(n), steps=flow().steps), 64, lists=False, ports=ALL_PORTS) for n in range(160)
     ]
     replay_all(node, requests, loader)
     ports = [p.sport for p in node.sent]

@@ -84,7 +84,7 @@ class Forgetful:
         self.watches = False
         self.pins = False
         self.gap = 0.0
-        self.reads_source_ports = False
+        self.port_boundaries: tuple[int, ...] | None = ()
         self.times = 0
         self.emptied = 0
         self.names: list[frozenset[str] | None] = []
