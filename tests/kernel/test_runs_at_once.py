@@ -11,7 +11,7 @@ from backends.model.clock import at_present
 from backends.model.contract import Job
 from backends.model.flow import Flow, Repeated
 from backends.model.outcome import FlowResult
-from backends.model.sourceports import port_boundaries
+from backends.model.sourceports import port_boundaries, ports_alike
 from backends.replay.runs_at_once import can_run_at_once
 from backends.simulator import SimulatorBackend
 from harness.corpus.generate import generate_corpus
@@ -20,6 +20,7 @@ from harness.diff.paths import normal_paths, path_key
 from harness.diff.sampling import CERTAIN
 from tests.kernel.helpers.availability import require
 from tests.lab.kuberules import Shape, draw_cluster, kube_proxy_rules
+from tests.lab.random.clientports import job_with_client_ports
 from translate.ir import Family
 from translate.read import read_ruleset
 
@@ -79,3 +80,30 @@ def test_runs_at_once_come_to_the_paths_of_runs_one_by_one(name: str, family: Fa
                 ]
             )
     assert paths[0] == paths[1]
+
+
+@pytest.mark.parametrize("name", ["iptables-legacy", "nftables"])
+@pytest.mark.parametrize(
+    "seed", range(8, 16)
+)  # three need the ends of tests, four those of NAT
+def test_ports_that_rules_distinguish_from_that_of_the_flow_are_not_used(seed: int, name: str) -> None:
+    require(backend(name))
+    job, flows = job_with_client_ports(seed)
+    boundaries = port_boundaries(job.ruleset)
+    assert boundaries is not None
+    with SimulatorBackend().open(job) as reference:
+        expected = list(reference.replay(flows))
+    requests = []
+    for flow, result in zip(flows, expected, strict=True):
+        port = flow.first.packet.sport
+        assert isinstance(port, int)
+        times = CERTAIN.first_runs(flow, result)
+        requests.append(Repeated(flow, times, lists=False, ports=ports_alike(port, boundaries)))
+    with backend(name).open(job) as session:
+        results = list(session.replay(requests))
+    differing = [
+        flow.id
+        for flow, wanted, result in zip(flows, expected, results, strict=True)
+        if CERTAIN.differing(flow, wanted, result)
+    ]
+    assert not differing
