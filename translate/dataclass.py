@@ -105,7 +105,7 @@ else:
                 """Make the attribute, which takes as long as making a dataclass, and keep it."""
                 types = {}
                 for base in reversed(owner.__mro__):
-                    types |= vars(base).get("__annotations__", {})
+                    types |= getattr(base, "__annotations__", {})
                 names, defaults = owner.__struct_fields__, owner.__struct_defaults__
                 values = (*(len(names) - len(defaults)) * (NODEFAULT,), *defaults)
                 made = [
