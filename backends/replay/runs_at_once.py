@@ -3,8 +3,8 @@
 A flow with random outcomes runs up to hundreds of times. One run after the other, most of the time goes into
 waiting for a packet to come out and into forgetting its connection. Here the first packets of all runs are
 sent, and everything that comes out is read; then the second ones, and so on. No run meets the connection of
-another (:mod:`backends.wire.shifting`). This is used only where nothing depends on the source port
-(:func:`backends.model.sourceports.reads_source_ports`).
+another (:mod:`backends.wire.shifting`). No rule distinguishes their source ports from that of the flow
+(:func:`backends.model.sourceports.port_boundaries`).
 
 Only certain outcomes count: every packet came out exactly once, and nothing else did. In all other cases
 there is no result, and the runs are made one by one.
