@@ -2,10 +2,10 @@
 
 Import ``dataclass``, ``field``, ``fields``, ``replace`` and ``asdict`` from here, as from the standard
 library; these are what type checkers see. ``values_by_field`` is like ``asdict``, but leaves each value as it
-is. With msgspec, a dataclass with slots becomes one of its structs,
-which has the same constructor, equality, order, hash and representation. The functions of ``dataclasses``
-accept it. Making the class takes a thirtieth of the time, and making an object a tenth. Without msgspec,
-everything works the same, but slower (docs/decisions/0035-dataclasses-are-structs.md).
+is. With msgspec, a dataclass with slots becomes one of its structs, which has the same constructor, equality,
+order, hash and representation. The functions of ``dataclasses`` accept it. Making the class takes a thirtieth
+of the time, and making an object a tenth. Without msgspec, everything works the same, but slower
+(docs/decisions/0035-dataclasses-are-structs.md).
 
 All packages may import this, except those that run where nothing is installed: ``nfparity.capture``,
 ``nfparity.kubectl`` and ``harness.files``.
@@ -26,6 +26,10 @@ else:
     import dataclasses
     import functools
     from dataclasses import asdict, field, fields
+
+    def values_by_field(record, /):
+        """Return the values of all fields by name."""
+        return {name: getattr(record, name) for name in record.__dataclass_fields__}
 
     try:
         import msgspec
@@ -51,10 +55,6 @@ else:
             if hasattr(cls, "__post_init__") or not all(known.init for known in fields(cls)):
                 return frozenset()
             return cls.__dataclass_fields__.keys()
-
-        def values_by_field(record, /):
-            """Return the values of all fields by name."""
-            return {name: getattr(record, name) for name in record.__dataclass_fields__}
     else:
         StructMeta = type(Struct)
         FACTORY = type(msgspec.defstruct("", [("made", list, [])]).__struct_defaults__[0])
@@ -91,12 +91,6 @@ else:
             if isinstance(original, Struct):
                 return replaced(original, **changes)
             return dataclasses.replace(original, **changes)
-
-        def values_by_field(record, /):
-            """Return the values of all fields by name."""
-            if isinstance(record, Struct):
-                return msgspec.structs.asdict(record)
-            return {name: getattr(record, name) for name in record.__dataclass_fields__}
 
         class FieldsWhenRead:
             """The attribute by which the functions of ``dataclasses`` know the fields of a class."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from translate.ir import (
@@ -29,6 +29,7 @@ from translate.ir import (
     Reject,
     RestoreMark,
     Return,
+    Rule,
     Ruleset,
     SaveMark,
     SetConnmark,
@@ -37,7 +38,6 @@ from translate.ir import (
     SetTtl,
     Snat,
     Test,
-    Value,
     flat,
 )
 
@@ -111,8 +111,7 @@ def reads_source_ports(ruleset: Ruleset) -> bool:
     a range of addresses chooses by such a hash (``find_best_ips_proto``).
     """
     return not all(
-        not rule.unknown and all(map(_is_the_same, rule.actions)) and all(map(_reads_none, flat(rule.tests)))
-        for rule in ruleset.rules()
+        _acts_the_same(rule) and all(map(_reads_none, flat(rule.tests))) for rule in ruleset.rules()
     )
 
 
@@ -124,25 +123,26 @@ def port_boundaries(ruleset: Ruleset) -> tuple[int, ...] | None:
     """
     boundaries: set[int] = set()
     for rule in ruleset.rules():
-        if rule.unknown or not all(map(_is_the_same, rule.actions)):
+        if not _acts_the_same(rule):
             return None
         for action in rule.actions:
             # A port in the range is kept (get_unique_tuple).
             if isinstance(action, Snat | Masquerade) and action.ports.interval is not None:
                 boundaries.update(_ends(action.ports.interval))
         for test in flat(rule.tests):
-            if isinstance(test, FieldTest) and test.field in _PORTS and test.mask is None:
-                for value in test.values:
-                    boundaries.update(_ends(value))
-            elif (isinstance(test, FieldTest) and test.field in _PORTS) or not _reads_none(test):
+            if isinstance(test, FieldTest) and test.field in _PORTS:
+                if test.mask is not None:
+                    return None
+                for ports in test.values:
+                    assert isinstance(ports, Interval)
+                    boundaries.update(_ends(ports))
+            elif not _reads_none(test):
                 return None
     return tuple(sorted(boundaries))
 
 
-def _ends(value: Value) -> Iterator[int]:
-    if isinstance(value, Interval):
-        yield value.low
-        yield value.high + 1
+def _ends(ports: Interval) -> tuple[int, int]:
+    return ports.low, ports.high + 1
 
 
 def ports_alike(port: int, boundaries: Sequence[int]) -> range:
@@ -161,6 +161,10 @@ def _reads_none(test: Test) -> bool:
             return _OTHERS.issuperset(key)
         case _:
             return isinstance(test, Account | Random)
+
+
+def _acts_the_same(rule: Rule) -> bool:
+    return not rule.unknown and all(map(_is_the_same, rule.actions))
 
 
 def _is_the_same(action: Action) -> bool:

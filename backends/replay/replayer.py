@@ -143,7 +143,7 @@ class Replayer:
         boundaries, port = loader.port_boundaries, flow.first.packet.sport
         if loader.pins or loader.gap or boundaries is None or not isinstance(port, int):
             return range(0)
-        if repeated.times < FEWEST or not can_run_at_once(flow):
+        if not can_run_at_once(flow):
             return range(0)
         return ports_for_runs(repeated.ports, ports_alike(port, boundaries))
 

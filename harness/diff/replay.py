@@ -168,7 +168,7 @@ class _Runs:
 
     def first(self) -> Iterator[Flow | Repeated]:
         for request, expected in zip(self._first(), self.expected, strict=True):
-            yield request if isinstance(request, Flow) else self._apart(request, expected)
+            yield request if isinstance(request, Flow) else self._with_ports(request, expected)
 
     def _first(self) -> Iterator[Flow | Repeated]:
         for flow, expected in zip(self.flows, self.expected, strict=True):
@@ -212,14 +212,14 @@ class _Runs:
             return None
         filled = None if observed.lists else expected.filled
         again = Repeated(flow, times, observed.lists or expected.lists, filled=filled)
-        return self._apart(again, expected)
+        return self._with_ports(again, expected)
 
     def remembered(self, result: FlowResult, *, done: bool) -> FlowResult:
         """Return the part of a result that is needed later; ``done``: the flow does not run again."""
         return replace(result, branches=()) if done and not self.kept else result
 
-    def _apart(self, request: Repeated, expected: FlowResult | None) -> Repeated:
-        """Return the request, with what the rules say about runs from different source ports."""
+    def _with_ports(self, request: Repeated, expected: FlowResult | None) -> Repeated:
+        """Return the request with the source ports that no rule distinguishes from the flow's."""
         port = request.flow.first.packet.sport
         if self.port_boundaries is None or not isinstance(port, int):
             return request

@@ -83,9 +83,7 @@ def test_runs_at_once_come_to_the_paths_of_runs_one_by_one(name: str, family: Fa
 
 
 @pytest.mark.parametrize("name", ["iptables-legacy", "nftables"])
-@pytest.mark.parametrize(
-    "seed", range(8, 16)
-)  # three need the ends of tests, four those of NAT
+@pytest.mark.parametrize("seed", range(8, 16))  # three need the ends of tests, four those of NAT
 def test_ports_that_rules_distinguish_from_that_of_the_flow_are_not_used(seed: int, name: str) -> None:
     require(backend(name))
     job, flows = job_with_client_ports(seed)
