@@ -11,11 +11,13 @@ import select
 import socket
 import socketserver
 import threading
+import time
 from dataclasses import dataclass, field
 from typing import Final
 
 from tests.lab.traffic.host import Daemon, Host, Request
 from tests.lab.traffic.plan import DNS, DNS_NAME, HTTP, TCP
+from translate.errors import MachineError
 from translate.ir import Family
 
 __all__ = ["BYTES", "Serve", "ServeNames", "Served"]
@@ -24,6 +26,9 @@ BYTES: Final = "/bytes/"
 """The path of pages of a given size: the number of bytes is the page's name."""
 _BACKLOG: Final = 4096
 _MOST: Final = 65536
+_PATIENCE: Final = 60
+"""Seconds after which a server that does not listen is an error."""
+_LOOPBACK: Final = {Family.IP: "127.0.0.1", Family.IP6: "::1"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +39,7 @@ class Serve(Request):
         """Start the servers."""
         lines = _Lines(host.name)
         host.kept["lines"] = lines
+        lines.bind()
         threading.Thread(target=lines.serve, daemon=True).start()
         for family in Family:
             pages = _pages(family, host.name)
@@ -42,14 +48,25 @@ class Serve(Request):
 
 @dataclass(frozen=True, slots=True)
 class ServeNames(Request):
-    """Starts the DNS server dnsmasq with :data:`DNS_NAME`; MachineError without dnsmasq."""
+    """Starts the DNS server dnsmasq with :data:`DNS_NAME`. MachineError if it does not get to listen."""
 
     def run(self, host: Host) -> None:
-        """Start the server."""
+        """Start the server, and wait until it listens."""
         # A process that changes its user is no longer killed with its parent (commit_creds).
         alone = ("--no-daemon", "--conf-file=/dev/null", "--no-hosts", "--no-resolv")
         served = (f"--port={DNS.pod_port}", f"--txt-record={DNS_NAME},{host.name}")
-        host.kept["names"] = Daemon.start(("dnsmasq", *alone, *served))
+        daemon = host.kept["names"] = Daemon.start(("dnsmasq", *alone, *served))
+        end = time.monotonic() + _PATIENCE
+        while not all(_listens(family, DNS.pod_port) for family in Family):
+            if daemon.process.poll() is not None or time.monotonic() > end:
+                raise MachineError(f"{host.name}: dnsmasq does not listen (status {daemon.process.poll()})")
+            time.sleep(0.01)
+
+
+def _listens(family: Family, port: int) -> bool:
+    """Return whether dnsmasq listens: its UDP sockets are bound before those for TCP (create_listeners)."""
+    with socket.socket(family.socket_family, socket.SOCK_STREAM) as stream:
+        return stream.connect_ex((_LOOPBACK[family], port)) == 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +88,18 @@ class _Lines:
     _datagrams: dict[int, socket.socket] = field(default_factory=dict)
     _open: dict[int, tuple[socket.socket, bytes]] = field(default_factory=dict)
 
-    def serve(self) -> None:
-        """Serve for ever."""
-        poll = select.epoll()
+    def bind(self) -> None:
+        """Open the sockets. From here on the kernel accepts connections and keeps datagrams."""
         for family in Family:
             for kind, into in ((socket.SOCK_STREAM, self._listening), (socket.SOCK_DGRAM, self._datagrams)):
                 listener = _bound(family, kind)
                 into[listener.fileno()] = listener
-                poll.register(listener, select.EPOLLIN)
+
+    def serve(self) -> None:
+        """Serve for ever."""
+        poll = select.epoll()
+        for fd in (*self._listening, *self._datagrams):
+            poll.register(fd, select.EPOLLIN)
         while True:
             for fd, _ in poll.poll():
                 if fd in self._open:
