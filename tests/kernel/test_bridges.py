@@ -40,7 +40,7 @@ def run(*words, given=None):
 CONNECT = '''
 import socket, sys
 try:
-    socket.create_connection((sys.argv[1], 80), timeout=0.5)
+    socket.create_connection((sys.argv[1], 80), timeout=float(sys.argv[2]))
     print("connected")
 except TimeoutError:
     print("lost")
@@ -67,14 +67,16 @@ with subprocess.Popen(waits, stdout=subprocess.PIPE) as other:
             run("ip", "link", "set", home, "up")
             run(*there, "ip", "address", "add", remote, "dev", far)
             run(*there, "ip", "link", "set", far, "up")
-        run(*tool, given=rules)
-        seen = {}
-        with socket.create_server(("0.0.0.0", 80)):
+        def connected(seconds):
             for address in ("10.1.0.1", "10.2.0.1", "127.0.0.1"):
                 where = () if address.startswith("127.") else there
-                said = subprocess.check_output((*where, sys.executable, "-c", CONNECT, address), text=True)
-                seen[address] = said == "connected\\n"
-        print(json.dumps(seen))
+                command = (*where, sys.executable, "-c", CONNECT, address, seconds)
+                yield address, subprocess.check_output(command, text=True) == "connected\\n"
+        with socket.create_server(("0.0.0.0", 80)):
+            # Before the rules: a first packet may wait for its link and its neighbour, later ones do not.
+            assert all(there for _, there in connected("30"))
+            run(*tool, given=rules)
+            print(json.dumps(dict(connected("0.5"))))
     finally:
         other.kill()
 """
