@@ -98,6 +98,7 @@ translators: ## compare our translation with that of iptables-restore-translate,
 
 bench: ## loads, changes and packets side by side at growing sizes, into tests/lab/bench/RESULTS.md (BENCH=options); needs root
 	@vm/setup.sh test
+	@$(COMPILE)
 	$(PYTHON_RUN) -m tests.lab.bench $(BENCH)
 
 soak: ## ten minutes of real connections through a tc program that changes, into tests/lab/bench/SOAK.md (SOAK=options); needs root

@@ -66,6 +66,10 @@ print(os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime, usage.
 A new program has the memory of the process that was forked for it in its maximum, so a small one starts it.
 """
 
+_SHORT: Final = 30.0
+_REPEATED: Final = 3
+"""The number of runs of a command that takes less than :data:`_SHORT` seconds."""
+
 _GENERATE: Final = "{nfparity} corpus generate {rules} --node {node} -o /dev/null"
 _WHOLE: Final = "{nfparity} assess {rules} --node {node}"
 _KNOWN: Final = "{nfparity} assess {rules} --node {node} --known-only"
@@ -119,7 +123,8 @@ def mixed(services: int) -> Shape:
 def command_costs(most: int, say: Callable[[str], None]) -> Iterator[CommandCost]:
     """Run the commands for clusters of at most ``most`` services, and yield the cost of each.
 
-    Every command runs in a network namespace of its own.
+    Every command runs in a network namespace of its own. Of a short command, the run with the least processor
+    time counts: the rest of the machine can only make it longer.
     """
     with tempfile.TemporaryDirectory(prefix="nfparity-bench-") as folder:
         for command in COMMANDS:
@@ -128,9 +133,13 @@ def command_costs(most: int, say: Callable[[str], None]) -> Iterator[CommandCost
             say(f"{command.name}, {command.services:,} services")
             rules, node = _files(Path(folder), command)
             text = command.text.format(nfparity=_NFPARITY, rules=rules, node=node)
-            for _ in range(1 + command.warm):
-                cost = _cost(command, (*_PRIVATE, text))
-            yield cost
+            words = (*_PRIVATE, text)
+            if command.warm:
+                _cost(command, words)
+            costs = [_cost(command, words)]
+            if costs[0].seconds < _SHORT:
+                costs += [_cost(command, words) for _ in range(_REPEATED - 1)]
+            yield min(costs, key=lambda cost: cost.seconds)
 
 
 def _files(folder: Path, command: Command) -> tuple[Path, Path]:
@@ -166,7 +175,8 @@ def command_table(costs: Sequence[CommandCost]) -> Iterator[str]:
     yield ""
     yield (
         "Processor time of a command and its children, and the memory of its largest process. Clusters have"
-        " services of every kind, except where they are plain. A warm command has run once before."
+        " services of every kind, except where they are plain. A warm command has run once before. Of a command"
+        f" below {_SHORT:g} s, the shortest of {_REPEATED} runs counts."
     )
     yield ""
     yield "| | services | processor time | at most | memory | at most | |"
