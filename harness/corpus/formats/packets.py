@@ -5,6 +5,7 @@ Used for the flow itself, for ``{"send": …}`` and for the packet quoted in an 
 
 from __future__ import annotations
 
+import functools
 from typing import Any, Final
 
 from backends.model.clock import time_from_text, time_to_text
@@ -99,6 +100,7 @@ def parse_protocol(text: str) -> int:
     raise ValueError(f"unknown protocol {text!r}; known are {known} and numbers up to 255")
 
 
+@functools.cache
 def protocol_name(proto: int) -> str:
     """Return the protocol's name, or its number as text."""
     try:
@@ -125,6 +127,7 @@ def parse_flags(text: str) -> TcpFlag:
     return flags
 
 
+@functools.cache
 def flags_to_text(flags: TcpFlag) -> str:
     """Return the flags as letters, in the order SFRPUAEW (those of tcpdump)."""
     return "".join(letter for letter, flag in _LETTERS if flags & flag)
