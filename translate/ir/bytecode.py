@@ -168,9 +168,11 @@ def bytecode_text(program: Sequence[Instruction]) -> str:
     return ",".join((str(len(program)), *(" ".join(map(str, each)) for each in program)))
 
 
-_LENGTH: Final = re.compile(r"\s*+([+-]?\d++),")
-_INSTRUCTION: Final = re.compile(r"\s*+([+-]?\d++)\s*+([+-]?\d++)\s*+([+-]?\d++)\s*+([+-]?\d++)")
+_NUMBER: Final = r"\s*+([+-]?\d++)"
+_LENGTH: Final = re.compile(_NUMBER + ",", re.ASCII)
+_INSTRUCTION: Final = re.compile(_NUMBER * 4, re.ASCII)
 _WIDTHS: Final = (0xFFFF, 0xFF, 0xFF, 0xFFFFFFFF)
+_LONGEST: Final = (1 << 64) - 1
 
 
 def read_bytecode(text: str) -> tuple[Instruction, ...]:
@@ -178,7 +180,7 @@ def read_bytecode(text: str) -> tuple[Instruction, ...]:
     begin = _LENGTH.match(text)
     if begin is None:
         raise ProgramError("a program begins with its number of instructions and a comma")
-    length = int(begin[1]) & _WIDTHS[0]
+    length = _number(begin[1], _WIDTHS[0])
     if not 0 < length <= MOST_INSTRUCTIONS:
         raise ProgramError(f"a program has 1 to {MOST_INSTRUCTIONS} instructions")
     program = []
@@ -189,9 +191,7 @@ def read_bytecode(text: str) -> tuple[Instruction, ...]:
         match = _INSTRUCTION.match(word)
         if match is None:
             raise ProgramError(f"instruction {place} is not four numbers")
-        program.append(
-            Instruction(*(int(part) & most for part, most in zip(match.groups(), _WIDTHS, strict=True)))
-        )
+        program.append(Instruction(*map(_number, match.groups(), _WIDTHS)))
     if len(program) != length:
         raise ProgramError(f"the program has {len(program)} instructions, not {length}")
     for place, instruction in enumerate(program):
@@ -200,6 +200,14 @@ def read_bytecode(text: str) -> tuple[Instruction, ...]:
         raise ProgramError("the last instruction does not return")
     _check_memory(program)
     return tuple(program)
+
+
+def _number(text: str, most: int) -> int:
+    """Return a number of a program as ``sscanf`` reads it: by ``strtoul``, and then cut to its width."""
+    sign, digits = text[:1], text.lstrip("+-").lstrip("0") or "0"
+    if len(digits) > len(str(_LONGEST)) or int(digits) > _LONGEST:
+        return most
+    return (-int(digits) if sign == "-" else int(digits)) & most
 
 
 def _check(instruction: Instruction, behind: int, name: str) -> None:

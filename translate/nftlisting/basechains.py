@@ -20,7 +20,7 @@ _CHAIN: Final = re.compile(
 _TABLE: Final = re.compile(
     r"(?:add|create) table (?:(?P<family>ip6?|inet|arp|bridge|netdev) )?(?P<name>[^\s;{]+)"
 )
-_PRIORITY: Final = re.compile(r"(?P<name>[a-z]+)?\s*(?P<offset>[+-]?\s*\d+)?")
+_PRIORITY: Final = re.compile(r"(?P<name>[a-z]+)?\s*(?P<offset>[+-]?\s*\d{1,10})?")
 _NAMED: Final = {
     "raw": -300,
     "mangle": -150,

@@ -7,7 +7,6 @@ whether ``!`` is allowed, aliases) and passes them to ``meaning`` as :class:`Opt
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
@@ -28,7 +27,7 @@ from translate.ir import (
     field_bits,
 )
 from translate.read.spelling.errors import OptionError
-from translate.read.spelling.numbers import unsigned
+from translate.read.spelling.numbers import leading_digits, unsigned
 
 __all__ = [
     "MARK_BITS",
@@ -225,12 +224,12 @@ def parse_mark(text: str, *, option: int, offset: int = 0) -> int:
 def parse_rate(text: str, *, option: int) -> tuple[int, int]:
     """Return the number of packets and the seconds of the unit of ``3/minute`` (``parse_rate``)."""
     number, slash, unit = text.partition("/")
-    digits = re.match(r"[ \t\n\v\f\r]*\+?(\d+)", number)  # atoi
+    packets = leading_digits(number)
     name = first_named(_SECONDS, unit) if slash else "second"
-    if not digits or not int(digits[1]) or name is None or (slash and not unit):
+    if not packets or name is None or (slash and not unit):
         hint = "such as 3/minute; the unit is second, minute, hour or day"
         raise OptionError(f'"{text}" is not a rate', option=option, hint=hint)
-    return int(digits[1]), _SECONDS[name]
+    return packets, _SECONDS[name]
 
 
 def parse_value_mask(option: Option, *, index: int) -> tuple[int, int]:

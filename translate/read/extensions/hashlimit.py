@@ -14,7 +14,7 @@ from translate.read.extensions.declaration import (
     parse_rate,
 )
 from translate.read.spelling.errors import NotModelledError, OptionError
-from translate.read.spelling.numbers import unsigned
+from translate.read.spelling.numbers import leading_digits, unsigned
 
 __all__ = ["HASHLIMIT"]
 
@@ -121,8 +121,7 @@ def _window(options: Options, seconds: int) -> int:
     interval = options.find("--hashlimit-rate-interval")
     written = 0
     if interval is not None:
-        digits = re.match(r"[ \t\n\v\f\r]*\+?(\d+)", interval[1].arguments[0])  # atoi
-        written = int(digits[1]) if digits else 0
+        written = leading_digits(interval[1].arguments[0]) or 0
         if not 0 < written <= _MOST_WINDOW:
             raise OptionError(f'"{interval[1].arguments[0]}" is not a number of seconds', option=interval[0])
     return (written or seconds) if options.has("--hashlimit-rate-match") else 0

@@ -89,7 +89,7 @@ TARGETS: Final[tuple[tuple[re.Pattern[str], str, Callable[[re.Match[str]], Words
             _connmark,
         ),
         (
-            r"LOG (?:flags (\d+) )?level (\w+)"
+            r"LOG (?:flags (\d{1,10}) )?level (\w+)"
             r'((?: (?:tcp-sequence|tcp-options|ip-options|uid|macdecode))*)(?: prefix "(.*?)")?',
             "LOG",
             _log,

@@ -6,11 +6,12 @@ import math
 import re
 from typing import Final
 
-__all__ = ["decimal", "unsigned", "unsigned_start"]
+__all__ = ["decimal", "leading_digits", "unsigned", "unsigned_start"]
 
 _INTEGER: Final = re.compile(
     r"[ \t\n\v\f\r]*\+?(?:0[xX]([0-9a-fA-F]{1,40})|(0[0-7]{0,40})|([1-9][0-9]{0,40}))"
 )
+_DIGITS: Final = re.compile(r"[ \t\n\v\f\r]*\+?([0-9]{1,40})")
 _HEXADECIMAL: Final = re.compile(r"[+-]?0[xX]")
 _DECIMAL: Final = re.compile(
     r"[ \t\n\v\f\r]*([+-]?(?:0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)(?:[pP][+-]?\d{1,5})?"
@@ -38,10 +39,22 @@ def unsigned_start(text: str, most: int) -> tuple[int | None, int]:
     return (value if value <= most else None), match.end()
 
 
+def leading_digits(text: str) -> int | None:
+    """Return the decimal number at the start of a text, or None (``atoi``, without its overflow).
+
+    Of more than 40 digits, the first ones count, which are more than any kernel takes.
+    """
+    match = _DIGITS.match(text)
+    return None if match is None else int(match[1])
+
+
 def decimal(text: str) -> float | None:
     """Return the number that ``strtod`` reads from the whole text, or None, also for ``inf`` and ``nan``."""
     match = _DECIMAL.fullmatch(text)
     if match is None:
         return None
-    value = float.fromhex(match[1]) if _HEXADECIMAL.match(match[1]) else float(match[1])
+    try:
+        value = float.fromhex(match[1]) if _HEXADECIMAL.match(match[1]) else float(match[1])
+    except OverflowError:
+        return None
     return value if math.isfinite(value) else None

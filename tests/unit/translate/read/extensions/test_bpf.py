@@ -29,6 +29,14 @@ def test_a_program_is_read_as_sscanf_does(read_rule: ReadRule, text: str) -> Non
     assert bytecode_text(PROGRAM) == TCP
 
 
+@pytest.mark.parametrize("number", ["18446744073709551616", "9" * 5000, "-1", f"-{'9' * 5000}"])
+def test_a_number_of_more_than_64_bits_is_the_greatest(read_rule: ReadRule, number: str) -> None:
+    """As glibc's ``sscanf`` has it, and so iptables."""
+    (test,) = read_rule(f'-m bpf --bytecode "1,6 0 0 {number}" -j DROP').tests
+    assert isinstance(test, BytecodeTest)
+    assert test.program == (Instruction(6, 0, 0, 0xFFFFFFFF),)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -39,6 +47,7 @@ def test_a_program_is_read_as_sscanf_does(read_rule: ReadRule, text: str) -> Non
         (f"2,{RETURN}", "has 1 instructions, not 2"),
         (f"1,{RETURN},{RETURN}", "has 2 instructions, not 1"),
         ("1,6 0 0", "instruction 0 is not four numbers"),
+        ("1,6 0 0 ٣", "instruction 0 is not four numbers"),
         ("1,4 0 0 1", "the last instruction does not return"),
         (f"2,52 0 0 0,{RETURN}", "instruction 0 divides by zero"),
         (f"2,100 0 0 32,{RETURN}", "shifts by more than 31 bits"),

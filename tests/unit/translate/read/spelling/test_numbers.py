@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from translate.read.spelling.numbers import decimal, unsigned
+from translate.read.spelling.numbers import decimal, leading_digits, unsigned
 
 
 @pytest.mark.parametrize(
@@ -50,3 +50,19 @@ def test_unsigned(text: str, number: int | None) -> None:
 )
 def test_decimal(text: str, number: float | None) -> None:
     assert decimal(text) == number
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("7", 7),
+        (" +08x", 8),
+        ("", None),
+        ("-1", None),
+        ("x1", None),
+        ("٣", None),
+        ("1" * 5000, int("1" * 40)),
+    ],
+)
+def test_leading_digits(text: str, number: int | None) -> None:
+    assert leading_digits(text) == number
