@@ -199,6 +199,8 @@ def runtime_types(family: Family) -> RuntimeTypes:
             *(Declarator(U8, name) for name in ("last_dir", "last_scale", "last_flags", "tcp_state")),
             *(Declarator(U8, name) for name in ("retransmissions", "simultaneous", "challenge")),
             Declarator(U16, "touched", comment="when its entry of `replies` was last used, as touch_time()"),
+            Declarator(U32, "masqueraded", comment="the device whose address MASQUERADE took; 0: none"),
+            Declarator(U32, "spare"),
         ),
         "A connection, with the state of TCP.",
     )

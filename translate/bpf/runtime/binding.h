@@ -9,6 +9,7 @@ INLINE int resolve_bind(struct pkt *p)
 
 	if (p->bind_flags & BIND_MASQUERADE) {
 		address = masquerade_address(p);
+		p->conn.masqueraded = p->oif;
 	} else if (p->bind_flags & BIND_REDIRECT) {
 		address = p->iif == 0 ? LOCALHOST : redirect_address(p);
 	} else {

@@ -279,9 +279,19 @@ INLINE int handle_forward(struct __sk_buff *skb, struct pkt *p)
 	return failed();
 }
 
+/* Whether the packet leaves by another device than the one whose address its connection has (nf_nat_oif_changed). */
+INLINE int leaves_elsewhere(struct pkt *p)
+{
+	return p->has_ct && !p->related && !p->dir && p->conn.masqueraded && p->conn.masqueraded != p->oif;
+}
+
 INLINE int handle_postrouting(struct __sk_buff *skb, struct pkt *p)
 {
 	RUN(chain_mangle_postrouting);
+	if (HAS_NAT && leaves_elsewhere(p)) {
+		forget(&p->conn);
+		return TC_ACT_SHOT;
+	}
 	RUN_NAT(chain_nat_postrouting, MANIP_SRC, PROGRAM_LEAVE);
 	return go_on(skb, p);
 }
