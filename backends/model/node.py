@@ -107,6 +107,12 @@ class Node:
             if route.family is family and route.table == MAIN and route.type is AddressType.UNICAST
         )
 
+    def routes_everything(self, family: Family) -> bool:
+        """Return whether each address of a family has a route, as far as its main table shows."""
+        whole = Interval(0, (1 << family.bits) - 1)
+        routes = self.main_routes(family)
+        return not self.has_own_rules(family) and any(route.dst == whole for route in routes)
+
     def sysctl(self, name: str) -> str:
         """Return a sysctl's value on this node. Raises KeyError for an unknown one without a given value."""
         value = self.sysctls.get(name)

@@ -2,7 +2,8 @@
 
 The most certain evidence decides. A packet that was seen to leave or to be delivered did so, whatever else
 came out. Otherwise an answer to its sender (an ICMP error that quotes it, a RST that fits it) shows that it
-was rejected. If there is no answer, it was dropped.
+was rejected. If there is no answer, it was dropped. Packets without a route are special
+(:mod:`backends.replay.unrouted`).
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ from backends.model.conversation import Arrival, Emission
 from backends.model.outcome import Outcome, QuotedTuple, Verdict
 from backends.model.packet import Icmp6Type, IcmpType, Packet
 from backends.replay.answers import is_stack_answer, rejection_by, rejects_reset
+from backends.replay.unrouted import LEFT_OUT_OR_DROPPED, NO_ERROR
 from backends.testbed.tapnode import Sighting
 from backends.wire.frames import Identity, identity
 from backends.wire.parsing import FrameError, parse
 from backends.wire.sourceport import divide
 from translate.dataclass import dataclass, replace
-from translate.ir import Family
+from translate.ir import Family, RejectKind
 
 __all__ = ["FrameReader", "Observed", "observe"]
 
@@ -34,6 +36,12 @@ class Observed:
     outcome: Outcome
     arrival: Arrival | None
     notes: tuple[str, ...]
+
+
+_UNROUTED: Final[dict[tuple[Sighting, ...], Observed]] = {
+    sightings: Observed(Outcome(verdict=verdict, reject_with=RejectKind.ICMP_NET_UNREACHABLE.value), None, ())
+    for sightings, verdict in ((NO_ERROR, Verdict.DROP), (LEFT_OUT_OR_DROPPED, Verdict.UNKNOWN))
+}
 
 
 class _Received(NamedTuple):
@@ -91,6 +99,8 @@ def observe(
     emission: Emission, sent_identity: Identity, sightings: Sequence[Sighting], reader: FrameReader
 ) -> Observed:
     """Return the outcome of a packet by everything that came out after it was sent."""
+    if (unrouted := _UNROUTED.get(tuple(sightings))) is not None:
+        return unrouted
     notes: list[str] = []
     received = reader.received(sightings, notes)
     for each in received:

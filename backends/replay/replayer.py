@@ -23,6 +23,7 @@ from backends.replay.loader import Loader, Watched
 from backends.replay.observed import FrameReader, Observed, observe
 from backends.replay.runs import FlowRuns, Run, Turn, source_port
 from backends.replay.runs_at_once import FEWEST, MOST, can_run_at_once, ports_for_runs, run_at_once
+from backends.replay.unrouted import UnroutedPackets
 from backends.testbed.tapnode import Sighting, TapNode
 from backends.wire.datagrams import DPORT, SPORT, Datagram, Passed, flow_of
 from translate.dataclass import dataclass, field
@@ -59,6 +60,7 @@ class Replayer:
     """The packets with which the connections that are not forgotten may have begun; None if they are many."""
     _next: dict[range, int] = field(default_factory=dict)
     """The next of some source ports for runs that are made at once."""
+    _unrouted: UnroutedPackets = field(default_factory=UnroutedPackets)
     _reader: FrameReader = field(default_factory=FrameReader)
     """Reads the packets that come out in the runs of one flow."""
 
@@ -282,6 +284,7 @@ class Replayer:
             raise MachineError(f"{sent} is not a packet for rules of {tap.family.value}")
         if self.loader.pins:
             tap.run_on(sent.cpu)
+        unrouted = tap.unrouted()
         if emission.entry is None:
             tap.originate(turn.frame, mark=sent.mark, uid=sent.uid, gid=sent.gid)
         else:
@@ -298,6 +301,9 @@ class Replayer:
         if not arrived or emission.entry is None:
             # A packet from the node to itself passes through the backlog of lo, and an answer may do so too.
             sightings += tuple(tap.settle())
+            if (total := tap.unrouted()) > unrouted:
+                unanswered = self._unrouted.one_more(sent.src, unrouted, total)
+                sightings = sightings or unanswered
             known = turn.reactions.get(sightings)
         if known is not None:
             return sightings, None

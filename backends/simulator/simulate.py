@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import reduce
 from operator import add
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from backends.model.clock import begun_at, reads_clock
 from backends.model.contract import Job
@@ -43,6 +43,8 @@ from translate.errors import InputError
 __all__ = ["Simulation", "simulate", "trace"]
 
 T = TypeVar("T")
+
+_DROP: Final = Outcome(verdict=Verdict.DROP)
 
 _StepResult = tuple[Step, Emission | None, Outcome | None]
 """A step of the flow, its packet (None if nothing was sent) and its outcome (None for a pause)."""
@@ -330,8 +332,10 @@ def _outcome(sent: Packet, fate: Fate, ports: Ports) -> Outcome:
             out: str | None = fate.out
         case Delivered():
             out = None
-        case Dropped():
-            return Outcome(verdict=Verdict.DROP)
+        case Dropped(error=None):
+            return _DROP
+        case Dropped(error=kind):
+            return Outcome(verdict=Verdict.DROP, reject_with=str(kind))
         case Rejected():
             return Outcome(verdict=Verdict.REJECT, reject_with=fate.kind)
     packet = fate.packet

@@ -45,6 +45,7 @@ from backends.testbed.offloads import Offload, switch_off
 from backends.testbed.ownership import opening_as
 from backends.testbed.sniffer import SO_RCVMARK, Sniffer
 from backends.testbed.sysctls import set_node_sysctls, set_own_sysctls
+from backends.testbed.unroutedcount import UnroutedCount
 from translate.errors import MachineError
 from translate.ir import Family, Protocol
 
@@ -96,6 +97,9 @@ class TapNode:
         self._poll = select.epoll()
         self._cpu: int | None = None
         self._cpus: set[int] = set()
+        self._unrouted: UnroutedCount | None = None
+        if family is Family.IP and not node.routes_everything(family):
+            self._unrouted = UnroutedCount()
         set_own_sysctls(family)
         self._links()
         self._sniffer = Sniffer(_ETHERTYPES[family])
@@ -115,6 +119,8 @@ class TapNode:
         for each in (*self._raw.values(), *self._senders.values(), self._fence):
             each.close()
         self._sniffer.close()
+        if self._unrouted is not None:
+            self._unrouted.close()
         self.conntrack.close()
         self._poll.close()
         if self._cpus:
@@ -251,6 +257,14 @@ class TapNode:
         while (left := deadline - _now()) > 0:
             self._poll.poll(left, 1)
             self.drain()
+
+    def unrouted(self) -> int:
+        """Return the number of packets that came in and had no route; 0 where it cannot matter.
+
+        Of IPv4 packets without a route, the kernel answers five of each source at once, and then one a second
+        (``ip_error``).
+        """
+        return 0 if self._unrouted is None else self._unrouted.read()
 
     # For many packets of which few properties are read
 

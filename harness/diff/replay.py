@@ -20,6 +20,7 @@ from backends.model.sourceports import port_boundaries, ports_alike
 from backends.replay.successive import workers_kept
 from backends.replay.worker import end_workers
 from harness.diff.compare import DifferentPath, paths_shown
+from harness.diff.leftout import with_errors_left_out
 from harness.diff.sampling import ONCE, Sampling, Share, is_settled, with_runs
 from translate.dataclass import dataclass, field, replace
 from translate.errors import MachineError, Note, UnsupportedError
@@ -186,6 +187,10 @@ class _Runs:
             else:
                 yield self.sampling.with_first_runs(flow, expected)
 
+    def decided(self, place: int, observed: FlowResult) -> FlowResult:
+        """Return a result in which each error that the kernel left out counts as it is expected."""
+        return with_errors_left_out(self.flows[place], self.expected[place], observed)
+
     def differing(self, place: int, observed: FlowResult) -> tuple[DifferentPath, ...]:
         """Return the differences of the flow at an index."""
         flow, expected = self.flows[place], self.expected[place]
@@ -250,6 +255,7 @@ def _run(backend: Backend, job: Job, runs: _Runs, progress: Progress, stop: thre
             limits = session.limits
             again: dict[int, Repeated] = {}
             for place, result in enumerate(_answers(backend, session, runs.flows, runs.first())):
+                result = runs.decided(place, result)
                 differing.append(runs.differing(place, result))
                 if repeated := runs.again(place, result, differing[place]):
                     again[place] = repeated
@@ -262,7 +268,7 @@ def _run(backend: Backend, job: Job, runs: _Runs, progress: Progress, stop: thre
                 answers = _answers(backend, session, flows, again.values())
                 more: dict[int, Repeated] = {}
                 for place, result in zip(again, answers, strict=True):
-                    result = results[place].joined(result)
+                    result = results[place].joined(runs.decided(place, result))
                     differing[place] = runs.differing(place, result)
                     if repeated := runs.again(place, result, differing[place]):
                         more[place] = repeated

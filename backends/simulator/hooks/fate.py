@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from backends.model.packet import Packet
+from translate.ir import RejectKind
 
 __all__ = ["Delivered", "Dropped", "Fate", "Forwarded", "Rejected"]
 
@@ -25,9 +26,13 @@ class Delivered(NamedTuple):
 
 
 class Dropped(NamedTuple):
-    """The packet was dropped, for the reason ``why``."""
+    """The packet was dropped, for the reason ``why``.
+
+    ``error`` is the ICMP error about an IPv4 packet without a route, if no error came out.
+    """
 
     why: str
+    error: RejectKind | None = None
 
 
 class Rejected(NamedTuple):

@@ -188,7 +188,10 @@ class Stack:
                     return Dropped(route.value)
                 # ip_error, ip6_pkt_drop: a packet with such a route may be answered.
                 skb.path = Path(type=AddressType.UNREACHABLE, dev=skb.dev)
-                return self._answers.error(skb, *unreachable(packet.family, kind), kind, _NO_ROUTE[route])
+                fate = self._answers.error(skb, *unreachable(packet.family, kind), kind, _NO_ROUTE[route])
+                if isinstance(fate, Dropped) and kind is RejectKind.ICMP_NET_UNREACHABLE:
+                    return Dropped(fate.why, kind)
+                return fate
             skb.path = route
         if skb.path.local:
             return self._deliver(skb)

@@ -175,8 +175,8 @@ def command_table(costs: Sequence[CommandCost]) -> Iterator[str]:
     yield ""
     yield (
         "Processor time of a command and its children, and the memory of its largest process. Clusters have"
-        " services of every kind, except where they are plain. A warm command has run once before. Of a command"
-        f" below {_SHORT:g} s, the shortest of {_REPEATED} runs counts."
+        " services of every kind, except where they are plain. A warm command has run once before. Of a"
+        f" command below {_SHORT:g} s, the shortest of {_REPEATED} runs counts."
     )
     yield ""
     yield "| | services | processor time | at most | memory | at most | |"

@@ -68,6 +68,9 @@ class Node:
         now, self._now = self._now, []
         return now
 
+    def unrouted(self) -> int:
+        return 0
+
     def settle(self) -> list[Sighting]:
         now, self._later = self._later, []
         return self.drain() + now
