@@ -1,4 +1,4 @@
-"""Each number of each kind of rule in the corpora, as one of 5,000 digits: it is read, or refused with its line.
+"""Each number of each kind of rule in the corpora, as one of 5,000 digits: it is read, or refused.
 
 Python does not convert so many digits (``sys.set_int_max_str_digits``).
 """
@@ -18,7 +18,7 @@ from translate.ir import Family
 from translate.passes import lower
 from translate.read import read_ruleset
 
-CORPUS = Path(__file__).parents[3] / "corpus"
+CORPUS = Path(__file__).parents[1] / "corpus"
 NUMBER = re.compile(r"(?<![A-Za-z_])(?:0x[0-9a-fA-F]+|[0-9]+)")
 BUILT_IN = ("INPUT", "OUTPUT", "FORWARD", "PREROUTING", "POSTROUTING")
 DIGITS = "1" * 5000
