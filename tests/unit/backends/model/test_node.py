@@ -57,6 +57,21 @@ def test_a_sysctl_that_is_not_given_has_its_default() -> None:
         node.sysctl("net.ipv4.tcp_ecn")
 
 
+def test_a_node_with_a_default_route_and_no_rules_routes_everything() -> None:
+    node = node_from_json(NODE, name="n")
+    assert node.routes_everything(Family.IP)
+    assert node.routes_everything(Family.IP6)
+    route = '{"dst": "default", "via": "192.168.0.1", "dev": "eth0"'
+    for other in (
+        '{"dst": "10.0.0.0/8", "dev": "eth0"',
+        '{"dst": "default", "type": "blackhole"',
+        f'{route}, "table": 7',
+    ):
+        assert not node_from_json(NODE.replace(route, other), name="n").routes_everything(Family.IP)
+    rules = '"rules": [{"priority": 100, "table": 7, "fwmark": 1}], "sysctls"'
+    assert not node_from_json(NODE.replace('"sysctls"', rules), name="n").routes_everything(Family.IP)
+
+
 def test_a_route_says_what_it_is() -> None:
     dst = Interval.prefix(parse_address(Family.IP, "10.0.0.0"), 8, 32)
     via = parse_address(Family.IP, "192.168.0.1")
