@@ -26,6 +26,7 @@ else:
     import dataclasses
     import functools
     from dataclasses import asdict, field, fields
+    from operator import attrgetter
 
     def values_by_field(record, /):
         """Return the values of all fields by name."""
@@ -103,20 +104,25 @@ else:
                 names, defaults = owner.__struct_fields__, owner.__struct_defaults__
                 values = (*(len(names) - len(defaults)) * (NODEFAULT,), *defaults)
                 made = [
-                    (name, types[name], field_of(value, kw_only=name not in owner.__match_args__))
+                    (name, types[name], field_of(owner, name, value))
                     for name, value in zip(names, values, strict=True)
                 ]
                 twin = dataclasses.make_dataclass(owner.__name__, made)
                 owner.__dataclass_fields__ = twin.__dataclass_fields__
                 return owner.__dataclass_fields__
 
-        def field_of(default, kw_only):
+        def field_of(owner, name, default):
             """Return a field of a struct as that of a dataclass."""
+            options = {
+                "kw_only": name not in owner.__match_args__,
+                "compare": name not in owner.__uncompared__,
+                "repr": name not in owner.__unshown__,
+            }
             if default is NODEFAULT:
-                return field(kw_only=kw_only)
+                return field(**options)
             if isinstance(default, FACTORY):
-                return field(default_factory=default.factory, kw_only=kw_only)
-            return field(default=default, kw_only=kw_only)
+                return field(default_factory=default.factory, **options)
+            return field(default=default, **options)
 
         def as_struct(cls, options):
             """Return the class as a struct; None if it needs what structs do not have."""
@@ -138,18 +144,58 @@ else:
                 namespace |= {name: values[name] for name in declared}
             else:
                 bases = (*bases, Struct)
+            uncompared, unshown = (
+                {name for base in bases for name in getattr(base, attribute, ())}
+                for attribute in ("__uncompared__", "__unshown__")
+            )
             for name in declared:
                 if isinstance(value := namespace.get(name), dataclasses.Field):
-                    if not (value.init and value.repr and value.compare) or value.hash is not None:
+                    if not value.init or value.hash is not None or value.kw_only is True:
                         return None
+                    if not value.compare:
+                        uncompared.add(name)
+                    if not value.repr:
+                        unshown.add(name)
                     namespace[name] = default_of(value)
+            if uncompared and options.get("order"):
+                return None
             namespace |= {
                 "__annotations__": declared,
                 "__dataclass_fields__": FieldsWhenRead(),
                 "__qualname__": cls.__qualname__,
+                "__uncompared__": frozenset(uncompared),
+                "__unshown__": frozenset(unshown),
             }
             flags = {"eq": True} | {flag: value for flag, value in options.items() if flag in FLAGS}
-            return StructMeta(cls.__name__, bases, namespace, **flags)
+            made = StructMeta(cls.__name__, bases, namespace, **flags)
+            if uncompared and flags["eq"]:
+                compare_by(made, [name for name in made.__struct_fields__ if name not in uncompared])
+            if unshown:
+                show(made, [name for name in made.__struct_fields__ if name not in unshown])
+            return made
+
+        def compare_by(made, names):
+            """Let a struct compare some fields only, and hash them if it is frozen."""
+            compared = attrgetter(*names)
+
+            def equals(self, other):
+                return compared(self) == compared(other) if other.__class__ is made else NotImplemented
+
+            def differs(self, other):
+                return compared(self) != compared(other) if other.__class__ is made else NotImplemented
+
+            made.__eq__, made.__ne__ = equals, differs
+            if made.__struct_config__.frozen:
+                made.__hash__ = lambda self: hash(compared(self))
+
+        def show(made, names):
+            """Let the representation of a struct have some fields only."""
+
+            def text(self):
+                shown = ", ".join([f"{name}={getattr(self, name)!r}" for name in names])
+                return f"{made.__qualname__}({shown})"
+
+            made.__repr__ = text
 
         def default_of(value):
             """Return a field of a dataclass as that of a struct."""

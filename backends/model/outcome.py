@@ -184,13 +184,13 @@ class FlowResult:
     branches: tuple[OutcomeBranch, ...]
     notes: tuple[str, ...] = ()
     runs: int = 1
-    rarest: Fraction = field(default=_ONE, kw_only=True)
-    lists: bool = field(default=False, kw_only=True)
-    filled: frozenset[str] | None = field(default=None, compare=False, kw_only=True)
-    dependent: bool = field(default=False, kw_only=True)
-    guessed: bool = field(default=False, kw_only=True)
-    settled: bool = field(default=False, kw_only=True)
-    seconds: float = field(default=0.0, compare=False, kw_only=True)
+    rarest: Fraction = _ONE
+    lists: bool = False
+    filled: frozenset[str] | None = field(default=None, compare=False)
+    dependent: bool = False
+    guessed: bool = False
+    settled: bool = False
+    seconds: float = field(default=0.0, compare=False)
 
     @property
     def is_open(self) -> bool:

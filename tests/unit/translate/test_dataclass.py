@@ -30,7 +30,7 @@ def text(value):
 
 def described_field(one):
     default = one.default if one.default_factory is dataclasses.MISSING else one.default_factory
-    return one.name, one.type, one.kw_only, text(default)
+    return one.name, one.type, one.kw_only, one.compare, one.repr, text(default)
 
 described = {}
 for name in json.load(sys.stdin):
@@ -119,6 +119,38 @@ class Hidden:
     cache: dict[str, int] = field(default_factory=dict, compare=False, repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Located(Hidden):
+    """A record of several fields with another that is not compared."""
+
+    name: str = ""
+    line: int = field(default=0, compare=False)
+
+
+@dataclass(slots=True)
+class Memo:
+    """A record that changes, with a field that is not compared."""
+
+    value: int
+    uses: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Ranked:
+    """A record that is ordered by some of its fields."""
+
+    rank: int
+    name: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Partly:
+    """A record with one field that has to be named."""
+
+    value: int
+    unit: str = field(default="", kw_only=True)
+
+
 class NotOurs:
     """A base whose objects have a __dict__."""
 
@@ -130,13 +162,13 @@ class OfAnother(NotOurs):
     value: int
 
 
-@pytest.mark.parametrize("cls", [Point, Named, Counter, Counter.Nested, Other, Node])
+@pytest.mark.parametrize("cls", [Point, Named, Counter, Counter.Nested, Other, Node, Hidden, Located, Memo])
 def test_dataclasses_with_slots_are_structs(cls: type) -> None:
     assert issubclass(cls, msgspec.Struct)
     assert dataclasses.is_dataclass(cls)
 
 
-@pytest.mark.parametrize("cls", [Checked, Hidden, OfAnother])
+@pytest.mark.parametrize("cls", [Checked, OfAnother, Ranked, Partly])
 def test_what_structs_do_not_have_stays_a_dataclass(cls: type) -> None:
     assert not issubclass(cls, msgspec.Struct)
     assert dataclasses.is_dataclass(cls)
@@ -195,7 +227,30 @@ def test_equality_order_hash_and_text() -> None:
     assert (Node(1) == Node(1), len({Node(1), Node(1)})) == (False, 2)
     with pytest.raises(TypeError):
         hash(Counter())
-    assert Hidden(1, {"a": 1}) == Hidden(1)
+
+
+def test_fields_that_are_not_compared_or_not_shown() -> None:
+    one, same = Hidden(1, {"a": 1}), Hidden(1)
+    other: object = Other(1)
+    assert (one == same, one != same, hash(one) == hash(same)) == (True, False, True)
+    assert (one == Hidden(2), one != Hidden(2), one != other, one == other) == (False, True, True, False)
+    assert repr(one) == "Hidden(value=1)"
+    here = Located(1, name="a", line=3)
+    assert (here == Located(1, {"b": 2}, "a", 4), here != Located(1, {}, "b", 3)) == (True, True)
+    assert (len({here, Located(1, name="a"), Located(2)}), here == one) == (2, False)
+    assert repr(here) == "Located(value=1, name='a', line=3)"
+    for made in (one, here):
+        assert (copy.copy(made), pickle.loads(pickle.dumps(made)), replace(made)) == (made, made, made)
+    assert Memo(1, 2) == Memo(1) != Memo(2)
+    with pytest.raises(TypeError):
+        hash(Memo(1))
+    flags = {f.name: (f.compare, f.repr) for f in fields(Located)}
+    assert flags == {
+        "value": (True, True),
+        "cache": (False, False),
+        "name": (True, True),
+        "line": (False, True),
+    }
 
 
 def test_copies() -> None:
