@@ -76,8 +76,10 @@ class _Form:
 
 def _translated(target: str) -> str:
     """Return an address with its port as nft spells them in a map."""
-    address, _, port = target.rpartition(":")
-    return f"{address.strip('[]')} . {port}"
+    if not target.startswith("["):
+        return target.replace(":", " . ")
+    address, _, port = target[1:].rpartition("]:")
+    return f"{address} . {port}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,11 @@ def own_comment(text: str) -> str:
     at = text.find(_OPTION)
     if at < 0:
         return "; ".join(_LISTED.findall(text)) if "/*" in text else ""
+    begin = at + len(_OPTION)
+    if text.startswith('"', begin):
+        end = text.find('"', begin + 1)
+        if end > 0 and text.find(_OPTION, end) < 0 and "\\" not in (only := text[begin + 1 : end]):
+            return only  # most comments
     words = []
     while at >= 0:
         match = _WORD.match(text, at + len(_OPTION))

@@ -174,8 +174,8 @@ def _map_lines(map_: NftMap) -> Iterator[str]:
 def _element_lines(elements: Elements) -> Iterator[str]:
     if elements.count:
         yield "\telements = {"
-        for text in elements.texts():
-            yield f"\t\t{text},"
+        # One string with all lines: the caller indents only the first, as there may be a million.
+        yield "\t\t" + ",\n\t\t\t".join(elements.texts()) + ","
         yield "\t}"
 
 
