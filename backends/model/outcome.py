@@ -68,9 +68,9 @@ class Outcome:
     are None or False. ``reject_with`` uses the spelling of :class:`RejectKind`; other ICMP errors of the
     stack itself are ``icmp-<type>-<code>`` (``icmp-11-0``), those of ICMPv6 ``icmp6-<type>-<code>``
     (``icmp6-3-0``). A ``drop`` of an IPv4 packet without a route has the error that the rules drop. If a
-    replay cannot tell whether the kernel has left it out, the verdict is ``unknown``
-    (:mod:`harness.diff.leftout`). After a packet whose verdict is
-    ``unknown``, all later packets of its flow are ``unknown``.
+    replay cannot tell whether the kernel has left this error out, the verdict is ``unknown``
+    (:mod:`harness.diff.leftout`). After a packet whose verdict is ``unknown`` in the simulator, all later
+    packets of its flow are ``unknown``.
 
     The fields are in the order of the JSON form, which omits default values, except the booleans of a packet
     that arrived. A new field is sent between processes, written, read and compared by its type alone

@@ -38,10 +38,12 @@ class Observed:
     notes: tuple[str, ...]
 
 
-_UNROUTED: Final[dict[tuple[Sighting, ...], Observed]] = {
-    sightings: Observed(Outcome(verdict=verdict, reject_with=RejectKind.ICMP_NET_UNREACHABLE.value), None, ())
-    for sightings, verdict in ((NO_ERROR, Verdict.DROP), (LEFT_OUT_OR_DROPPED, Verdict.UNKNOWN))
-}
+def _without_error(verdict: Verdict) -> Observed:
+    return Observed(Outcome(verdict=verdict, reject_with=RejectKind.ICMP_NET_UNREACHABLE.value), None, ())
+
+
+_ERROR_DROPPED: Final = _without_error(Verdict.DROP)
+_ERROR_OPEN: Final = _without_error(Verdict.UNKNOWN)
 
 
 class _Received(NamedTuple):
@@ -99,8 +101,10 @@ def observe(
     emission: Emission, sent_identity: Identity, sightings: Sequence[Sighting], reader: FrameReader
 ) -> Observed:
     """Return the outcome of a packet by everything that came out after it was sent."""
-    if (unrouted := _UNROUTED.get(tuple(sightings))) is not None:
-        return unrouted
+    if sightings is NO_ERROR:
+        return _ERROR_DROPPED
+    if sightings is LEFT_OUT_OR_DROPPED:
+        return _ERROR_OPEN
     notes: list[str] = []
     received = reader.received(sightings, notes)
     for each in received:

@@ -302,7 +302,7 @@ class Replayer:
             # A packet from the node to itself passes through the backlog of lo, and an answer may do so too.
             sightings += tuple(tap.settle())
             if (total := tap.unrouted()) > unrouted:
-                unanswered = self._unrouted.one_more(sent.src, unrouted, total)
+                unanswered = self._unrouted.record(sent.src, unrouted, total)
                 sightings = sightings or unanswered
             known = turn.reactions.get(sightings)
         if known is not None:

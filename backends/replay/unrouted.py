@@ -32,7 +32,7 @@ class UnroutedPackets:
     _all_known: bool = True
     """False once packets of an unknown source had no route: runs made at once are not told apart."""
 
-    def one_more(self, source: int, before: int, total: int) -> tuple[Sighting, ...]:
+    def record(self, source: int, before: int, total: int) -> tuple[Sighting, ...]:
         """Record a packet without a route; return what stands for its sightings if nothing came out.
 
         ``before`` and ``total`` are the numbers of such packets before and after it.
