@@ -29,7 +29,9 @@ _FILLED: Final = re.compile(
     r"(?m)^(\s*size )(\d+)(?=\n\s*flags dynamic[^\n]*(?:\n\s*(?:timeout|comment) [^\n]*)*\n\s*\}$)"
 )
 """The size of such a set, if it has no entries yet."""
-_ACCOUNTS: Final = re.compile(r"\bct (?:original |reply )?(?:packets|bytes|avgpkt)\b")
+_DYNAMIC: Final = "flags dynamic"
+_ACCOUNTS: Final = re.compile(r"ct (?:original |reply )?(?:packets|bytes|avgpkt)\b")
+"""A test of the packets of a connection, if no letter precedes it. Patterns with a literal first are fast."""
 
 
 Sets = frozenset[tuple[str, str, str]]
@@ -53,13 +55,17 @@ class NftablesLoader(Loader):
 
         ``sets_of`` are the sets that replace lists of ``-m recent``, by the names of the lists.
         """
-        self._text = _FILLED.sub(lambda size: f"{size[1]}{min(int(size[2]), _MOST)}", text)
+        self._text = text
+        if _DYNAMIC in text:  # texts have millions of characters
+            self._text = _FILLED.sub(lambda size: f"{size[1]}{min(int(size[2]), _MOST)}", text)
         self._flush = flush
         self.lists = bool(flush)
         self.family = family
         if " ct count " in text:
             self.gap = JIFFIES
-        self.counts = _ACCOUNTS.search(text) is not None
+        self.counts = any(
+            not text[match.start() - 1 : match.start()].isalnum() for match in _ACCOUNTS.finditer(text)
+        )
         self.pins = "meta cpu" in text
         self._handle: NftHandle | None = None
         self._emptier: SetEmptier | None = None

@@ -23,7 +23,6 @@ ELSEWHERE: Final = {
     "backends.given_nftables.backend": "kernel/test_given_nft.py",
     "backends.model.link": "kernel/test_tapnode.py",
     "backends.model.variant": "unit/nfparity/inputs/test_rules.py",
-    "backends.nftables.backend": "kernel/test_nftables.py",
     "backends.replay.availability": "kernel/test_rootless.py",
     "backends.replay.forkserver": "kernel/test_fork_server.py",
     "backends.replay.messages": "kernel/test_fork_server.py",
