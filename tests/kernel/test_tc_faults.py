@@ -260,12 +260,16 @@ def test_what_is_established_outlives_its_interface(ground: Ground) -> None:
 
 
 def test_what_is_masqueraded_there(ground: Ground) -> None:
-    """Netfilter forgets what was masqueraded by an interface that goes down (masq_device_event)."""
+    """Netfilter forgets what was masqueraded by an interface that goes down (masq_device_event).
+
+    The tc program forgets a connection if a packet of it leaves by another device meanwhile.
+    """
     broken = down_and_up(ground, TCP, {f: (TCP.cluster_ip(f), TCP.port) for f in Family})
+    reasons = {b.rpartition(": ")[2] for b in broken}
     if ground.subject == TC:
-        assert broken == ()
+        assert reasons <= {"Connection reset by peer"}
     else:
-        assert {b.rpartition(": ")[2] for b in broken} == {"Connection reset by peer"}
+        assert reasons == {"Connection reset by peer"}
 
 
 def test_a_pod_is_deleted_and_made_anew(ground: Ground) -> None:
