@@ -2,8 +2,8 @@
 
 The most certain evidence decides. A packet that was seen to leave or to be delivered did so, whatever else
 came out. Otherwise an answer to its sender (an ICMP error that quotes it, a RST that fits it) shows that it
-was rejected. If there is no answer, it was dropped. Packets without a route are special
-(:mod:`backends.replay.unrouted`).
+was rejected. If there is no answer, it was dropped. :mod:`backends.replay.unrouted` explains how packets
+without a route are judged.
 """
 
 from __future__ import annotations

@@ -174,7 +174,7 @@ def _map_lines(map_: NftMap) -> Iterator[str]:
 def _element_lines(elements: Elements) -> Iterator[str]:
     if elements.count:
         yield "\telements = {"
-        # One string with all lines: the caller indents only the first, as there may be a million.
+        # All lines are one string, because there may be a million. The caller indents only the first.
         yield "\t\t" + ",\n\t\t\t".join(elements.texts()) + ","
         yield "\t}"
 

@@ -48,7 +48,7 @@ class Serve(Request):
 
 @dataclass(frozen=True, slots=True)
 class ServeNames(Request):
-    """Starts the DNS server dnsmasq with :data:`DNS_NAME`. MachineError if it does not get to listen."""
+    """Starts the DNS server dnsmasq with :data:`DNS_NAME`. MachineError if it does not listen."""
 
     def run(self, host: Host) -> None:
         """Start the server, and wait until it listens."""

@@ -42,7 +42,7 @@ def unsigned_start(text: str, most: int) -> tuple[int | None, int]:
 def leading_digits(text: str) -> int | None:
     """Return the decimal number at the start of a text, or None (``atoi``, without its overflow).
 
-    Of more than 40 digits, the first ones count, which are more than any kernel takes.
+    A longer number is cut after 40 digits, and is then still greater than any kernel takes.
     """
     match = _DIGITS.match(text)
     return None if match is None else int(match[1])

@@ -31,7 +31,7 @@ def test_a_program_is_read_as_sscanf_does(read_rule: ReadRule, text: str) -> Non
 
 @pytest.mark.parametrize("number", ["18446744073709551616", "9" * 5000, "-1", f"-{'9' * 5000}"])
 def test_a_number_of_more_than_64_bits_is_the_greatest(read_rule: ReadRule, number: str) -> None:
-    """As glibc's ``sscanf`` has it, and so iptables."""
+    """glibc's ``sscanf`` reads it so, and iptables uses that."""
     (test,) = read_rule(f'-m bpf --bytecode "1,6 0 0 {number}" -j DROP').tests
     assert isinstance(test, BytecodeTest)
     assert test.program == (Instruction(6, 0, 0, 0xFFFFFFFF),)
