@@ -67,21 +67,31 @@ class Ports:
         ``nf_nat_l4proto_unique_tuple`` returns a used port instead of failing. ``drawn``: every kernel draws
         the port at random.
         """
-        numbers, others = [], set()
+        numbers, others = [], dict[int, PickedPort]()
         for port in taken:
             if isinstance(port, PickedPort):
-                others.add(port.serial)
+                others[port.serial] = port
             elif isinstance(port, int):
                 numbers.append(port)
         every = _range(low, high)
         free = (subtraction(every, union(map(Interval.point, numbers))) or every) if numbers else every
+        if others and _size(free) <= len(others):
+            # Each of the others has a port of its own, so those that can only be here leave none.
+            here = {n: port for n, port in others.items() if not subtraction(self._picks[n].possible, free)}
+            if len(here) >= _size(free):
+                return next(iter(here.values()))
         if len(free) == 1 and free[0].is_point:
             return free[0].low
         serial = len(self._picks)
-        self._picks.append(_Pick(free, drawn, others))
+        self._picks.append(_Pick(free, drawn, set(others)))
         for other in others:
             self._picks[other].others.add(serial)
         return PickedPort(low, high, serial)
+
+    def guess(self) -> bool:
+        """Return whether a kernel does something that only some versions do."""
+        self.guessed = True
+        return self._chance.happens(_GUESS)
 
     def within(self, port: Port, intervals: Sequence[Interval]) -> bool:
         """Return whether ``port`` is in one of ``intervals``, splitting the run if it is not known."""

@@ -54,6 +54,8 @@ _IDENTIFIERS = Interval(0, 65535)
 _NO_PORTS = NatPorts()
 _NARROW = 64
 """The size of a range, in ports, from which a pick counts as different from the packet's present port."""
+_FEW = 32
+"""The number of ports, at the end of a search, for which connections are ended (NF_NAT_HARDER_THRESH)."""
 
 
 @dataclass(slots=True)
@@ -303,7 +305,11 @@ class Nat:
         assert reply is not None
         # In the reply a source port is the destination port (an identifier has the same place).
         in_reply_source = not source or t.proto in _ICMP
-        taken = self.conntrack.ports_in_use(reply, entry.zone, source=in_reply_source)
+        closed = self.conntrack.closed(reply, entry, source=in_reply_source) if ports.size <= _FEW else []
+        if closed and not self.ports.guess():
+            closed = []
+        but = [known for _, known in closed]
+        taken = self.conntrack.ports_in_use(reply, entry.zone, source=in_reply_source, but=but)
         port = None
         if wanted.ports.base is not None:
             port = shifted_port(t.sport if source else t.dport, ports, wanted.ports.base, taken)
@@ -311,6 +317,9 @@ class Nat:
             # Since Linux 6.8 a destination gets the first free port, unless a random one is requested.
             drawn = manip is _SOURCE or wanted.random
             port = self.ports.pick(ports.low, ports.high, taken, drawn=drawn)
+        for other, known in closed:
+            if self.ports.equal(port, other):
+                self.conntrack.kill(known)
         if source:
             return Tuple(t.src, t.dst, t.proto, port, t.dport)
         return Tuple(t.src, t.dst, t.proto, t.sport, port)

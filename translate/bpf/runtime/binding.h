@@ -66,6 +66,27 @@ INLINE int handle_sctp_sum(struct __sk_buff *skb, struct pkt *p)
 	return failed();
 }
 
+/* End the closed connection that has the reply tuple of a new one, if a SYN may take its place, as since Linux 6.5
+ * (nf_nat_used_tuple_harder). The sequence number must be after that connection's, or its last packets would be valid. */
+INLINE int end_closed(struct pkt *p, struct tuple *wanted)
+{
+	struct tuple reply, key, *orig;
+	struct conn *c;
+
+	if (p->proto != PROTO_TCP || p->conn.tcp_state != TCP_SYN_SENT || invert(&reply, wanted))
+		return 0;
+	orig = replies.lookup(&reply);
+	if (!orig)
+		return 0;
+	copy_tuple(&key, orig);
+	c = conns.lookup(&key);
+	if (!c || !same_tuple(&c->reply, &reply) || c->tcp_state < TCP_TIME_WAIT || !(c->status & ST_SRC_NAT) ||
+	    (s32)(p->conn.client.end - c->client.end) <= 0)
+		return 0;
+	forget(c);
+	return 1;
+}
+
 /* Find a port for a binding. It is a separate program, because the verifier follows the search once for
  * every state in which it may begin. */
 INLINE int handle_port(struct __sk_buff *skb, struct pkt *p)
@@ -84,6 +105,8 @@ INLINE int handle_port(struct __sk_buff *skb, struct pkt *p)
 		programs.call(skb, PROGRAM_PORT);
 		return failed();
 	}
+	if (manip == MANIP_SRC && found != PORT_FREE && end_closed(p, &new))
+		found = PORT_FREE;
 	/* A destination keeps the last port that was tried: the binding of the source can make the tuple unique. */
 	if (found == PORT_NONE && manip == MANIP_SRC)
 		return lose(COUNT_NO_PORT);

@@ -42,6 +42,16 @@ def test_a_pick_is_none_of_those_that_it_was_to_avoid() -> None:
     assert not ports.equal(one, other)
 
 
+def test_a_full_range_gives_a_port_in_use() -> None:
+    ports = Ports(Chooser())
+    one = ports.pick(80, 81)
+    other = ports.pick(80, 81, taken=(one,))
+    assert ports.pick(80, 81, taken=(one, other)) in (one, other)
+    assert ports.pick(80, 82, taken=(one, other, 82)) in (one, other)
+    assert ports.pick(80, 82, taken=(one, other)) not in (one, other)
+    assert ports.pick(81, 82, taken=(one, other)) not in (one, other), "one of them may be port 80"
+
+
 def test_a_pick_meets_a_given_port_as_often_as_chance_has_it() -> None:
     def run(chooser: Chooser) -> bool:
         ports = Ports(chooser)
