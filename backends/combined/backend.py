@@ -46,6 +46,8 @@ class CombinedLoader(Loader):
         self.lists = any(loader.lists for loader in self._loaders)
         self.watches = any(loader.watches for loader in self._loaders)
         self.chance = any(loader.chance for loader in self._loaders)
+        self.zones = any(loader.zones for loader in self._loaders)
+        self.gives_ports = any(loader.gives_ports for loader in self._loaders)
         boundaries = [loader.port_boundaries for loader in self._loaders]
         self.port_boundaries = None if None in boundaries else tuple(sorted(chain(*filter(None, boundaries))))
 

@@ -20,6 +20,7 @@ from backends.given_nftables.trace import (
 )
 from backends.model.contract import Availability, Job
 from backends.model.node import Node
+from backends.nftables.connections import gives_source_ports, sets_zones
 from backends.nftables.emptying import SetEmptier
 from backends.replay.availability import kernel_lacks
 from backends.replay.limits import bounded, death_by
@@ -81,6 +82,7 @@ class GivenNftLoader(Loader):
         loaded = "".join(self._handle.run(f"list {table}\n") for table in self._own)
         self._chains = read_chains(loaded)
         self.port_boundaries = listed_port_boundaries(loaded, self._chains.values())
+        self.zones, self.gives_ports = sets_zones(loaded), gives_source_ports(loaded)
         self.watches = any(c.fills or c.dependent or c.rarest < 1 for c in self._chains.values())
         self.chance = bool(self._chains)
         self._traceable = filled_sets(self._chains) == self._filled

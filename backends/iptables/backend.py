@@ -46,6 +46,9 @@ _LISTS: Final = Path("/proc/self/net/xt_recent")
 """The lists of ``-m recent`` in this network namespace, one file each; exists if ``xt_recent`` is loaded."""
 
 
+_GIVES_PORTS: Final = re.compile(r" -j (?:MASQUERADE --to-ports|SNAT --to-source (?:\[|[0-9.-]*:))")
+"""A target that gives a source port, as :mod:`translate.write` writes it; some IPv6 addresses match, too."""
+
 _LOADS_PROCESSOR: Final = f" {ANCILLARY + Ancillary.CPU}"
 """The last number of an instruction that loads the processor's number (``SKF_AD_CPU``)."""
 
@@ -81,6 +84,8 @@ class IptablesLoader(Loader):
             self.gap = JIFFIES
         self.counts = " -m connbytes " in text
         self.pins = " -m cpu " in text or (" -m bpf " in text and _LOADS_PROCESSOR in text)
+        self.zones = " -j CT " in text and " --zone" in text
+        self.gives_ports = _GIVES_PORTS.search(text) is not None
         self.chance = may_vary(text)
         self._limited = tables_to_reload(text)
         # A restore of iptables-nft deletes its table and adds it again; x_tables keeps its hooks.

@@ -68,6 +68,7 @@ class IpvsLoader(Loader):
         self.gap = rules.gap
         self.counts = rules.counts
         self.pins = rules.pins
+        self.gives_ports = rules.gives_ports
         self.lists = rules.lists or persistent
         self.registers_again = rules.registers_again
 

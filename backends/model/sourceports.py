@@ -41,7 +41,7 @@ from translate.ir import (
     flat,
 )
 
-__all__ = ["port_boundaries", "ports_alike", "reads_source_ports"]
+__all__ = ["gives_source_ports", "port_boundaries", "ports_alike", "reads_source_ports"]
 
 _OTHERS: Final = frozenset(
     {
@@ -112,6 +112,15 @@ def reads_source_ports(ruleset: Ruleset) -> bool:
     """
     return not all(
         _acts_the_same(rule) and all(map(_reads_none, flat(rule.tests))) for rule in ruleset.rules()
+    )
+
+
+def gives_source_ports(ruleset: Ruleset) -> bool:
+    """Return whether a rule gives source ports to connections."""
+    return any(
+        isinstance(action, Snat | Masquerade) and action.ports.interval is not None
+        for rule in ruleset.rules()
+        for action in rule.actions
     )
 
 

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Final
 
 from backends.model.contract import Availability, Job
+from backends.nftables.connections import gives_source_ports, sets_zones
 from backends.nftables.emptying import SetEmptier, only_empties_sets
 from backends.replay.availability import kernel_lacks
 from backends.replay.loader import JIFFIES, Loader, refuse_endless_walks
@@ -67,6 +68,7 @@ class NftablesLoader(Loader):
             not text[match.start() - 1 : match.start()].isalnum() for match in _ACCOUNTS.finditer(text)
         )
         self.pins = "meta cpu" in text
+        self.zones, self.gives_ports = sets_zones(text), gives_source_ports(text)
         self._handle: NftHandle | None = None
         self._emptier: SetEmptier | None = None
         self._sets_of = sets_of

@@ -86,6 +86,12 @@ class Loader(ABC):
     pins: bool = False
     """True if rules test which processor handles a packet."""
 
+    zones: bool = False
+    """True if rules put connections into zones of conntrack, where :meth:`forget_one` does not find them."""
+
+    gives_ports: bool = False
+    """True if rules give source ports to connections: then a flow can meet one of any other port."""
+
     port_boundaries: tuple[int, ...] | None = ()
     """The :func:`~backends.model.sourceports.port_boundaries` of rules that are not those of the job."""
 
@@ -141,7 +147,7 @@ class Loader(ABC):
 
         Return False, and change nothing, if this loader cannot do it.
         """
-        if not isinstance(sent.sport, int) or not isinstance(sent.dport, int):
+        if self.zones or not isinstance(sent.sport, int) or not isinstance(sent.dport, int):
             return False
         return tap.conntrack.forget(sent.family, sent.src, sent.dst, sent.proto, sent.sport, sent.dport)
 

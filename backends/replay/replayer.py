@@ -157,7 +157,7 @@ class Replayer:
         used = self._used[flow.first.packet.proto]
         while len(made) < times:
             chosen = self._next_ports(ports, min(times - len(made), MOST, len(ports)))
-            self._forget_if(not used.isdisjoint(chosen))
+            self._forget_if(self._meets(not used.isdisjoint(chosen)))
             self._openers = None
             used.update(chosen)
             try:
@@ -186,7 +186,7 @@ class Replayer:
     def _burst(self, burst: list[Datagram]) -> list[FlowResult | Passed]:
         used = self._used[Protocol.UDP]
         sent = {datagram[SPORT] for datagram in burst}
-        self._forget_if(not used.isdisjoint(sent))
+        self._forget_if(self._meets(not used.isdisjoint(sent)))
         if self.loader.pins:
             self.tap.run_on(0)
         try:
@@ -227,7 +227,11 @@ class Replayer:
     def _forget_connections_met_by(self, flow: Flow) -> None:
         """Forget the connections that this flow could meet."""
         keys = [source_port(s.packet) for s in flow.steps if isinstance(s, Send)]
-        self._forget_if(any(port in self._used[proto] for proto, port in keys))
+        self._forget_if(self._meets(any(port in self._used[proto] for proto, port in keys)))
+
+    def _meets(self, by_its_port: bool) -> bool:
+        """Return whether a flow could meet a connection, by its source port or by one that it gets."""
+        return by_its_port or (self.loader.gives_ports and any(self._used.values()))
 
     def _forget_if(self, meet: bool) -> None:
         """Empty lists of addresses, and forget all connections if the next flow could ``meet`` one."""

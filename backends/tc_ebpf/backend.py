@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Final
 
+from backends.model.sourceports import gives_source_ports
 from backends.tc_ebpf.node.routingrules import check_routing
 from backends.tc_ebpf.programs.bcc import find_headers, find_package, headers_package
 from translate.bpf import BACKEND, emit
@@ -54,9 +55,9 @@ class TcEbpfBackend:
 
         check_routing(job.node, job.rules.sample)
         output = emit(whole_program(lower(job.rules, level=job.level)))
-        return open_session(
-            job.node, TcEbpfLoader(output, direct=self.direct, cached=self.cached), limits=output.notes
-        )
+        loader = TcEbpfLoader(output, direct=self.direct, cached=self.cached)
+        loader.gives_ports = gives_source_ports(job.ruleset)
+        return open_session(job.node, loader, limits=output.notes)
 
 
 NO_RULES: Final = Program(family=Family.IP, chains=())

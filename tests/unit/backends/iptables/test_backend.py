@@ -49,3 +49,11 @@ def test_ports_that_rules_beside_those_of_the_job_distinguish() -> None:
     text = "*filter\n:FORWARD ACCEPT [0:0]\n-A FORWARD -p tcp -m tcp --dport 80 -j DROP\nCOMMIT\n"
     loader = loader_of("iptables-legacy", read_ruleset(text.encode(), name="rules"))
     assert loader.port_boundaries == (80, 81)
+
+
+@pytest.mark.parametrize(
+    ("option", "zones"), [("--zone 3", True), ("--zone-reply 3", True), ("--notrack", False)]
+)
+def test_rules_that_set_zones(option: str, zones: bool) -> None:
+    text = f"*raw\n:PREROUTING ACCEPT [0:0]\n-A PREROUTING -j CT {option}\nCOMMIT\n"
+    assert loader_of("iptables-nft", read_ruleset(text.encode(), name="rules")).zones is zones

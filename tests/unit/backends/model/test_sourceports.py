@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from backends.model.sourceports import port_boundaries, ports_alike, reads_source_ports
+from backends.iptables.backend import loader_of
+from backends.model.sourceports import (
+    gives_source_ports,
+    port_boundaries,
+    ports_alike,
+    reads_source_ports,
+)
+from backends.nftables.backend import NftablesLoader
+from translate.condense import emit_nft, lower
 from translate.ir import Ruleset
 from translate.read import read_ruleset
 
@@ -69,3 +77,21 @@ def test_ports_between_boundaries_are_alike() -> None:
     assert ports_alike(81, boundaries) == ports_alike(4999, boundaries) == range(81, 5000)
     assert ports_alike(5000, boundaries) == range(5000, 6000)
     assert ports_alike(65535, boundaries) == range(6000, 1 << 16)
+
+
+@pytest.mark.parametrize(
+    ("target", "gives"),
+    [
+        ("MASQUERADE", False),
+        ("MASQUERADE --random-fully", False),
+        ("MASQUERADE --to-ports 80-81", True),
+        ("SNAT --to-source 192.0.2.1-192.0.2.3", False),
+        ("SNAT --to-source 192.0.2.1:80", True),
+        ("SNAT --to-source :80", True),
+    ],
+)
+def test_rules_that_give_source_ports(target: str, gives: bool) -> None:
+    ruleset = rules_of(f"POSTROUTING -p tcp -j {target}")
+    assert gives_source_ports(ruleset) is gives
+    assert loader_of("iptables-legacy", ruleset).gives_ports is gives
+    assert NftablesLoader(emit_nft(lower(ruleset, level=2)).text).gives_ports is gives

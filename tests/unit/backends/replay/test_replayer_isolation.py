@@ -32,6 +32,15 @@ def test_flows_that_get_another_source_port_are_kept_apart():
     assert forgotten(lambda p: [out(replace(p, sport=555))], UDP, other, third) == 3
 
 
+@pytest.mark.parametrize("gives_ports", [False, True])
+def test_flows_that_rules_may_give_the_same_source_port_are_kept_apart(gives_ports):
+    loader = Forgetful()
+    loader.gives_ports = gives_ports
+    flows = [Flow(id=str(n), steps=(Send(packet=replace(TCP, sport=n), entry="a"),)) for n in (10, 11, 12)]
+    replay_all(Node(lambda p: [out(p)]), flows, loader)
+    assert loader.times == (2 if gives_ports else 0)
+
+
 def test_connections_are_forgotten_one_by_one_where_no_others_are_left():
     loader = Forgetful(alone=True)
     other = replace(UDP, sport=77)

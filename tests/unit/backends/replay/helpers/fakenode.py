@@ -86,6 +86,7 @@ class Forgetful:
         self.lists = lists
         self.watches = False
         self.pins = False
+        self.gives_ports = False
         self.gap = 0.0
         self.port_boundaries: tuple[int, ...] | None = ()
         self.times = 0
