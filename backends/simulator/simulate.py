@@ -136,7 +136,7 @@ class Simulation:
             lists=lists,
             filled=filled if lists else None,
             dependent=dependent,
-            guessed=node.memory.ports.guessed,
+            guessed=node.memory.ports.guessed and len(branches) > 1,
         )
 
     def trace(self, flow: Flow, *, every_rule: bool = True) -> tuple[TracedBranch, ...]:

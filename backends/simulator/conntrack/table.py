@@ -192,6 +192,16 @@ class Conntrack:
         self._picked = [p for p in self._picked if p[1] is not entry]
         self.by_source = [e for e in self.by_source if e is not entry]
 
+    def close(self, entry: ConntrackEntry) -> None:
+        """Close the connection of a packet that a rule has answered with a RST.
+
+        Linux 6.3 and later do (``nf_conntrack_tcp_set_closing``).
+        """
+        closed = TcpState.CLOSE
+        if entry.confirmed and entry.tcp is not None and entry.tcp.state is not closed and self.ports.guess():
+            entry.tcp.state = closed
+            entry.expires = self.now + self.settings.timeouts.tcp[closed]
+
     def confirm(self, skb: Skb) -> bool:
         """Enter a new connection whose first packet has passed every hook (``__nf_conntrack_confirm``).
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from backends.model.outcome import SYN_ACK
 from backends.model.packet import Packet
-from backends.simulator.conntrack.connection import ORIGINAL, REPLY
+from backends.simulator.conntrack.connection import ORIGINAL, REPLY, ConntrackEntry
 from backends.simulator.conntrack.skb import Skb, SocketKind
 from backends.simulator.hooks.fate import Delivered, Dropped, Fate, Forwarded, Rejected
 from backends.simulator.hooks.reject import (
@@ -29,11 +29,15 @@ __all__ = ["Answers"]
 
 @dataclass(slots=True)
 class Answers:
-    """The sender of answers; ``send`` sends a packet of the node and returns its fate."""
+    """The sender of answers; ``send`` sends a packet of the node and returns its fate.
+
+    ``close`` closes the connection of a packet that was answered with a RST.
+    """
 
     router: AnyRouter
     recorder: Recorder
     send: Callable[[Skb], Fate]
+    close: Callable[[ConntrackEntry], None]
 
     def reject(self, skb: Skb, kind: RejectKind, why: str) -> Fate:
         """Answer a packet that a rule rejects (``REJECT``)."""
@@ -69,6 +73,8 @@ class Answers:
         path = self.router.route_reset(rst.dst, rst.src, self._answer_mark(skb))
         if isinstance(path, NoRoute):
             return self._silent(kind, "there is no route back", why)
+        if skb.entry is not None:
+            self.close(skb.entry)
         return self._answer(skb, rst, path, kind, why)
 
     def accept(self, skb: Skb, why: str) -> Fate:

@@ -110,7 +110,7 @@ class Stack:
     _answers: Answers = field(init=False)
 
     def __post_init__(self) -> None:
-        self._answers = Answers(self.router, self.recorder, self._made)
+        self._answers = Answers(self.router, self.recorder, self._made, self.conntrack.close)
 
     def begin(self) -> None:
         """Forget all packets, for another run."""

@@ -75,6 +75,22 @@ INLINE int make_error(struct __sk_buff *skb, struct pkt *p, addr source)
 	return bpf_skb_store_bytes(skb, ETH_LENGTH + HEADER_LENGTH + 2, &sum, 2, 0);
 }
 
+/* Close the connection of a packet that is answered with a RST, as since Linux 6.3 (nf_conntrack_tcp_set_closing). */
+INLINE void close_connection(struct pkt *p)
+{
+	u32 zero = 0;
+	struct settings *s = settings.lookup(&zero);
+	struct tuple key;
+	struct conn *c;
+
+	copy_tuple(&key, &p->conn.orig);
+	c = conns.lookup(&key);
+	if (!s || !c || !same_tuple(&c->reply, &p->conn.reply))
+		return;
+	c->tcp_state = TCP_CLOSE;
+	c->expires = coarse_now() + s->tcp_timeout[TCP_CLOSE] * SECOND;
+}
+
 INLINE int handle_reject(struct __sk_buff *skb, struct pkt *p)
 {
 	struct next_hop hop = {.family = FAMILY};
@@ -95,6 +111,8 @@ INLINE int handle_reject(struct __sk_buff *skb, struct pkt *p)
 	if (p->reject == REJECT_WITH_RESET ? make_reset(skb, p) : make_error(skb, p, source))
 		return failed();
 	count(COUNT_REJECTED);
+	if (p->reject == REJECT_WITH_RESET && p->has_ct && !p->fresh)
+		close_connection(p);
 	/* The answer belongs to the connection of the rejected packet (nf_ct_attach), even if it is not entered. */
 	quoted_l4 = p->l4 + ANSWER_HEADER;
 	quoted_segment = p->segment;
