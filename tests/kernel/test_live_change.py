@@ -8,6 +8,7 @@ import re
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -18,9 +19,11 @@ from backends.testbed.libnftables import NftHandle
 from tests.lab.kuberules import Cluster, Endpoint, Service, Shape, draw_cluster, kube_proxy_rules
 from translate.ir import Family
 from translate.nft import ChangeKind, NftOutput, emit
+from translate.nft.change import change
 from translate.passes import LEVELS, lower
 from translate.read import read_ruleset
 
+RULESETS: Final = Path(__file__).parents[1] / "corpus/rulesets"
 _BLOCK: Final = re.compile(r"^\t((?:set|map|chain) \S+) \{\n(.*?)^\t\}", re.DOTALL | re.MULTILINE)
 _COMMENT: Final = re.compile(r'\s+comment "[^"]*"')
 
@@ -35,6 +38,8 @@ class _Node:
         match message:
             case ("run", text):
                 return self.handle.run(text) if text else ""
+            case ("apply", text):
+                return NftHandle().run(text) if text else ""
             case ("list",):
                 return NftHandle().run("list ruleset")
             case ("talk", old, new):
@@ -153,6 +158,47 @@ def test_every_change_loads_and_leaves_what_a_fresh_load_would(level: int) -> No
     assert ChangeKind.STRUCTURE in kinds
     if level == max(LEVELS):
         assert ChangeKind.ELEMENTS in kinds
+
+
+@pytest.mark.parametrize("ruleset", ["kind-node", "port-maps"])
+@pytest.mark.parametrize("kept", [True, False], ids=["the handle that loaded them", "another handle"])
+def test_the_rules_of_each_chain_can_be_written_again(ruleset: str, *, kept: bool) -> None:
+    """Maps that nft cannot use in a later transaction are declared again (``translate.nft.references``)."""
+    rules = (RULESETS / ruleset / "rules.iptables-save").read_bytes()
+    now = emit(lower(read_ruleset(rules, name=ruleset), level=2))
+    declared = 0
+    with Worker(_Node) as node:
+        node.ask(("run", now.text))
+        wanted = _normal(node.ask(("list",)))
+        for place, chain in enumerate(now.structure.chains):
+            if not chain.rules:
+                continue
+            chains = list(now.structure.chains)
+            chains[place] = dataclasses.replace(chain, rules=chain.rules[1:])
+            other = dataclasses.replace(now.structure, chains=tuple(chains))
+            for text in (change(now.structure, other).text, change(other, now.structure).text):
+                node.ask(("run" if kept else "apply", text))
+                declared += "map" in text
+            assert _normal(node.ask(("list",))) == wanted, chain.name
+    assert declared
+
+
+def test_limits_are_refilled_beside_a_map_of_ports() -> None:
+    rules = (
+        "*nat\n:OUTPUT ACCEPT [0:0]\n"
+        "-A OUTPUT -d 10.96.0.1/32 -p udp -j DNAT --to-destination 10.244.0.5:80\n"
+        "-A OUTPUT -d 10.96.0.1/32 -p tcp -j DNAT --to-destination 10.244.1.7:80\n"
+        "-A OUTPUT -d 10.96.0.1/32 -p udp -m quota --quota 41 -j DNAT --to-destination 10.244.0.6:53\n"
+        "COMMIT\n"
+    )
+    output = emit(lower(read_ruleset(rules.encode(), name="rules"), level=2))
+    with Worker(_Node) as node:
+        node.ask(("run", output.text))
+        wanted = _normal(node.ask(("list",)))
+        for how in ("run", "apply"):
+            node.ask((how, output.flush))
+            assert _normal(node.ask(("list",))) == wanted
+    assert "delete map" in output.flush
 
 
 def test_a_map_outgrows_its_room_and_what_packets_put_into_sets_stays() -> None:

@@ -10,20 +10,22 @@ limits, sets and chains; empty the chains that change or are deleted; delete ele
 declare new maps; add elements; add rules. A packet meets the tables either before or after the transaction.
 
 *A map that outgrows its size* (:mod:`translate.nft.map_size`) is deleted and declared again under its name in
-the same transaction; the chains that use it are emptied in between. A map that shrinks keeps its size.
+the same transaction; the chains that use it are emptied in between. A map that shrinks keeps its size. A map
+that nft could not use in the new rules otherwise (:mod:`translate.nft.references`) is declared again, too.
 
 Comments are not compared: an element that changed only in its line number stays as it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 
 from translate.dataclass import dataclass, replace
 from translate.nft.elements import NftElement, element_text
 from translate.nft.model import NftChain, NftMap, NftTable
 from translate.nft.printer.logging import definitions
+from translate.nft.references import uses, with_references
 from translate.nft.render import (
     chain_head,
     map_head,
@@ -117,22 +119,24 @@ class _Change:
         self.where = f"{new.family} {new.name}"
         self.old, self.new = old, new
         self.new_maps = {m.name: m for m in new.maps}
-        self.removed_maps = [m for m in old.maps if m.name not in self.new_maps or self._outgrown(m)]
-        removed = {m.name for m in self.removed_maps}
-        self.kept_maps = {m.name: m for m in old.maps if m.name not in removed}
         self.old_chains = {c.name: c for c in old.chains}
         self.new_chains = {c.name: c for c in new.chains}
         self.old_sets = {s.name for s in old.sets}
         self.new_sets = {s.name for s in new.sets}
         self.old_objects = {(object_kind(o), o.name) for o in old.objects}
         self.new_objects = {(object_kind(o), o.name) for o in new.objects}
-        self.changed = [
-            c
+        removed = {m.name for m in old.maps if m.name not in self.new_maps or self._outgrown(m)}
+        changed = {
+            c.name
             for c in new.chains
             if c.name not in self.old_chains
             or _rules(c) != _rules(self.old_chains[c.name])
-            or _uses(c, removed)
-        ]
+            or not uses(c).isdisjoint(removed)
+        }
+        names, again = with_references(new, changed, removed)
+        self.changed = [c for c in new.chains if c.name in names]
+        self.removed_maps = [m for m in old.maps if m.name in again]
+        self.kept_maps = {m.name: m for m in old.maps if m.name not in again}
         kept = [(self.kept_maps[m.name], m) for m in new.maps if m.name in self.kept_maps]
         self.elements = [
             (m, *_difference(was.elements.listed(), m.elements.listed()))
@@ -221,12 +225,6 @@ class _Change:
 
 def _rules(chain: NftChain) -> list[tuple[str, ...]]:
     return [rule.parts for rule in chain.rules]
-
-
-def _uses(chain: NftChain, maps: Set[str]) -> bool:
-    """Return whether a rule of the chain uses one of these maps."""
-    words = (word for rule in chain.rules for part in rule.parts for word in part.split())
-    return any(word[0] == "@" and word[1:] in maps for word in words)
 
 
 def _difference(

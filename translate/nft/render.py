@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Final, assert_never
 
@@ -17,6 +18,7 @@ from translate.nft.legal import (
 )
 from translate.nft.model import NftChain, NftFlowtable, NftMap, NftRule, NftSet, NftTable
 from translate.nft.printer.logging import definitions
+from translate.nft.references import with_references
 
 __all__ = [
     "chain_head",
@@ -64,7 +66,8 @@ def flush_text(table: NftTable) -> str:
     """Return the text that restores the sets filled by packets, and refills the limits that affect verdicts.
 
     A limit or quota cannot be reset, and it cannot be deleted while a rule uses it. Chains whose rules use
-    one are therefore emptied, and their rules are written again. Limits that only decide whether a packet is
+    one are therefore emptied, and their rules are written again, with the maps that nft could not use in them
+    otherwise. Limits that only decide whether a packet is
     logged are left alone. The text may be empty.
     """
     where = f"{table.family} {table.name}"
@@ -77,12 +80,17 @@ def flush_text(table: NftTable) -> str:
         limits = [limit for limit in limits if _use(limit) in used]
     if limits:
         references = set(map(_use, limits))
-        chains = [c for c in table.chains if any(not references.isdisjoint(r.parts) for r in c.rules)]
+        limited = {c.name for c in table.chains if any(not references.isdisjoint(r.parts) for r in c.rules)}
+        written, declared = with_references(table, limited, set())
+        chains = [chain for chain in table.chains if chain.name in written]
+        maps = [each for each in table.maps if each.name in declared]
         parts = [part for chain in chains for rule in chain.rules for part in rule.parts]
         lines += definitions(parts)
         lines += [f"flush chain {where} {chain.name}" for chain in chains]
         lines += [f"delete {object_kind(limit)} {where} {limit.name}" for limit in limits]
-        lines += [f"table {where} {{", *(line for limit in limits for line in object_lines(limit)), "}"]
+        lines += [f"delete map {where} {each.name}" for each in maps]
+        blocks = [*map(object_lines, limits), *map(_map_lines, maps)]
+        lines += [f"table {where} {{", *itertools.chain(*blocks), "}"]
         lines += [
             f"add rule {where} {chain.name} {rule_text(rule)}" for chain in chains for rule in chain.rules
         ]
