@@ -49,7 +49,7 @@ def steps(action: HeaderChange, family: Family) -> Iterator[Step]:
         case SetTos(value=0, mask=0):
             return
         case SetTos(value=value, mask=mask):
-            if family is Family.IP6 and not any(mask == p and not value & ~p for p in _PARTS):
+            if family is Family.IP6 and any(mask & p != p and (mask | value) & p for p in _PARTS):
                 yield action
                 return
             for part in _PARTS:

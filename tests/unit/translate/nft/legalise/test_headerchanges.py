@@ -64,10 +64,10 @@ def test_every_ttl_stays_from_0_to_255(number: int) -> None:
         (
             SetTos(0x11, 0xFF),
             ["ip dscp set 0x4", "ip ecn set 0x1"],
-            ["@nh,0,16 set @nh,0,16 & 0xf00f ^ 0x110"],
+            ["ip6 dscp set 0x4", "ip6 ecn set 0x1"],
         ),
         (SetTos(0, 0), [], []),
-        (SetTos(0x10, 0x3F), None, ["@nh,0,16 set @nh,0,16 & 0xfc0f ^ 0x100"]),
+        (SetTos(0x10, 0x3F), None, ["@nh,0,16 set @nh,0,16 & 0xfc0f @nh,0,16 set @nh,0,16 ^ 0x100"]),
         (SetTos(1, 0), None, ["@nh,0,16 set @nh,0,16 ^ 0x10"]),
         (SetTtl(5), ["ip ttl set 5"], ["ip6 hoplimit set 5"]),
         (AddTtl(1), None, None),
