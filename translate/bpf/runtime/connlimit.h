@@ -17,11 +17,22 @@ INLINE struct lock *lock_of_count(struct count_key *key)
 
 enum { COUNT_FOUND = 1, COUNT_CLOSED = 2 };
 
-/* Whether a counted connection is in the table, and whether it is closed (already_closed). */
+/* Whether a counted connection is in the table, and whether it is closed (already_closed). The tuple of an INVALID packet
+ * may be that of a connection's answers. */
 INLINE u32 state_of_counted(struct counted *item, u64 now)
 {
 	struct conn *c = conns.lookup(&item->tuple);
 
+	if (!c) {
+		struct tuple key, *orig = replies.lookup(&item->tuple);
+
+		if (!orig)
+			return 0;
+		copy_tuple(&key, orig);
+		c = conns.lookup(&key);
+		if (c && !same_tuple(&c->reply, &item->tuple))
+			c = 0;
+	}
 	if (!item->added || !c || c->expires <= now)
 		return 0;
 	if (c->orig.proto == PROTO_TCP && (c->tcp_state == TCP_TIME_WAIT || c->tcp_state == TCP_CLOSE))
@@ -124,8 +135,6 @@ INLINE u32 count_connections(struct pkt *p, u32 rule, addr address)
 		c = find(&p->wanted, &dir, now);
 		confirmed = c != 0;
 		assured = c ? c->status & ST_ASSURED : 0;
-		if (c)
-			copy_tuple(&p->wanted, &c->orig);
 	}
 	confirmed = unknown(p, confirmed);
 	assured = unknown(p, assured);
