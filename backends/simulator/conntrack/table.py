@@ -222,6 +222,9 @@ class Conntrack:
             stored = self._table.setdefault(key, (entry, direction))
             if stored[0] is not entry or isinstance(t.sport, PickedPort) or isinstance(t.dport, PickedPort):
                 self._picked.append((t, entry, direction))
+        if entry.original == entry.reply and zone.of(ORIGINAL) == zone.of(REPLY):
+            # The reply is entered last, at the head of the list (__nf_conntrack_hash_insert).
+            self._table[key] = (entry, REPLY)
         return True
 
     # Packets

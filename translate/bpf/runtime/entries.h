@@ -64,7 +64,8 @@ INLINE void forget(struct conn *c)
 }
 
 /* Find the entry of a tuple, and the tuple's direction in it. An expired entry is removed. A later connection may have
- * the tuple in the opposite direction. */
+ * the tuple in the opposite direction. A tuple that both directions have is the reply's, as in the kernel, which enters
+ * that last, at the head of its list. */
 INLINE struct conn *find(struct tuple *t, u8 *dir, u64 now)
 {
 	struct conn *c = conns.lookup(t);
@@ -74,6 +75,8 @@ INLINE struct conn *find(struct tuple *t, u8 *dir, u64 now)
 		forget(c);
 		c = 0;
 	}
+	if (c && t->src == t->dst && same_tuple(&c->reply, t))
+		*dir = 1;
 	if (!c) {
 		struct tuple key, *orig = replies.lookup(t);
 		if (!orig)
