@@ -226,3 +226,19 @@ def test_a_udp_reply_without_the_zone_of_its_connection_is_dropped_where_nat_lea
     dropped, moved = (lab.run(rules, first, Reply())[1] for first in (udp, sctp))
     assert dropped.verdict is Verdict.DROP
     assert moved.snat  # only UDP's clashes are left to the confirmation (nf_nat_used_tuple_new)
+
+
+def test_a_tuple_of_both_directions_is_that_of_the_reply(lab) -> None:
+    to_itself = lab.udp("10.1.0.5", "10.1.0.5", sport=123, dport=123)
+    assert states(lab, to_itself, Again(), Again()) == [NEW, ESTABLISHED, ESTABLISHED]
+    assert states(lab, lab.udp("10.1.0.5", "10.1.0.5", sport=123), Again()) == [NEW, NEW]
+
+
+def test_a_rule_that_resets_a_connection_may_close_it(lab) -> None:
+    """Linux 6.3 and later close it: then it is forgotten after ten seconds, and else after five days."""
+    rules = STATES + "filter: -A FORWARD -p tcp -m tcp --tcp-flags PSH PSH -j REJECT --reject-with tcp-reset"
+    opened = (lab.tcp("10.1.0.5", "10.2.0.5"), Reply(), Again())
+    branches = lab.branches(rules, *opened, Again(flags=PSH | ACK), Pause(seconds=11), Again(flags=ACK))
+    assert {outcomes[-1].mark for outcomes in branches} == {NEW, ESTABLISHED}
+    (only,) = lab.branches(rules, *opened, Again(flags=PSH | ACK), Again(flags=ACK))
+    assert (only[-2].verdict, only[-1].mark) == (Verdict.REJECT, ESTABLISHED)
