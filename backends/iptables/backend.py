@@ -19,7 +19,7 @@ from backends.iptables.buckets import hashlimit_names, tables_to_reload, with_co
 from backends.iptables.namednumbers import numbered_names
 from backends.iptables.variation import may_vary
 from backends.model.contract import Availability, Job
-from backends.model.sourceports import port_boundaries
+from backends.model.sourceports import gives_source_ports, port_boundaries
 from backends.replay.availability import kernel_lacks
 from backends.replay.loader import JIFFIES, Loader, RuleId, refuse_endless_walks
 from backends.replay.session import KernelSession, open_session
@@ -45,9 +45,6 @@ _CREATE: Final = re.compile(r"^create .*\n", re.MULTILINE)
 _LISTS: Final = Path("/proc/self/net/xt_recent")
 """The lists of ``-m recent`` in this network namespace, one file each; exists if ``xt_recent`` is loaded."""
 
-
-_GIVES_PORTS: Final = re.compile(r" -j (?:MASQUERADE --to-ports|SNAT --to-source (?:\[|[0-9.-]*:))")
-"""A target that gives a source port, as :mod:`translate.write` writes it; some IPv6 addresses match, too."""
 
 _LOADS_PROCESSOR: Final = f" {ANCILLARY + Ancillary.CPU}"
 """The last number of an instruction that loads the processor's number (``SKF_AD_CPU``)."""
@@ -85,7 +82,6 @@ class IptablesLoader(Loader):
         self.counts = " -m connbytes " in text
         self.pins = " -m cpu " in text or (" -m bpf " in text and _LOADS_PROCESSOR in text)
         self.zones = " -j CT " in text and " --zone" in text
-        self.gives_ports = _GIVES_PORTS.search(text) is not None
         self.chance = may_vary(text)
         self._limited = tables_to_reload(text)
         # A restore of iptables-nft deletes its table and adds it again; x_tables keeps its hooks.
@@ -238,6 +234,7 @@ def loader_of(variant: str, ruleset: Ruleset) -> IptablesLoader:
         ipsets=write_ipsets(ruleset.sets),
     )
     loader.port_boundaries = port_boundaries(ruleset)
+    loader.gives_ports = gives_source_ports(ruleset)
     return loader
 
 

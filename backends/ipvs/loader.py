@@ -68,7 +68,6 @@ class IpvsLoader(Loader):
         self.gap = rules.gap
         self.counts = rules.counts
         self.pins = rules.pins
-        self.gives_ports = rules.gives_ports
         self.lists = rules.lists or persistent
         self.registers_again = rules.registers_again
 
@@ -92,6 +91,7 @@ class IpvsLoader(Loader):
         self._add_services()
         self._rules.load(tap)
         self.lists = self._rules.lists or self._persistent
+        self.gives_ports = self._rules.gives_ports
 
     def _add_services(self) -> None:
         _run(("ipvsadm", "--restore"), self._services)

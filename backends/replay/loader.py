@@ -90,7 +90,7 @@ class Loader(ABC):
     """True if rules put connections into zones of conntrack, where :meth:`forget_one` does not find them."""
 
     gives_ports: bool = False
-    """True if rules give source ports to connections: then a flow can meet one of any other port."""
+    """True if rules give source ports to connections: a flow can then meet one by a port that it gets."""
 
     port_boundaries: tuple[int, ...] | None = ()
     """The :func:`~backends.model.sourceports.port_boundaries` of rules that are not those of the job."""

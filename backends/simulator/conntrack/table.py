@@ -12,7 +12,6 @@ from backends.simulator.conntrack.connection import (
     NO_ZONE,
     ORIGINAL,
     REPLY,
-    SNAT,
     ConntrackEntry,
     Zone,
 )
@@ -140,36 +139,7 @@ class Conntrack:
         same_zone = known[0].zone.of(ORIGINAL) == ignored.zone.of(ORIGINAL)
         return not same_zone or known[0].original != ignored.original
 
-    def ports_in_use(
-        self, t: Tuple, zone: Zone, *, source: bool, but: Iterable[ConntrackEntry] = ()
-    ) -> list[Port]:
-        """Return the source (or destination) ports of known tuples that are otherwise equal to ``t``.
-
-        ``but``: connections that do not count.
-        """
-        others = self._equal_but_port(t, zone, source=source)
-        return [port for port, entry, _ in others if not any(entry is each for each in but)]
-
-    def closed(self, t: Tuple, new: ConntrackEntry, *, source: bool) -> list[tuple[Port, ConntrackEntry]]:
-        """Return the closed connections whose place a new one may take, with their ports in ``t``.
-
-        Since Linux 6.5, a SYN ends a TCP connection with source NAT in one of the states from TIME_WAIT on,
-        if its sequence number is after that connection's (``nf_nat_may_kill``, ``nf_seq_has_advanced``).
-        """
-        if new.tcp is None or new.tcp.state is not TcpState.SYN_SENT:
-            return []
-        end = new.tcp.seen[ORIGINAL].end
-        return [
-            (port, entry)
-            for port, entry, direction in self._equal_but_port(t, new.zone, source=source)
-            if direction == REPLY
-            and entry.tcp is not None
-            and entry.tcp.state >= TcpState.TIME_WAIT
-            and entry.status & SNAT
-            and 0 < (end - entry.tcp.seen[ORIGINAL].end) & 0xFFFFFFFF < 1 << 31
-        ]
-
-    def _equal_but_port(
+    def equal_but_port(
         self, t: Tuple, zone: Zone, *, source: bool
     ) -> Iterator[tuple[Port, ConntrackEntry, int]]:
         """Yield the source (or destination) port, entry and direction of tuples otherwise equal to ``t``."""

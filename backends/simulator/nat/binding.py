@@ -19,6 +19,7 @@ from backends.simulator.conntrack.tuples import (
     rewrite_source,
 )
 from backends.simulator.nat.ranges import NatRange, shifted_port, with_address
+from backends.simulator.nat.takenports import closed_connections, ports_in_use
 from backends.simulator.routing.router import AnyRouter
 from backends.simulator.trace import Bound, Manip, Recorder, Rewritten
 from translate.dataclass import dataclass, replace
@@ -305,11 +306,13 @@ class Nat:
         assert reply is not None
         # In the reply a source port is the destination port (an identifier has the same place).
         in_reply_source = not source or t.proto in _ICMP
-        closed = self.conntrack.closed(reply, entry, source=in_reply_source) if ports.size <= _FEW else []
+        closed = []
+        if ports.size <= _FEW:
+            closed = closed_connections(self.conntrack, reply, entry, source=in_reply_source)
         if closed and not self.ports.guess():
             closed = []
         but = [known for _, known in closed]
-        taken = self.conntrack.ports_in_use(reply, entry.zone, source=in_reply_source, but=but)
+        taken = ports_in_use(self.conntrack, reply, entry, source=in_reply_source, but=but)
         port = None
         if wanted.ports.base is not None:
             port = shifted_port(t.sport if source else t.dport, ports, wanted.ports.base, taken)

@@ -209,10 +209,10 @@ def _tos(value: int, mask: int, family: Family) -> str:
         if mask == part and not value & ~part:
             return f"{family.value} {name} set {value >> shift:#x}"
     assert family is Family.IP6, "the checksum of IPv4 would not be updated"
-    # Two statements: nft 1.0.6 frees memory twice when it lists one that has both operators.
+    # Two statements: nft 1.0.6 uses freed memory when it lists one that has both operators.
     changes = [f"& {0xFFFF & ~(mask << 4):#06x}"] if mask else []
     changes += [f"^ {value << 4:#x}"] if value else []
-    return " ".join(f"@nh,0,16 set @nh,0,16 {change}" for change in changes) or "@nh,0,16 set @nh,0,16"
+    return " ".join(f"@nh,0,16 set @nh,0,16 {change}" for change in changes)
 
 
 def _masked(name: str, mask: int) -> str:

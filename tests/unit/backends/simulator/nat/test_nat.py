@@ -8,7 +8,6 @@ from backends.model.flow import Again, Flow, IcmpError, Reply
 from backends.model.outcome import QuotedTuple, Verdict
 from backends.model.packet import PortClass
 from backends.simulator import Bound, Manip, simulate, trace
-from translate.ir import TcpFlag
 
 DNAT = "nat: -A PREROUTING -d 10.9.0.1 -p udp -j DNAT --to-destination 10.2.0.5:5353"
 HIGH = PortClass(1024, 65535)
@@ -119,27 +118,6 @@ def test_a_random_port_of_a_narrow_range_may_be_the_port_before(lab) -> None:
     branches = lab.branches(rules, lab.udp("10.1.0.5", "10.2.0.5", dport=8003))
     found = {(outcome.dport, outcome.dnat): chance for (outcome,), chance in branches.items()}
     assert found == {(8003, False): Fraction(1, 4), (PortClass(8000, 8002), True): Fraction(3, 4)}
-
-
-def test_a_connection_without_a_free_port_is_dropped(lab) -> None:
-    rules = "nat: -A POSTROUTING -p udp -j MASQUERADE --to-ports 7000-7001"
-    clients = (lab.udp(f"10.1.0.{host}", "8.8.8.8") for host in (5, 6, 7))
-    first, second, third = lab.run(rules, *clients)
-    assert first.sport == second.sport == PortClass(7000, 7001)
-    assert third.verdict is Verdict.DROP
-
-
-@pytest.mark.parametrize(("seq", "kinds"), [(1 << 30, 2), (5, 1)])
-def test_a_syn_may_end_a_closed_connection_for_its_port(lab, seq: int, kinds: int) -> None:
-    """Linux 6.5 and later do; the sequence number must be after that of the closed connection."""
-    rules = "nat: -A POSTROUTING -p tcp -j MASQUERADE --to-ports 7000"
-    closed = (Reply(flags=TcpFlag.SYN | TcpFlag.ACK), Again(flags=TcpFlag.RST))
-    steps = (lab.tcp("10.1.0.5", "8.8.8.8", seq=1 << 20), *closed, lab.tcp("10.1.0.6", "8.8.8.8", seq=seq))
-    result = simulate(lab.job(rules), Flow(id="closed", steps=steps))
-    assert len(result.branches) == kinds
-    assert result.guessed is (kinds == 2)
-    last = {branch.outcomes[-1].verdict for branch in result.branches}
-    assert last == ({Verdict.DROP, Verdict.FORWARD} if kinds == 2 else {Verdict.DROP})
 
 
 def test_an_address_of_a_range_depends_on_both_ends_and_never_on_chance(lab) -> None:
